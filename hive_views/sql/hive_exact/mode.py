@@ -68,6 +68,7 @@ HIVE_EXACT = ExpansionMode(
     quotes_regex_names=False,
     qualifies_inner_ctes=True,
     shares_ctes=True,
+    checks_captures=False,
     replaces_ordinals=False,
     keeps_keys_under_windows=False,
     reuse_column=_copy_source,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 from weakref import ref
 
@@ -157,8 +158,8 @@ class DialectRules:
     """Whether the fields of structs are written in quotes and lower case."""
     merges_using_columns: bool = False
     """Whether the column of a USING clause is one column of the join's result."""
-    folds_using_names: bool = False
-    """Whether the names of a USING clause are case insensitive."""
+    resolves_inner_first: bool = False
+    """Whether a dotted name is read in every way in a subquery before the query around it is searched."""
     removes_redundant_casts: bool = False
     """Whether a cast of a column to its own type is the column."""
     derives_column_names: bool = False
@@ -213,6 +214,8 @@ class ExpansionMode:
     """Whether the common table expressions of inner queries are written with a database, as tables are."""
     shares_ctes: bool
     """Whether the common table expressions of one WITH can name each other in any order."""
+    checks_captures: bool
+    """Whether a completed name of an outer column must not be read as another column inside the subquery."""
     replaces_ordinals: bool
     """Whether a position in GROUP BY is replaced by the element of the SELECT list."""
     keeps_keys_under_windows: bool
@@ -262,6 +265,7 @@ class ResolutionContext:
         added_names: The token after which `AS name` is added, with the name.
         renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
         expanded_stars: The tokens of each star, with the table, name and output column of its columns.
+        unqualified_keys: The output columns that the stored text names without a table: keys under USING in Trino.
         has_star: Whether the text contains a star.
         ctes: The common table expressions of the SELECT that is being resolved.
         cte_definitions: All common table expressions.
@@ -288,6 +292,7 @@ class ResolutionContext:
         conf: Mapping[str, str],
     ) -> None:
         self.text = text
+        self.tree = tree
         self.starts = text.starts
         self.schemas = schemas
         self.database = database
@@ -311,6 +316,7 @@ class ResolutionContext:
         self.added_names: list[tuple[int, str]] = []
         self.renamed_columns: dict[Column, str] = {}
         self.expanded_stars: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
+        self.unqualified_keys: set[Column] = set()
         self.has_star = False
         self.ctes: dict[str, CteDefinition] = {}
         self.cte_definitions: list[CteDefinition] = []
@@ -338,6 +344,17 @@ class ResolutionContext:
             return context.type_of(node) if context is not None else None
 
         return infer
+
+    @cached_property
+    def has_nested_star(self) -> bool:
+        """Whether a function other than `count(*)` takes a star, such as `struct(*)`; such stars stay as they are."""
+        for star in self.tree.find_all(exp.Star):
+            parent = star.parent
+            while isinstance(parent, (exp.Column, exp.Alias)):
+                parent = parent.parent
+            if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
+                return True
+        return False
 
     def key_binding(self, scope: Scope, column: Column) -> Column | None:
         """Return the column under a GROUP BY that a grouping key is, where it is a plain column."""

@@ -201,6 +201,7 @@ HIVE = DialectRules(
     hint_counts_as_item=True,
     computes_groups_first=True,
     has_partitioned_functions=True,
+    resolves_inner_first=True,
     interval_units=frozenset({*INTERVAL_UNITS, "year to month", "day to second"}),
     resolve_function=_resolve_hive_function,
     check_source=_check_hive_source,
@@ -217,12 +218,11 @@ HIVE = DialectRules(
 TRINO = DialectRules(
     allows_database_in_column=True,
     merges_using_columns=True,
-    folds_using_names=True,
     groups_by_ordinals=True,
     unifies_rows_of_values=True,
     allows_generators_beside_columns=True,
     has_star_except=True,
     check_source=_check_pivots,
 )
-SPARK = replace(TRINO, has_lateral_aliases=True, star_includes_using=True)
+SPARK = replace(TRINO, has_lateral_aliases=True, star_includes_using=True, resolves_inner_first=True)
 DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}

@@ -38,6 +38,7 @@ def resolve_lateral(
         result = Scope()
         result.add(scope)
         result.add(rename_columns(context, inner, alias, node.args.get("alias")))
+        result.keep_merged(scope, alias)
         return result
     require_alias(
         context, identifier, "A lateral view needs a table alias: LATERAL VIEW f(…) alias AS column", function
@@ -68,6 +69,7 @@ def resolve_lateral(
     for position, (name, type_text) in enumerate(produced or [(name, None) for name in names]):
         name = names[position] if names else name
         result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name, type_text))
+    result.keep_merged(scope, alias)
     if alias not in block.aliases:
         block.aliases.append(alias)
     return result
@@ -89,6 +91,7 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
         quote_alias(context, item)
     for name in [item.name.lower() for item in columns] or ["col"]:
         result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name))
+    result.keep_merged(scope, alias)
     return alias, result
 
 

@@ -6,7 +6,7 @@ Source of the rules: Hive 4.1's `TypeCheckProcFactory`, `JoinCondTypeCheckProcFa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError
-from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
+from hive_views.sql.resolver.scopes import AmbiguousName, Column, JoinColumn, MergedKey, Scope
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -122,7 +122,7 @@ def _simple_column(
     name = identifier.this
     if not _is_name(name):
         check_identifier(context, identifier)
-    if scope.using is not None and context.dialect.merges_using_columns:
+    if scope.merged is not None:
         return None
     if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
         return None
@@ -138,7 +138,7 @@ def _simple_column(
         return None
     context.bindings[id(node)] = column
     if column.table:
-        _write_reference(context, identifier if table is None else table, identifier, True, column, scope)
+        _write_reference(context, identifier if table is None else table, identifier, True, column, scope, env)
     return column
 
 
@@ -164,6 +164,8 @@ def _dot(context: ResolutionContext, node: exp.Dot, env: Environment) -> None:
 
 def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment) -> Column | None:
     """`a`, `t.a`, `a.field`, `t.a.field.field`: read from the left, as Hive does."""
+    if context.dialect.allows_database_in_column:
+        return _resolve_dotted(context, node, parts, env)
     table_name = parts[0].name.lower()
     if context.dialect.checks_identifiers:
         for part in parts:
@@ -172,9 +174,6 @@ def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any],
     owner: Scope | None = None
     if len(parts) > 1:
         owner = _scope_of_table(context, env, table_name, parts[0])
-        if owner is None and context.dialect.allows_database_in_column:
-            used, owner = _scope_of_qualified_table(context, env, parts)
-            table_name = parts[used - 1].name.lower()
     if owner is not None:
         part = parts[used]
         used += 1
@@ -197,20 +196,122 @@ def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any],
         source = context.mode.key_source(context, scope, column)
         if source is not None:
             column, scope = source, env.ungrouped
-    _write_reference(context, parts[0], parts[used - 1], used == len(parts), column, scope)
+    _write_reference(context, parts[0], parts[used - 1], used == len(parts), column, scope, env)
     if used < len(parts):
         _resolve_fields(context, column.type, parts[used:])
         return None
     return column
 
 
+def _resolve_dotted(context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment) -> Column | None:
+    """Resolve a name of Spark or Trino: with as many parts as possible for the table, the others are fields.
+
+    Spark reads a name in every way inside a subquery before it searches the query around it. Trino searches all
+    queries before it reads fewer parts as the table.
+    """
+    names = [part.name.lower() for part in parts]
+    levels = [env.scopes]
+    outer = env.outer
+    while outer is not None:
+        levels.append((outer,))
+        outer = outer.around
+    widest = min(3, len(parts) - 1)
+    attempts = [(level, used) for level in levels for used in range(widest, -1, -1)]
+    if not context.dialect.resolves_inner_first:
+        attempts.sort(key=lambda attempt: -attempt[1])
+    for scopes, used in attempts:
+        column, scope = _find_qualified(context, scopes, names[: used + 1], parts[used], env)
+        if column is None or scope is None:
+            continue
+        fields = parts[used + 1 :]
+        context.bindings[id(node)] = column
+        _check_fields(context, column, fields)
+        if fields and column.table:
+            _check_database_capture(context, env, column.table, column.name, fields[0])
+        _write_reference(context, parts[0], parts[used], not fields, column, scope, env)
+        if not fields:
+            return column
+        _resolve_fields(context, column.type, fields)
+        return None
+    for used in range(widest, 0, -1):
+        table = names[used - 1]
+        if any(table in scope.tables and (used == 1 or is_qualified_as(scope, names[:used])) for scope in env.scopes):
+            raise context.fail(
+                f"Invalid column reference '{parts[used].name}': table {table} has no such column "
+                f"(it has: {_list_names(env, table)})",
+                parts[used],
+                parts[used].name,
+            )
+    raise _unknown_column(context, parts[0], env)
+
+
+def _find_qualified(
+    context: ResolutionContext, scopes: tuple[Scope, ...], names: list[str], at: exp.Expr, env: Environment
+) -> tuple[Column | None, Scope | None]:
+    """Return the column of a name whose last part is the column and whose other parts are its table."""
+    *qualifier, name = names
+    table = qualifier[-1] if qualifier else None
+    matches: list[tuple[Column, Scope]] = []
+    try:
+        for scope in scopes:
+            if len(qualifier) > 1 and not is_qualified_as(scope, qualifier):
+                continue
+            if env.rejects_duplicates and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
+                raise AmbiguousName(name)
+            column = scope.find_own(table, name)
+            if column is not None:
+                matches.append((column, scope))
+        if len(matches) > 1:
+            raise AmbiguousName(name)
+    except AmbiguousName as error:
+        raise context.fail(
+            f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
+        ) from error
+    return matches[0] if matches else (None, None)
+
+
+def is_qualified_as(scope: Scope, qualifier: Sequence[str]) -> bool:
+    """Return whether a table of a scope has the database, and the catalog where one is written."""
+    catalog_and_database = scope.qualifiers.get(qualifier[-1])
+    if catalog_and_database is None:
+        return False
+    catalog, database = catalog_and_database
+    return database == qualifier[-2] and (len(qualifier) < 3 or not catalog or catalog == qualifier[-3])
+
+
+def _check_fields(context: ResolutionContext, column: Column, fields: Sequence[exp.Expr]) -> None:
+    """Reject the field of a column whose type has no fields."""
+    if fields and column.type is not None and hive_types.base(column.type) not in _TYPES_WITH_FIELDS:
+        raise context.fail(
+            f"Invalid field '{fields[0].name}': column {column.name} is of type {column.type}", fields[0], column.name
+        )
+
+
+def _check_database_capture(context: ResolutionContext, env: Environment, table: str, name: str, field: Any) -> None:
+    """Reject `t.a.f` where Spark reads `t` as the database of a table `a`."""
+    for scope in env.scopes:
+        qualifier = scope.qualifiers.get(name)
+        if qualifier is not None and qualifier[1] == table and field.name.lower() in scope.tables.get(name, {}):
+            raise context.fail(
+                f"'{table}.{name}.{field.name}' also is a column of table {table}.{name}: give the table an alias",
+                field,
+                field.name,
+            )
+
+
 def _write_reference(
-    context: ResolutionContext, begin: Any, end: Any, is_whole: bool, column: Column, scope: Scope
+    context: ResolutionContext, begin: Any, end: Any, is_whole: bool, column: Column, scope: Scope, env: Environment
 ) -> None:
     """Replace a column reference by its qualified name, with the parentheses and no-op signs around it."""
-    if not column.table:
+    table: str | None
+    if type(column) is MergedKey:
+        table, name = "", column.name
+        tables: Sequence[str | None] = column.join_column.tables if column.join_column.is_qualified else ()
+    elif column.table:
+        table, name = scope.names.get(column) or scope.original(column)
+        tables = (table,)
+    else:
         return
-    table, name = scope.names.get(column) or scope.original(column)
     meta = begin._meta
     if not meta or not end._meta or table is None:
         return
@@ -226,7 +327,65 @@ def _write_reference(
         and not context.in_grouping_sets
     ):
         first, last = widen(context, first, last) if is_whole else _parentheses(context, first, last)
-    context.pending_edits.append(((first, -last), qualified_name(context, table, name)))
+    if type(column) is MergedKey:
+        text = written_join_column(context, column.join_column)
+    else:
+        text = qualified_name(context, table, name)
+    if env.outer is not None and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
+        text = _uncaptured_name(context, begin, end, column, env, text)
+    context.pending_edits.append(((first, -last), text))
+
+
+def written_join_column(context: ResolutionContext, entry: JoinColumn) -> str:
+    """Return the text of a column of a join's result: `coalesce(…)` for a key of several tables."""
+    if not entry.is_qualified or any(table.startswith("__") for table in entry.tables):
+        return context.quote(entry.name)
+    texts = [qualified_name(context, table, entry.name) for table in entry.tables]
+    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+
+
+def _is_captured(
+    context: ResolutionContext, env: Environment, column: Column, tables: Sequence[str | None], name: str
+) -> bool:
+    """Return whether `table.name` of an outer column is read as another name inside the subquery.
+
+    That is the case if a column inside has the name of the table, or a table inside has its alias and the column.
+    """
+    inner_first = context.dialect.resolves_inner_first
+    inner: list[Scope] = list(env.scopes)
+    if any(_has_column(scope, column) for scope in (*inner, *([env.ungrouped] if env.ungrouped is not None else ()))):
+        return False
+    outer = env.outer
+    while outer is not None and not _has_column(outer, column):
+        inner.append(outer)
+        outer = outer.around
+    return any(
+        table is not None
+        and ((inner_first and scope.find_any(table) is not None) or name in scope.tables.get(table, ()))
+        for scope in inner
+        for table in tables
+    )
+
+
+def _has_column(scope: Scope, column: Column) -> bool:
+    return column in scope.names or (scope.merged is not None and column in scope.merged.columns.values())
+
+
+def _uncaptured_name(
+    context: ResolutionContext, begin: Any, end: Any, column: Column, env: Environment, text: str
+) -> str:
+    """Return the name of an outer column as it is written, where it has no table; refuse it otherwise."""
+    outer = env.outer
+    while outer is not None and not _has_column(outer, column):
+        outer = outer.around
+    if begin is end and (outer is None or outer.merged is None):
+        return context.quote(end.name)
+    raise context.fail(
+        f"The outer column '{end.name}' is written {text}, which is another column inside the subquery: give its "
+        "table another alias",
+        begin,
+        end.name,
+    )
 
 
 def qualified_name(context: ResolutionContext, table: str, name: str) -> str:
@@ -327,17 +486,6 @@ def _scope_of_table(context: ResolutionContext, env: Environment, alias: str, at
     return env.outer if env.outer is not None and env.outer.has_table(alias) else None
 
 
-def _scope_of_qualified_table(
-    context: ResolutionContext, env: Environment, parts: list[Any]
-) -> tuple[int, Scope | None]:
-    """`db.t.a` and `catalog.db.t.a`, which Hive does not have: the number of parts that name the table."""
-    for used in range(min(3, len(parts) - 1), 1, -1):
-        owner = _scope_of_table(context, env, parts[used - 1].name.lower(), parts[0])
-        if owner is not None:
-            return used, owner
-    return 1, None
-
-
 def _find_column(
     context: ResolutionContext, env: Environment, table: str | None, name: str, at: exp.Expr
 ) -> tuple[Column | None, Scope | None]:
@@ -347,9 +495,7 @@ def _find_column(
         for scope in env.scopes:
             if env.rejects_duplicates and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
                 raise AmbiguousName(name)
-            column = _using_column(context, scope, name) if table is None and scope.using is not None else None
-            if column is None:
-                column = scope.find(table, name)
+            column = scope.find(table, name)
             if column is not None:
                 if match is not None:
                     raise AmbiguousName(name)
@@ -361,16 +507,6 @@ def _find_column(
             f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
         ) from error
     return match, owner
-
-
-def _using_column(context: ResolutionContext, scope: Scope, name: str) -> Column | None:
-    """Return the column that a name of a USING clause refers to in Spark and Trino."""
-    using = scope.using
-    if not context.dialect.merges_using_columns or using is None or name not in using.columns:
-        return None
-    if using.full_outer:
-        raise AmbiguousName(name)
-    return scope.tables.get(using.right if using.right_outer else using.left, {}).get(name)
 
 
 def _list_names(env: Environment, table: str | None = None) -> str:
@@ -396,5 +532,6 @@ def _is_name(name: str) -> bool:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_TYPES_WITH_FIELDS = frozenset({"struct", "array", "map", "uniontype"})
 _IN_FRONT = frozenset({TokenType.L_PAREN, TokenType.PLUS})
 HANDLERS: Mapping[type, Handler] = {exp.Column: _column, exp.Dot: _dot}

@@ -10,14 +10,16 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
-from hive_views.sql.resolver.scopes import Scope
+from hive_views.sql.resolver.scopes import MergedKey, Scope
 
 
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     """Resolve the clauses: a name of the result stays as it was written, any other name is qualified."""
     order_keys = [*keys_of(query.node, "order", "sort"), *keys_of(query.node, "distribute", "cluster")]
     ungrouped = query.ungrouped
-    below = _order_scope(query.output, ungrouped, query.items) if ungrouped is not None and order_keys else None
+    below = (
+        _order_scope(context, query.output, ungrouped, query.items) if ungrouped is not None and order_keys else None
+    )
     for item in order_keys:
         if query.names_output_only and not isinstance(item, exp.Literal):
             resolve(context, item, Environment((query.output,), None, ungrouped, False, True, True))
@@ -57,9 +59,18 @@ def _resolve_key(
     resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
 
 
-def _order_scope(output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> Scope:
-    """Return what ORDER BY can name: the aliases of the SELECT list, then the columns under it."""
+def _order_scope(context: ResolutionContext, output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> Scope:
+    """Return what ORDER BY can name: the aliases of the SELECT list, then the columns under it.
+
+    A key of FULL JOIN … USING counts as an alias, since its text is not the name of a column under the list.
+    """
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias and not _repeats_name(item)}
+    if ungrouped.merged is not None:
+        aliases |= {
+            item.alias_or_name.lower()
+            for item in items
+            if type(context.bindings.get(id(item.this if type(item) is exp.Alias else item))) is MergedKey
+        }
     return output.only_names().with_inputs(ungrouped.hiding(aliases)) if aliases else ungrouped
 
 

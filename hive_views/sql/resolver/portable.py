@@ -43,6 +43,7 @@ PORTABLE = ExpansionMode(
     quotes_regex_names=True,
     qualifies_inner_ctes=False,
     shares_ctes=False,
+    checks_captures=True,
     replaces_ordinals=True,
     keeps_keys_under_windows=True,
     reuse_column=_reuse_column,

@@ -7,7 +7,7 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -112,12 +112,54 @@ class Using:
     right: str
     columns: list[str]
     right_outer: bool
-    full_outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinColumn:
+    """A column of a join's result in Spark and Trino.
+
+    Attributes:
+        name: Its name, lower case.
+        tables: The alias of its table; several for the key of a FULL JOIN, whose value is the first that is not NULL.
+        is_key: Whether it is the key of a join with USING or NATURAL.
+        is_qualified: Whether the text can name it with its table; False for a key under USING in Trino.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    is_key: bool = False
+    is_qualified: bool = True
+
+
+@dataclass(slots=True)
+class MergedColumns:
+    """The columns of joins with USING or NATURAL in Spark and Trino, where each key is one column of the result.
+
+    Attributes:
+        visible: The columns of the result, in the order of a star.
+        hidden: The keys of single tables that are no columns of the result; they are named with their table only.
+        columns: The column of each name in the result; None where several have the name.
+    """
+
+    visible: list[JoinColumn]
+    hidden: list[JoinColumn]
+    columns: dict[str, Column | None]
+
+
+class MergedKey(Column):
+    """A key of a join with USING or NATURAL that is not the column of one table."""
+
+    __slots__ = ("join_column",)
+
+    def __init__(self, join_column: JoinColumn, type_: TypeSource) -> None:
+        super().__init__("", None, join_column.name, type_)
+        self.join_column = join_column
 
 
 _NO_KEYS: dict[str, Column] = {}
 _NO_NODES: dict[str, Any] = {}
 """The keys of scopes without keys: one shared pair, since most scopes have none."""
+_NO_QUALIFIERS: Mapping[str, tuple[str, str]] = {}
 
 
 class Scope:
@@ -133,7 +175,9 @@ class Scope:
         key_nodes: The expression of each key.
         ambiguous: The table aliases and names of more than one column.
         with_virtual: The aliases of stored tables, which have virtual columns.
-        using: The USING clause of the join that the scope is the result of.
+        using: The USING clause of the join that the scope is the result of, in Hive.
+        merged: The columns of joins with USING or NATURAL, in Spark and Trino.
+        qualifiers: The catalog (empty if not written) and the database of each stored table without another alias.
         hidden: Names that have to be written with their table.
         around: The scope around a correlated subquery.
         grouped: Whether the scope is the result of GROUP BY.
@@ -145,6 +189,8 @@ class Scope:
     ambiguous: frozenset[tuple[str | None, str]] = frozenset()
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
+    merged: MergedColumns | None = None
+    qualifiers: Mapping[str, tuple[str, str]] = _NO_QUALIFIERS
     hidden: Container[str] = ()
     around: Scope | None = None
     grouped = False
@@ -163,6 +209,8 @@ class Scope:
             self.key_nodes = like.key_nodes
             self.with_virtual = like.with_virtual
             self.grouped = like.grouped
+            self.merged = like.merged
+            self.qualifiers = like.qualifiers
 
     def put(self, table: str | None, name: str, column: Column) -> None:
         """Add a column under a table alias, or a further name for a column of the scope."""
@@ -213,10 +261,14 @@ class Scope:
         Raises:
             AmbiguousName: Several tables have a column of this name.
         """
-        column = self._find_in_table(table, name) if table is not None else self._find_in_tables(name)
+        column = self.find_own(table, name)
         if column is None and self.around is not None and (table is None or table not in self.tables):
             return self.around.find(table, name)
         return column
+
+    def find_own(self, table: str | None, name: str) -> Column | None:
+        """Do what `find` does, without the scope around this one."""
+        return self._find_in_table(table, name) if table is not None else self._find_in_tables(name)
 
     def _find_in_table(self, table: str, name: str) -> Column | None:
         column = self.tables.get(table, {}).get(name)
@@ -227,6 +279,11 @@ class Scope:
     def _find_in_tables(self, name: str) -> Column | None:
         if name in self.hidden:
             return self.tables.get(None, {}).get(name)
+        if self.merged is not None and name in self.merged.columns:
+            column = self.merged.columns[name]
+            if column is None:
+                raise AmbiguousName(name)
+            return column
         match: Column | None = None
         match_alias: str | None = None
         for alias, columns in self.tables.items():
@@ -258,6 +315,7 @@ class Scope:
 
     def add(self, other: Scope) -> None:
         """Add every column of another scope under a new internal name, as a join does."""
+        self._add_qualifiers(other)
         if self.around is None and other._is_disjoint_with(self.tables):
             for table in other.tables:
                 self.tables[table] = {}
@@ -296,6 +354,34 @@ class Scope:
             and not any(table in tables for table in self.tables)
         )
 
+    def join_columns(self) -> list[JoinColumn]:
+        """Return the columns in the order in which a star lists them in Spark and Trino."""
+        if self.merged is not None:
+            return self.merged.visible
+        return [JoinColumn(name, (table or "",)) for table, name in map(self.names.__getitem__, self.columns)]
+
+    def merge(self, visible: list[JoinColumn], hidden: list[JoinColumn]) -> None:
+        """Set the columns of a join's result."""
+        columns: dict[str, Column | None] = {}
+        for entry in visible:
+            name = entry.name
+            columns[name] = None if name in columns else self.join_column(entry)
+        self.merged = MergedColumns(visible, hidden, columns)
+
+    def keep_merged(self, scope: Scope, alias: str) -> None:
+        """Take over the merged columns of the scope under a lateral view, and add those of the view."""
+        if scope.merged is not None:
+            own = [JoinColumn(name, (alias,)) for name in self.tables.get(alias, {})]
+            self.merge(scope.merged.visible + own, scope.merged.hidden)
+
+    def join_column(self, entry: JoinColumn) -> Column:
+        """Return a column of the join's result: the column of its table, or one for the key of several tables."""
+        columns = [self.tables[table or None][entry.name] for table in entry.tables]
+        if entry.is_qualified and len(columns) == 1:
+            return columns[0]
+        types = {column.type for column in columns}
+        return MergedKey(entry, types.pop() if len(types) == 1 else None)
+
     def add_tables(self, other: Scope) -> None:
         """Add another scope's columns under their own internal names."""
         for table, columns in other.tables.items():
@@ -303,6 +389,11 @@ class Scope:
         self.columns += other.columns
         self.names.update(other.names)
         self.with_virtual += other.with_virtual
+        self._add_qualifiers(other)
+
+    def _add_qualifiers(self, other: Scope) -> None:
+        if other.qualifiers:
+            self.qualifiers = {**self.qualifiers, **other.qualifiers} if self.qualifiers else other.qualifiers
 
     def over(self, outer: Scope) -> Scope:
         """Return this scope with an outer scope, in which names are looked up that it does not have."""
@@ -344,6 +435,8 @@ class Scope:
         result.keys = keys or _NO_KEYS
         result.key_nodes = inputs.key_nodes
         result.hidden = inputs.hidden
+        result.merged = inputs.merged
+        result.qualifiers = inputs.qualifiers
         result.with_virtual = inputs.with_virtual
         return result
 

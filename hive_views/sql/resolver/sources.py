@@ -18,8 +18,8 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
 from hive_views.sql.resolver.context import CteDefinition, Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.lateral_views import resolve_lateral, resolve_unnest
-from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children
-from hive_views.sql.resolver.scopes import Column, Scope, Using, named_columns
+from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children, written_join_column
+from hive_views.sql.resolver.scopes import Column, JoinColumn, Scope, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -119,6 +119,8 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     scope.names = alias_and_name.copy()
     if schema.kind == "table":
         scope.with_virtual = (alias,)
+    if identifier is None and context.dialect.allows_database_in_column:
+        scope.qualifiers = {alias: (parts[-3].name.lower() if len(parts) > 2 else "", database)}
     if alias_node is not None and alias_node.args.get("columns"):
         scope = rename_columns(context, scope, alias, alias_node)
     has_sample = TokenType.TABLE_SAMPLE in context.text.kind_set
@@ -342,10 +344,11 @@ def _resolve_join(
         return resolve_unnest(context, left, node, block)[1]
     right_alias, right = resolve_source(context, node, block)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
-    is_natural = join.args.get("method") == "NATURAL"
     condition = join.args.get("on")
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
+    if context.dialect.merges_using_columns:
+        return _merge_join(context, left_alias, left, right, join)
     using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
     if left_alias is None and left.columns and not keeps_left_only:
         result = left  # the result of a join already: nothing else refers to it
@@ -355,24 +358,108 @@ def _resolve_join(
         result.add(left)
     if keeps_left_only:
         return result
-    if is_natural:
-        using = _natural_using(left_alias, left, right_alias, right, join)
     result.add(right)
     if using is not None:
         result.using = using
     return result
 
 
-def _natural_using(
-    left_alias: str | None, left: Scope, right_alias: str | None, right: Scope, join: exp.Join
-) -> Using | None:
+def _merge_join(context: ResolutionContext, left_alias: str | None, left: Scope, right: Scope, join: exp.Join) -> Scope:
+    """Return the columns of a join in Spark or Trino, where a USING or NATURAL key is one column of the result."""
+    is_natural = join.args.get("method") == "NATURAL"
+    keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
+    keeps_left_only = join.kind in ("SEMI", "ANTI")
+    is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
+    left_columns = left.join_columns() if is_merged else []
+    hidden = list(left.merged.hidden) if left.merged is not None else []
+    left_keys, right_keys = [key for key, _ in keys], [key for _, key in keys]
+    can_qualify = is_natural or not keys or _write_condition(context, left, right, join, keys)
+    if join.side == "RIGHT":
+        merged, dropped = right_keys, left_keys
+    elif join.side == "FULL":
+        merged = [JoinColumn(first.name, (*first.tables, *second.tables)) for first, second in keys]
+        dropped = left_keys + right_keys
+    else:
+        merged, dropped = left_keys, right_keys
+    is_qualified = can_qualify or context.dialect.star_includes_using
+    visible = [JoinColumn(key.name, key.tables, True, is_qualified) for key in merged]
+    visible += [entry for entry in left_columns if entry not in left_keys]
+    if is_merged and not keeps_left_only:
+        visible += [entry for entry in right.join_columns() if entry not in right_keys]
+        single = [key for key in dropped if len(key.tables) == 1]
+        hidden = single + hidden + ([] if right.merged is None else right.merged.hidden)
+    if left_alias is None and left.columns and not keeps_left_only:
+        result = left  # the result of a join already: nothing else refers to it
+    else:
+        result = Scope()
+        result.add(left)
+    if not keeps_left_only:
+        result.add(right)
+    if is_merged:
+        result.merge(visible, hidden)
+    return result
+
+
+JoinKeys = list[tuple[JoinColumn, JoinColumn]]
+"""The columns of the left and of the right side that a join with USING or NATURAL compares."""
+
+
+def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join) -> JoinKeys:
+    """Return the columns that a USING clause compares: on each side the first one of the name."""
+    identifiers = join.args.get("using") or ()
+    if not identifiers:
+        return []
+    left_columns, right_columns = left.join_columns(), right.join_columns()
+    keys: JoinKeys = []
+    for identifier in identifiers:
+        quote_alias(context, identifier)
+        name = identifier.name.lower()
+        pair = [next((entry for entry in side if entry.name == name), None) for side in (left_columns, right_columns)]
+        if pair[0] is None or pair[1] is None:
+            raise context.fail(
+                f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
+            )
+        keys.append((pair[0], pair[1]))
+    return keys
+
+
+def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
     """Return the columns that both sides of a NATURAL JOIN have."""
-    left_names = {name for columns in left.tables.values() for name in columns}
-    names = [name for columns in right.tables.values() for name in columns if name in left_names]
-    if not names:
-        return None
-    owner = left_alias or next((str(alias) for alias, columns in left.tables.items() if set(names) & set(columns)), "")
-    return Using(owner, right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
+    right_columns: dict[str, JoinColumn] = {}
+    for entry in right.join_columns():
+        right_columns.setdefault(entry.name, entry)
+    return [(entry, right_columns.pop(entry.name)) for entry in left.join_columns() if entry.name in right_columns]
+
+
+def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> bool:
+    """Write USING as ON where its keys are not those of one table on each side.
+
+    Hive compares such a key with the last table of the name. Trino does not know a key by its table under USING.
+
+    Returns:
+        Whether the keys can be named with their tables under the written clause.
+    """
+    sides = [entry for pair in keys for entry in pair]
+    aliases = {table for entry in sides for table in entry.tables}
+    can_qualify = all(entry.is_qualified for entry in sides) and not any(alias.startswith("__") for alias in aliases)
+    tables = [*left.tables.values(), *right.tables.values()]
+    is_simple = (
+        len(aliases) == 2
+        and join.side != "FULL"
+        and all(sum(entry.name in columns for columns in tables) == 2 for entry, _ in keys)
+    )
+    if is_simple and context.dialect.star_includes_using:
+        return True
+    identifiers = join.args["using"]
+    positions = [context.starts.get(item._meta["start"]) for item in identifiers if item._meta]
+    if not can_qualify or None in positions or len(positions) != len(identifiers) or context.has_nested_star:
+        return False
+    indexes = [index for index in positions if index is not None]
+    condition = " and ".join(
+        f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys
+    )
+    context.edits.replace(min(indexes) - 2, max(indexes) + 1, f"on {condition}")
+    return True
 
 
 def _resolve_using(
@@ -387,8 +474,8 @@ def _resolve_using(
     names: list[str] = []
     for identifier in join.args["using"]:
         quote_alias(context, identifier)
-        lower = identifier.name.lower()
-        name = lower if context.dialect.folds_using_names else identifier.name
+        name = identifier.name
+        lower = name.lower()
         if left_alias is None:
             left_alias = next((table for table in reversed(left.tables) if name in left.tables[table]), None)
         for alias, scope in ((left_alias, left), (right_alias, right)):
@@ -397,7 +484,7 @@ def _resolve_using(
                     f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
                 )
         names.append(name)
-    return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT", join.side == "FULL")
+    return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 
 # -- Types of several rows or branches ---------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
-from hive_views.sql.resolver.names import function_name, qualified_name, quote_alias, resolve
-from hive_views.sql.resolver.scopes import AmbiguousName, Column, Scope
+from hive_views.sql.resolver.names import function_name, is_qualified_as, qualified_name, quote_alias, resolve
+from hive_views.sql.resolver.scopes import AmbiguousName, Column, MergedKey, Scope
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
 StarColumns = list[tuple[str, str, Column]]
-"""The table, the name and the output column of each column of a star."""
+"""The table, the name and the output column of each column of a star; no table where it has to be named without."""
 
 
 def resolve_items(
@@ -104,6 +104,8 @@ def _resolve_item(
     column = Column(f"_col{len(output.columns)}", table, name, type_source)
     output.put(table, name, column)
     context.select_items[column] = item
+    if type(source) is MergedKey and alias is None:
+        return column, False  # its text can be coalesce(…)
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     return column, alias is not None or is_redundant_cast or _has_own_name(bare, name)
 
@@ -227,13 +229,11 @@ def _expand_star(
     pattern: re.Pattern[str] | None = None,
 ) -> None:
     """Replace a star by its columns, and add them to the block's result."""
-    excluded = _excluded_names(context, item if type(item) is exp.Star else item.this)
-    table = None
-    if type(item) is exp.Column and item.args.get("table") is not None:
-        table = item.args["table"].name.lower()
-        has_database = len(item.parts) > 2 and not context.dialect.allows_database_in_column
-        if has_database or not ungrouped.has_table(table):
-            raise context.fail(f"Invalid table alias '{table}' in front of a star", item, table)
+    table = _star_table(context, item, ungrouped)
+    excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
+    if ungrouped.merged is not None:
+        _expand_merged_star(context, item, ungrouped, table, excluded, output)
+        return
     using = ungrouped.using
     columns = _using_columns(context, item, ungrouped, table, output) if using is not None else []
     for alias in [*block.aliases, ""]:
@@ -242,13 +242,11 @@ def _expand_star(
             continue
         for column in table_columns.values():
             if using is not None and column.name in using.columns:
-                is_joined = table is None or table in (using.left, using.right)
-                if is_joined or not context.dialect.star_includes_using:
-                    continue
+                continue
             owner, name = ungrouped.original(column)
             if table is not None and owner != table:
                 continue
-            if name in excluded or (pattern is not None and not pattern.fullmatch(name)):
+            if (owner, name) in excluded or (pattern is not None and not pattern.fullmatch(name)):
                 continue
             actual = column
             if scope.grouped:
@@ -259,14 +257,99 @@ def _expand_star(
     _write_star(context, item, columns)
 
 
-def _excluded_names(context: ResolutionContext, star: exp.Expr) -> set[str]:
-    """Return the columns that `* EXCEPT (…)` leaves out."""
+def _star_table(context: ResolutionContext, item: exp.Expr, scope: Scope) -> str | None:
+    """Return the alias in front of a star, which can have a database in Spark and Trino."""
+    if type(item) is not exp.Column or item.args.get("table") is None:
+        return None
+    qualifier = [part.name.lower() for part in item.parts[:-1]]
+    table = qualifier[-1]
+    has_table = table in scope.tables if context.dialect.allows_database_in_column else scope.has_table(table)
+    if len(qualifier) > 1:
+        has_table = has_table and context.dialect.allows_database_in_column and is_qualified_as(scope, qualifier)
+    if not has_table:
+        name = ".".join(qualifier)
+        reason = f"Invalid table alias '{name}' in front of a star"
+        if context.dialect.allows_database_in_column:
+            reason += ": FROM has no such table. The fields of a struct have to be listed"
+        raise context.fail(reason, item, name)
+    return table
+
+
+def _excluded_columns(
+    context: ResolutionContext, star: exp.Expr, scope: Scope, table: str | None
+) -> set[tuple[str | None, str]]:
+    """Return the table and the name of each column that `* EXCEPT (…)` leaves out."""
     excluded = star.args.get("except_") or star.args.get("except")
     if excluded and not context.dialect.has_star_except:
         raise context.fail("Hive has no EXCEPT after a star: list the columns", star)
     if star.args.get("replace") or star.args.get("rename"):
         raise context.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
-    return {item.name.lower() for item in excluded or ()}
+    result: set[tuple[str | None, str]] = set()
+    for item in excluded or ():
+        *qualifier, name = [part.name.lower() for part in getattr(item, "parts", (item,))]
+        owner = qualifier[-1] if qualifier else table
+        if type(item) not in (exp.Identifier, exp.Column) or (qualifier and owner not in scope.tables):
+            raise context.fail(
+                f"EXCEPT ({item.sql()}) after a star: no table of FROM has this column, and fields of structs cannot "
+                "be left out. List the columns",
+                item,
+                name,
+            )
+        has_other_table = bool(qualifier) and table is not None and owner != table
+        if has_other_table or (len(qualifier) > 1 and not is_qualified_as(scope, qualifier)):
+            raise context.fail(f"EXCEPT ({item.sql()}) after a star: it is no column of the star", item, name)
+        try:
+            column = scope.find_own(owner, name)
+        except AmbiguousName as error:
+            raise context.fail(
+                f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", item, name
+            ) from error
+        if column is None:
+            raise context.fail(f"EXCEPT ({item.sql()}) after a star: it is no column of the star", item, name)
+        if type(column) is MergedKey:
+            result.add((None, name))
+        else:
+            result.add(scope.original(column))
+    return result
+
+
+def _expand_merged_star(
+    context: ResolutionContext,
+    item: exp.Expr,
+    scope: Scope,
+    table: str | None,
+    excluded: set[tuple[str | None, str]],
+    output: Scope,
+) -> None:
+    """Replace a star over joins with USING or NATURAL, as Spark and Trino do, by the columns of the result."""
+    merged = scope.merged
+    assert merged is not None
+    columns: StarColumns = []
+    if table is None:
+        entries = merged.visible
+        if any(len(entry.tables) > 1 for entry in entries):
+            raise context.fail(
+                "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", item
+            )
+    elif context.dialect.star_includes_using:
+        entries = [entry for entry in (*merged.hidden, *merged.visible) if entry.tables == (table,)]
+    else:
+        keys = {entry.name for entry in merged.visible if entry.is_key and table in entry.tables}
+        keys |= {entry.name for entry in merged.hidden if entry.tables == (table,)}
+        entries = [entry for entry in merged.visible if entry.tables == (table,) and entry.name not in keys]
+    for entry in entries:
+        owner, name = entry.tables[0], entry.name
+        if (owner, name) in excluded or (None, name) in excluded:
+            continue
+        source = scope.tables[owner or None][name]
+        written_owner = owner if entry.is_qualified else ""
+        column = _put_star_column(context, owner, name, source, output, item)
+        columns.append((written_owner, name, column))
+        if entry.is_key and not context.dialect.star_includes_using:
+            context.unqualified_keys.add(column)
+    if not columns:
+        raise context.fail("Invalid column reference: the star matches no column", item)
+    _write_star(context, item, columns)
 
 
 def _using_columns(
@@ -275,13 +358,7 @@ def _using_columns(
     """Return the columns that a USING clause names, which a star lists first."""
     using = ungrouped.using
     assert using is not None
-    if using.full_outer and table is None and context.dialect.merges_using_columns:
-        raise context.fail(
-            "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", item
-        )
     owner = using.right if using.right_outer else using.left
-    if table in (using.left, using.right) and context.dialect.star_includes_using:
-        owner = table  # Spark's star of one table has that table's own column, the other engines' has none
     columns: StarColumns = []
     if table is not None and owner != table:
         return columns
@@ -336,12 +413,12 @@ def write_expanded_stars(context: ResolutionContext) -> None:
     """Write the columns of all stars; called when all renamed columns are known."""
     renamed = context.renamed_columns
     for first, last, columns in context.expanded_stars:
-        texts = [
-            qualified_name(context, table, name)
-            + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
-            for table, name, column in columns
-        ]
-        for edits in (context.edits, context.star_edits):
+        for edits, unqualified in ((context.edits, ()), (context.star_edits, context.unqualified_keys)):
+            texts = [
+                (qualified_name(context, table, name) if table and column not in unqualified else context.quote(name))
+                + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
+                for table, name, column in columns
+            ]
             edits.replace(first, last, ", ".join(texts))
 
 
