@@ -346,13 +346,21 @@ class ResolutionContext:
         return infer
 
     @cached_property
-    def has_nested_star(self) -> bool:
-        """Whether a function other than `count(*)` takes a star, such as `struct(*)`; such stars stay as they are."""
+    def keeps_using(self) -> bool:
+        """Whether no USING can be written as ON, since a part of the text depends on it that stays as it is.
+
+        These are a star in a function other than `count(*)`, an element of FROM without alias, and NATURAL JOIN.
+        """
         for star in self.tree.find_all(exp.Star):
             parent = star.parent
             while isinstance(parent, (exp.Column, exp.Alias)):
                 parent = parent.parent
             if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
+                return True
+        for node in self.tree.find_all(exp.From, exp.Join):
+            source = node.this
+            is_table = isinstance(source.this, (exp.Identifier, exp.Table))
+            if (not is_table and not source.args.get("alias")) or node.args.get("method") == "NATURAL":
                 return True
         return False
 

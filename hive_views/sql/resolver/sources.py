@@ -452,7 +452,7 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
         return True
     identifiers = join.args["using"]
     positions = [context.starts.get(item._meta["start"]) for item in identifiers if item._meta]
-    if not can_qualify or None in positions or len(positions) != len(identifiers) or context.has_nested_star:
+    if not can_qualify or None in positions or len(positions) != len(identifiers) or context.keeps_using:
         return False
     indexes = [index for index in positions if index is not None]
     condition = " and ".join(

@@ -118,6 +118,18 @@ KEYS = [
     ),
     ("spark", "t1 natural left join t2", "t1.k", "t1 natural left join t2"),
     ("spark", "t1 natural full join t2", "coalesce(t1.k, t2.k)", "t1 natural full join t2"),
+    (
+        "spark",
+        "t1 full join t2 using (k) natural left join t4",
+        "coalesce(t1.k, t2.k)",
+        "t1 full join t2 using (k) natural left join t4",
+    ),
+    (
+        "spark",
+        "t1 full join t2 using (k) left join (select k, 1 x from t4) using (k)",
+        "coalesce(t1.k, t2.k)",
+        "t1 full join t2 using (k) left join (select t4.k, 1 x from t4) using (k)",
+    ),
     ("trino", "t1 left join t2 using (k)", "t1.k", "t1 left join t2 on t1.k = t2.k"),
     ("trino", "t1 right join t2 using (k)", "t2.k", "t1 right join t2 on t1.k = t2.k"),
     ("trino", "t1 full join t2 using (k)", "coalesce(t1.k, t2.k)", "t1 full join t2 on t1.k = t2.k"),
