@@ -1,4 +1,4 @@
-"""A real Chromium without a window, for tests of HTML pages; skips where none is installed."""
+"""Headless Chromium for tests of HTML pages; tests are skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ OPTIONS = [
     "--disable-sync",
     "--no-first-run",
     "--window-size=1400,900",
-    # Nothing that a page may ask for is ever found.
+    # Pages cannot load anything.
     "--host-resolver-rules=MAP * ~NOTFOUND",
 ]
 
 
 class Browser:
-    """A window that shows one page of one file."""
+    """A browser window that shows an HTML file."""
 
     def __init__(self, driver: Chrome, directory: Path) -> None:
         self.driver = driver
         self._directory = directory
 
     def open(self, html: str, *, fragment: str = "") -> None:
-        """Write a page to disk and show it, as a user does who opens the file."""
+        """Write a page to a file and open it."""
         file = self._directory / "page.html"
         file.write_text(html, encoding="utf-8")
         self.driver.get("about:blank")
@@ -44,21 +44,21 @@ class Browser:
         self.driver.get(f"{file.as_uri()}{fragment}")
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Run a script in the page; give what it returns."""
+        """Run a script in the page; returns its result."""
         return self.driver.execute_script(script, *arguments)
 
     def console(self) -> list[str]:
-        """What the page wrote to the console since the last call: errors of scripts, what its policy forbade."""
+        """Console messages since the last call: script errors and violations of the content security policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """What was loaded, or asked for, since the last call."""
+        """URLs requested since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [item["params"]["request"]["url"] for item in messages if item["method"] == "Network.requestWillBeSent"]
         return [url for url in sent if url != "about:blank"]
 
     def prefer(self, scheme: str) -> None:
-        """Ask pages for `light` or `dark`."""
+        """Set the preferred color scheme, `light` or `dark`."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
@@ -78,14 +78,14 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # Its path is given, so that Selenium never downloads one.
+    # With a path, Selenium does not download a driver.
     with Chrome(options=options, service=Service(executable_path=driver_path)) as driver:
         yield driver
 
 
 @pytest.fixture
 def browser(chromium: Chrome, tmp_path: Path) -> Browser:
-    """The browser, with a directory of the test's own for its page."""
-    found = Browser(chromium, tmp_path)
-    found.prefer("light")
-    return found
+    """A browser with an own directory for its page."""
+    window = Browser(chromium, tmp_path)
+    window.prefer("light")
+    return window

@@ -1,4 +1,4 @@
-"""Parts that every test directory shares: one real metastore for the whole run, a fresh database a test."""
+"""Fixtures of all tests: one real metastore per run, a new database per test."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
-from tests.suites import mark_extended, process_of, skipped_for_want_of_packages
+from tests.suites import mark_extended, missing_packages_summary, process_of
 
 __all__ = ["browser", "chromium"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that; some tests press it.
+    # Shells ignore SIGINT in background processes, which children inherit; some tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 CACHE = Path(__file__).parent.parent / ".cache"
 
-# An alter_table asks the file system of the row's location for its URI, and for nothing else. S3A is 500 MB of jars;
-# Hadoop's small one for HTTP gives any URI back as it is.
+# alter_table only asks the file system of the location for its URI. Hadoop's HTTP file system returns any URI, and S3A
+# would need 500 MB of jars.
 STORES = {f"fs.{scheme}.impl": "org.apache.hadoop.fs.http.HttpFileSystem" for scheme in ("s3", "memory")}
 
 SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
-"""The metastore for this run, `release/database` (`4.0.1/postgresql`, `3.1.3/mysql`); the embedded one by default."""
+"""The metastore of this run as `release/database`, e.g. `4.0.1/postgresql`; the default is the embedded metastore."""
 
 LOCKS_HANG = ("4.0.1", "4.1.0")
-"""Releases whose locks hang on Derby as soon as several are asked for, until the server is started again."""
+"""Releases whose locks on Derby hang after concurrent requests until the server is restarted."""
 
 
-def asks_for_several_locks(item: pytest.Item) -> bool:
-    """Whether a test belongs to those with several clients at a time."""
+def uses_concurrent_locks(item: pytest.Item) -> bool:
+    """Whether a test has concurrent clients."""
     return item.path.parent.name == "faults" or item.path.name in ("test_threads.py", "test_locks.py")
 
 
@@ -54,7 +54,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Processes(LoadScopeScheduling):
-        """One list of tests per process; tests that share a Spark session stay together."""
+        """Distributes tests to processes; tests that share a Spark session run in one process."""
 
         def _split_scope(self, nodeid: str) -> str:
             return process_of(nodeid)
@@ -63,14 +63,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name the packages that skipped tests need, in one line."""
+    """Print the system packages that skipped tests need."""
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    if line := skipped_for_want_of_packages(reasons):
+    if line := missing_packages_summary(reasons):
         terminalreporter.write_line(line)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes are no name for a case: what gzip makes has the time in it, and both processes must name it alike."""
+    """Name cases with bytes by argument: gzip output contains a time, and IDs must be equal in all processes."""
     return argname if isinstance(val, bytes) else None
 
 
@@ -80,13 +80,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in items:
         if item.get_closest_marker("hive2"):
-            item.add_marker(pytest.mark.skip(reason=f"it is about Hive {EMBEDDED_VERSION}, and this is {SERVER}"))
-        if SERVER in LOCKS_HANG and asks_for_several_locks(item):
-            item.add_marker(pytest.mark.skip(reason=f"locks of Hive {SERVER} hang on Derby: a fault of the server"))
+            item.add_marker(pytest.mark.skip(reason=f"tests Hive {EMBEDDED_VERSION}, and the server is {SERVER}"))
+        if SERVER in LOCKS_HANG and uses_concurrent_locks(item):
+            item.add_marker(pytest.mark.skip(reason=f"locks of Hive {SERVER} hang on Derby (server defect)"))
         if item.get_closest_marker("characters") and SERVER.endswith("/mysql"):
             item.add_marker(pytest.mark.skip(reason="Hive's schema on MySQL and MariaDB is in latin1"))
         if SERVER.startswith("3.") and item.path.parent.name == "faults" and item.path.name != "test_fault_matrix.py":
-            reason = f"it is about servers that honor compare-and-swap, and {SERVER} does not (see test_version_3)"
+            reason = f"tests servers that support compare-and-swap, and {SERVER} does not (see test_version_3)"
             item.add_marker(pytest.mark.skip(reason=reason))
         if item.get_closest_marker("swaps") and SERVER.startswith("3."):
             item.add_marker(pytest.mark.skip(reason=f"{SERVER} ignores compare-and-swap (HIVE-26882)"))
@@ -97,32 +97,32 @@ def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastorePr
     """A metastore of a release on a database."""
     version, _, kind = server.partition("/")
     if kind and version == EMBEDDED_VERSION:
-        raise ValueError(f"{server}: the embedded metastore is on Derby")
+        raise ValueError(f"{server}: the embedded metastore uses Derby")
     with ExitStack() as stack:
         database = None
         if kind:
-            place = stack.enter_context({"postgresql": postgresql, "mysql": mariadb}[kind]())
-            place.create("metastore")
-            database = StoreDatabase(kind, place.port, "metastore", "hive", PASSWORD)
+            store = stack.enter_context({"postgresql": postgresql, "mysql": mariadb}[kind]())
+            store.create("metastore")
+            database = StoreDatabase(kind, store.port, "metastore", "hive", PASSWORD)
         if version == EMBEDDED_VERSION:
             yield stack.enter_context(EmbeddedMetastore(directory, port=port, properties=STORES))
         else:
-            other = StandaloneMetastore(
+            standalone = StandaloneMetastore(
                 directory, version=version, database=database, port=port, properties=STORES, cache=CACHE
             )
-            yield stack.enter_context(other)
+            yield stack.enter_context(standalone)
 
 
 @pytest.fixture(scope="session")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
-    """One Hive Metastore, shared by all tests: keep to your own `database`."""
+    """The Hive Metastore that all tests share; tests use only their own `database`."""
     with started(tmp_path_factory.mktemp("metastore"), SERVER) as running:
         yield running
 
 
 @pytest.fixture
 def database(metastore: EmbeddedMetastore) -> Iterator[str]:
-    """The name of an empty database of the test's own, with a location; dropped with all that is in it afterwards."""
+    """The name of an empty database with a location; it is dropped with its contents afterwards."""
     name = f"db_{uuid4().hex[:12]}"
     with connect(metastore.port) as client:
         client.create_database(Database(name=name, locationUri=f"{metastore.warehouse}/{name}.db"))
@@ -133,7 +133,7 @@ def database(metastore: EmbeddedMetastore) -> Iterator[str]:
 
 @pytest.fixture
 def alone(metastore: EmbeddedMetastore) -> Iterator[None]:
-    """For tests that name databases as a reader's page does: those that it makes are gone afterwards, files too."""
+    """Drops the databases that a test creates under fixed names, such as those of documentation pages."""
     with connect(metastore.port) as client:
         before = set(client.get_all_databases())
     yield

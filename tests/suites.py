@@ -1,4 +1,4 @@
-"""Which tests belong to the short suite (`make test`) and the extended one (`make test-all`), and to which process.
+"""Assignment of tests to the short suite (`make test`) or the extended suite (`make test-all`), and to processes.
 
 A test is extended if its module is in `EXTENDED` or it is marked with `@pytest.mark.extended`.
 """
@@ -50,10 +50,10 @@ EXTENDED = (
     "soak",
     "unit/sql/test_portable_spark.py",
 )
-"""Modules and directories of the extended suite: each takes long, and a shorter test covers the same rules."""
+"""Modules and directories of the extended suite; each takes long, and shorter tests cover the same rules."""
 
 SPARK = ("integration/spark", "unit/sql/test_portable_spark.py")
-"""What needs Spark runs in one process, which starts one session."""
+"""Tests on Spark, which run in one process with one session."""
 
 SECOND_PROCESS = (
     "conformance",
@@ -64,11 +64,11 @@ SECOND_PROCESS = (
     "integration/metastore",
     "integration/newest",
 )
-"""A third of the rest by duration; everything else runs in the third process."""
+"""Tests of the second process; all other tests run in the third process."""
 
 
-def _is_in(path: str, places: tuple[str, ...]) -> bool:
-    return any(path == place or path.startswith(f"{place}/") for place in places)
+def _is_in(path: str, paths: tuple[str, ...]) -> bool:
+    return any(path == directory or path.startswith(f"{directory}/") for directory in paths)
 
 
 def process_of(node_id: str) -> str:
@@ -81,21 +81,21 @@ def process_of(node_id: str) -> str:
 
 def mark_extended(items: list[pytest.Item]) -> None:
     """Add the marker `extended` to the tests of the modules in `EXTENDED`."""
-    for place in EXTENDED:
-        if not (TESTS / place).exists():
-            raise pytest.UsageError(f"tests/suites.py names {place}, which does not exist")
+    for path in EXTENDED:
+        if not (TESTS / path).exists():
+            raise pytest.UsageError(f"tests/suites.py names {path}, which does not exist")
     for item in items:
         if item.path.is_relative_to(TESTS) and _is_in(item.path.relative_to(TESTS).as_posix(), EXTENDED):
             item.add_marker(pytest.mark.extended)
 
 
-def skipped_for_want_of_packages(reasons: list[str]) -> str | None:
-    """One line that says how many tests were skipped for lack of system packages; None if there were none."""
+def missing_packages_summary(reasons: list[str]) -> str | None:
+    """A line with the number of tests skipped for missing system packages; None if there are none."""
     missing = [reason for reason in reasons if any(word in reason for word in _MISSING)]
     if not missing:
         return None
     names = sorted({word for word in _MISSING for reason in missing if word in reason})
-    return f"{len(missing)} tests skipped for lack of system packages ({', '.join(names)}): run `make system-packages`"
+    return f"{len(missing)} tests skipped, system packages missing ({', '.join(names)}): run `make system-packages`"
 
 
 _MISSING = ("chromium", "graphviz", "openssl", "Kerberos", "LDAP", "PostgreSQL", "MariaDB", "mariadb", "gssapi")

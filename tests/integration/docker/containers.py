@@ -1,4 +1,4 @@
-"""Containers of the images of docker/, started through testcontainers (imported late: it reads its settings then)."""
+"""Containers of the images of docker/. Importing testcontainers reads its settings, so it is imported late."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class Metastore:
     """A metastore in a container."""
 
     container: Any
-    """testcontainers' container."""
+    """The container of testcontainers."""
     password: str
-    """Its database's."""
+    """The password of its database."""
 
     @property
     def uri(self) -> str:
-        """Where it is reached from here; another port after each start."""
+        """The URI on this machine; the port changes with each start."""
         return f"thrift://127.0.0.1:{self.container.get_exposed_port(PORT)}"
 
     @property
-    def engines(self) -> Any:
-        """The engine's own object for the container."""
+    def docker_container(self) -> Any:
+        """The container of the Docker client."""
         return self.container.get_wrapped_container()
 
     def wait(self) -> None:
-        """Wait until its own check finds it well."""
-        wait_until_healthy(self.engines)
+        """Wait until the container is healthy."""
+        wait_until_healthy(self.docker_container)
 
 
 def wait_until_healthy(container: Any) -> None:
-    """Wait for the image's health check; fail with the log where the container ends or does not get well."""
+    """Wait until a container is healthy; fail with its log if it ends or does not become healthy."""
     deadline = time.monotonic() + _READY_S
     while True:
         container.reload()
@@ -58,7 +58,7 @@ def wait_until_healthy(container: Any) -> None:
 
 @contextmanager
 def started_metastore(version: str, kind: str, warehouse: Path) -> Iterator[Metastore]:
-    """A metastore that answers."""
+    """Start a metastore and its database, and wait until it is healthy."""
     from testcontainers.core.network import Network
 
     password = uuid4().hex
@@ -74,7 +74,7 @@ def started_metastore(version: str, kind: str, warehouse: Path) -> Iterator[Meta
             "HIVE_VIEWS_WAREHOUSE": warehouse.as_uri(),
         }
         server = _container("hive-views", network, settings).with_volume_mapping(str(warehouse), str(warehouse), "rw")
-        # A free port, of this machine alone whatever the engine's default is.
+        # A free loopback port, independent of the default of the engine.
         server.ports = {PORT: ("127.0.0.1", None)}
         metastore = Metastore(stack.enter_context(server), password)
         metastore.wait()

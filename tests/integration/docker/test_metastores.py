@@ -1,4 +1,4 @@
-"""Real metastores in containers, a few releases and databases: what the catalog does on each."""
+"""The catalog on metastores of several releases and databases in containers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.docker.containers import DOCKER
 
 
 @pytest.mark.parametrize(
-    ("version", "kind"), [("4.0.1", "postgresql"), ("3.1.3", "mariadb"), ("2.3.10", "derby")], ids=lambda each: each
+    ("version", "kind"), [("4.0.1", "postgresql"), ("3.1.3", "mariadb"), ("2.3.10", "derby")], ids=str
 )
 def test_metastore_runs_in_container(version, kind, start, warehouse):
     metastore = start(version, kind)
@@ -31,19 +31,21 @@ def test_metastore_runs_in_container(version, kind, start, warehouse):
     assert len(before.versions) == 2
     assert str(warehouse) in before.location
 
-    # Nobody who lists processes sees the password, and none of them is root's.
-    processes = metastore.engines.top(ps_args="-eo pid,uid,args")["Processes"]
+    # No process has the password among its arguments or runs as root.
+    processes = metastore.docker_container.top(ps_args="-eo pid,uid,args")["Processes"]
     assert any("GatewayServer" in arguments for *_, arguments in processes)
     assert metastore.password not in str(processes)
     assert {uid for _, uid, _ in processes} == {"1000"}
-    _, found = metastore.engines.exec_run(["find", "/data", "-name", "hive-site.xml", "-perm", "/007"])
-    assert found == b""
+    _, readable_files = metastore.docker_container.exec_run(
+        ["find", "/data", "-name", "hive-site.xml", "-perm", "/007"]
+    )
+    assert readable_files == b""
 
-    # Stopped as `docker stop` does it, within its ten seconds, it ends orderly, and keeps what it had.
-    metastore.engines.stop(timeout=60)
-    metastore.engines.reload()
-    assert metastore.engines.attrs["State"]["ExitCode"] == 0
-    metastore.engines.start()
+    # `docker stop` ends the metastore gracefully, and its data remains.
+    metastore.docker_container.stop(timeout=60)
+    metastore.docker_container.reload()
+    assert metastore.docker_container.attrs["State"]["ExitCode"] == 0
+    metastore.docker_container.start()
     metastore.wait()
     with HiveViewCatalog("docker", uri=metastore.uri, warehouse=warehouse.as_uri()) as catalog:
         assert catalog.load_view("s.w").metadata == before
@@ -53,7 +55,7 @@ def test_metastore_runs_in_container(version, kind, start, warehouse):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"HIVE_VIEWS_DATABASE": "oracle"}, "'oracle'; it must be derby, postgresql, mariadb or mysql"),
         ({"HIVE_VIEWS_DATABASE": "postgresql"}, "no password: set HIVE_VIEWS_DATABASE_PASSWORD_FILE"),
@@ -72,18 +74,18 @@ def test_metastore_runs_in_container(version, kind, start, warehouse):
         ({"HIVE_VIEWS_METASTORE_VERSION": "1.2.1"}, "not among the releases"),
     ],
 )
-def test_unsupported_settings_are_rejected(settings, said, engine):
+def test_unsupported_settings_are_rejected(settings, message, engine):
     container = engine.containers.run("hive-views", environment=settings, detach=True)
     try:
         assert container.wait(timeout=120)["StatusCode"] == 1
-        printed = container.logs().decode()
+        output = container.logs().decode()
     finally:
         container.remove(force=True, v=True)
-    assert said in printed
-    assert "Traceback" not in printed
+    assert message in output
+    assert "Traceback" not in output
 
 
 def test_ports_are_published_on_loopback_only():
     published = re.findall(r"^ +ports: (.*)$", (DOCKER / "compose.yaml").read_text(), re.MULTILINE)
     assert published
-    assert all(each.startswith('["127.0.0.1:') for each in published)
+    assert all(ports.startswith('["127.0.0.1:') for ports in published)

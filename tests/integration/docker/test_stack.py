@@ -1,4 +1,4 @@
-"""docker/compose.yaml: a view goes from this machine to Spark in its container, and one of Spark's comes back."""
+"""The stack of docker/compose.yaml: views are shared by this machine and Spark in a container."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.integration.docker.containers import DOCKER, PORT
 
 
 def run_in_spark(stack, *command):
-    """What a program of the container `spark` prints; a failure shows what it complained of."""
+    """Run a program in the container `spark`; returns its output, and fails with its errors."""
     from subprocess import CalledProcessError
 
     try:
-        said, _, _ = stack.exec_in_container(list(command), "spark")
+        output, _, _ = stack.exec_in_container(list(command), "spark")
     except CalledProcessError as error:
         pytest.fail(f"{command}: {error.stderr.decode(errors='replace')[:3000]}")
-    return said
+    return output
 
 
 def test_spark_reads_view(engine, warehouse, monkeypatch):
@@ -40,9 +40,9 @@ def test_spark_reads_view(engine, warehouse, monkeypatch):
                 "CREATE VIEW prod.s.sums AS SELECT product, sum(amount) AS amount FROM prod.s.big GROUP BY product;"
                 "SELECT * FROM prod.s.big ORDER BY amount; SELECT * FROM prod.s.sums"
             )
-            said = run_in_spark(stack, "spark-sql", "-e", statements)
-            assert said.split("\n") == ["tea\t2", "tea\t5", "tea\t7", ""]
+            output = run_in_spark(stack, "spark-sql", "-e", statements)
+            assert output.split("\n") == ["tea\t2", "tea\t5", "tea\t7", ""]
             assert catalog.list_views("s") == [("s", "big"), ("s", "sums")]
             assert "sum(amount)" in catalog.load_view("s.sums").sql_for("spark").sql
             listed = run_in_spark(stack, "hive-views", "--json", "list", "s")
-            assert [each["view"] for each in json.loads(listed)["views"]] == ["s.big", "s.sums"]
+            assert [item["view"] for item in json.loads(listed)["views"]] == ["s.big", "s.sums"]

@@ -1,9 +1,8 @@
 """Count lost updates on real servers: `python -m tests.integration.matrix.atomicity [release/database …]`.
 
-Eight processes commit to one view as fast as they can, each commit a property of its own. Afterwards each commit that
-was acknowledged must be there. Four ways: the catalog with the server's lock and compare-and-swap, as it is by default;
-with compare-and-swap alone; with the lock alone (something before the server takes the expectation out of each alter);
-and bare clients that read a row and write it back, with neither: they show that a loss would be seen.
+Eight processes commit properties to one view concurrently. Afterwards all applied commits must be present. There are
+four modes: compare-and-swap without the lock, the lock without compare-and-swap (a proxy removes the expected parameter
+from each request), both (the default), and plain clients that read and write the row with neither, as a control.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tests.faults.scripted import Rewrite, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.matrix.__main__ import SERVERS
-from tests.integration.matrix.page import put
+from tests.integration.matrix.page import update_table
 from tests.integration.metastore.rpc import connect
 from tests.proxy import EVERY
 
@@ -38,7 +37,7 @@ HEADING = "Lost updates"
 WRITERS = 8
 COMMITS = 25
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
-PATIENCE = {
+RETRIES = {
     "commit.retry.num-retries": "1000",
     "commit.retry.min-wait-ms": "5",
     "commit.retry.max-wait-ms": "50",
@@ -49,55 +48,55 @@ VIEW = "v"
 
 @dataclass(frozen=True)
 class Task:
-    """What one process does."""
+    """The task of a process."""
 
     writer: int
     database: str
     properties: dict[str, str]
-    """The catalog's; none for a bare client."""
+    """Catalog properties; empty for a plain client."""
     port: int
     begin: float
-    """When, in seconds from the epoch."""
+    """The start time in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """What one process did."""
+class WriteResult:
+    """The result of a process."""
 
     keys: list[str]
-    """The properties whose commits were acknowledged."""
-    stopped: str = ""
-    """The error that it gave up with."""
+    """The properties of applied commits."""
+    error: str = ""
+    """The error that ended the process early."""
 
 
 def key(writer: int, number: int) -> str:
-    """The property of one commit."""
+    """The property of a commit."""
     return f"w{writer}-{number}"
 
 
-def write(task: Task) -> Written:
-    """Make the commits of one process."""
+def write(task: Task) -> WriteResult:
+    """Perform the commits of a process."""
     time.sleep(max(0.0, task.begin - time.time()))
-    return _by_catalog(task) if task.properties else _bare(task)
+    return _write_with_catalog(task) if task.properties else _write_without_checks(task)
 
 
-def _by_catalog(task: Task) -> Written:
-    done: list[str] = []
+def _write_with_catalog(task: Task) -> WriteResult:
+    applied: list[str] = []
     with HiveViewCatalog("prod", **task.properties) as catalog:
-        while len(done) < COMMITS:
-            mine = key(task.writer, len(done))
+        while len(applied) < COMMITS:
+            property_key = key(task.writer, len(applied))
             try:
-                catalog.load_view((task.database, VIEW)).update().set_properties({mine: "set"}).commit()
+                catalog.load_view((task.database, VIEW)).update().set_properties({property_key: "set"}).commit()
             except CommitFailedError:
                 continue
             except HiveViewsError as error:
-                return Written(done, f"{type(error).__name__}: {error}")
-            done.append(mine)
-    return Written(done)
+                return WriteResult(applied, f"{type(error).__name__}: {error}")
+            applied.append(property_key)
+    return WriteResult(applied)
 
 
-def _bare(task: Task) -> Written:
-    done: list[str] = []
+def _write_without_checks(task: Task) -> WriteResult:
+    applied: list[str] = []
     with connect(task.port) as client:
         for number in range(COMMITS):
             row = client.get_table(task.database, VIEW)
@@ -105,76 +104,78 @@ def _bare(task: Task) -> Written:
             try:
                 client.alter_table_with_environment_context(task.database, VIEW, row, EnvironmentContext({}))
             except MetaException:
-                continue  # a deadlock in its database: refused, not lost
+                continue  # a deadlock in the database: rejected, not lost
             except TTransportException as error:
-                return Written(done, f"{type(error).__name__}: {error.message}")  # Derby waits longer for its locks
-            done.append(key(task.writer, number))
-    return Written(done)
+                return WriteResult(
+                    applied, f"{type(error).__name__}: {error.message}"
+                )  # Derby waits longer for locks than the client
+            applied.append(key(task.writer, number))
+    return WriteResult(applied)
 
 
-def contest(pool: ProcessPoolExecutor, metastore: MetastoreProcess, properties: dict[str, str]) -> tuple[str, int]:
-    """Let all processes write; the cell of the table, and how many updates were lost."""
+def run_writers(pool: ProcessPoolExecutor, metastore: MetastoreProcess, properties: dict[str, str]) -> tuple[str, int]:
+    """Run all writers; returns the cell of the table and the number of lost updates."""
     database = f"db_{uuid4().hex[:12]}"
     local = {"uri": metastore.uri, "warehouse": metastore.warehouse}
     with connect(metastore.port) as client:
         client.create_database(Database(name=database, locationUri=f"{metastore.warehouse}/{database}.db"))
     with HiveViewCatalog("prod", **local) as catalog:
-        catalog.create_view((database, VIEW), SCHEMA, version(database), properties=PATIENCE)
+        catalog.create_view((database, VIEW), SCHEMA, version(database), properties=RETRIES)
     begin = time.time() + 1
     tasks = [Task(writer, database, properties, metastore.port, begin) for writer in range(WRITERS)]
-    written = list(pool.map(write, tasks))
+    results = list(pool.map(write, tasks))
     seconds = time.time() - begin
     with connect(metastore.port) as client:
-        there = client.get_table(database, VIEW).parameters
-    done = [each for one in written for each in one.keys]
-    lost = sum(each not in there for each in done)
-    stopped = sorted({one.stopped for one in written if one.stopped})
-    for reason in stopped:
-        print(f"  {reason}", file=sys.stderr)
-    if stopped and not done and all(reason.startswith(LockError.__name__) for reason in stopped):
+        parameters = client.get_table(database, VIEW).parameters
+    applied = [item for result in results for item in result.keys]
+    lost = sum(item not in parameters for item in applied)
+    errors = [result.error for result in results if result.error]
+    for error in sorted(set(errors)):
+        print(f"  {error}", file=sys.stderr)
+    if errors and not applied and all(error.startswith(LockError.__name__) for error in errors):
         return "refused by the catalog", 0
-    ended = f"; {sum(bool(one.stopped) for one in written)} gave up ({stopped[0].partition(':')[0]})" if stopped else ""
-    return f"{lost} of {len(done)} lost, {len(done) / seconds:.0f}/s{ended}", lost
+    stopped = f"; {len(errors)} gave up ({min(errors).partition(':')[0]})" if errors else ""
+    return f"{lost} of {len(applied)} lost, {len(applied) / seconds:.0f}/s{stopped}", lost
 
 
 def measure(pool: ProcessPoolExecutor, server: str) -> tuple[str, int]:
-    """All ways on one server; its row of the table, and how many updates were lost where none may be."""
+    """Measure all modes on a server; returns the row of the table and the number of updates lost despite protection."""
     with tempfile.TemporaryDirectory() as directory, started(Path(directory) / "metastore", server) as metastore:
         local = {"warehouse": metastore.warehouse, **LOCKS}
-        with ScriptedServer(metastore.port) as blind:
-            blind.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)
-            ways: list[Callable[[], dict[str, str]]] = [
+        with ScriptedServer(metastore.port) as proxy:
+            proxy.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"ignored_parameter_key_"), nth=EVERY)
+            modes: list[Callable[[], dict[str, str]]] = [
                 lambda: {"uri": metastore.uri, **local, **LOCK_FREE},
-                lambda: {"uri": blind.uri, **local},
+                lambda: {"uri": proxy.uri, **local},
                 lambda: {"uri": metastore.uri, **local},
                 dict,
             ]
             cells = []
-            broken = 0
-            for way in ways:
-                properties = way()
-                cell, lost = contest(pool, metastore, properties)
+            unexpected = 0
+            for mode in modes:
+                properties = mode()
+                cell, lost = run_writers(pool, metastore, properties)
                 cells.append(cell)
-                broken += lost if properties else 0  # the bare clients promise nothing
+                unexpected += lost if properties else 0  # plain clients may lose updates
                 print(f"  {server}: {cell}", file=sys.stderr, flush=True)
-    return f"| {server} | {' | '.join(cells)} | {date.today()} |", broken
+    return f"| {server} | {' | '.join(cells)} | {date.today()} |", unexpected
 
 
 def main() -> int:
-    """Measure the servers that are named, or all, and write the page; 1 where an update was lost that may not be."""
-    broken = []
-    # Forked before there is any thread or connection.
+    """Measure the requested servers, or all of them; returns 1 if an update was lost despite protection."""
+    failures = []
+    # Fork before any threads or connections exist.
     with ProcessPoolExecutor(WRITERS, mp_context=multiprocessing.get_context("fork")) as pool:
         list(pool.map(time.sleep, [0.3] * WRITERS))
         for server in sys.argv[1:] or SERVERS:
             row, lost = measure(pool, server)
             print(row, flush=True)
-            put(HEADING, [row])
+            update_table(HEADING, [row])
             if lost:
-                broken.append(f"{server}: {lost}")
-    if broken:
-        print(f"Updates were lost where none may be: {', '.join(broken)}", file=sys.stderr)
-    return int(bool(broken))
+                failures.append(f"{server}: {lost}")
+    if failures:
+        print(f"Updates were lost despite protection: {', '.join(failures)}", file=sys.stderr)
+    return int(bool(failures))
 
 
 if __name__ == "__main__":
