@@ -34,7 +34,7 @@ class UnrecordedTextError(CommitFailedError):
 
 
 class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownException):
-    """The metastore did not reply, so it is unknown whether the commit was applied. No file was deleted.
+    """The metastore did not reply, or failed without proof that nothing was changed. No file was deleted.
 
     Before a retry, load the view and compare its `metadata_location` with the one of this error: a retry may apply the
     change twice, and deleting the file may destroy the view.

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -34,6 +34,27 @@ class Answer:
     """Whether the metastore executes the request anyway."""
 
 
+@dataclass
+class EarlyAnswer:
+    """An error to answer at once, while the request takes effect later, when `deliver` is called.
+
+    It imitates a database that carries out a COMMIT after the metastore has reported a failure. One object serves one
+    call.
+    """
+
+    error: TException
+    """An error that the method declares, or Thrift's own TApplicationException."""
+    request: bytes = field(default=b"", init=False, repr=False)
+    """The request, once it has arrived."""
+
+    def deliver(self, server_port: int) -> None:
+        """Send the request to the server, and wait for its answer."""
+        assert self.request, "the request did not arrive"
+        with socket.create_connection((LOOPBACK, server_port)) as server:
+            server.sendall(self.request)
+            MessageStream(server).read()
+
+
 @dataclass(frozen=True)
 class Rewrite:
     """A replacement of bytes in the request by others of the same length."""
@@ -45,7 +66,7 @@ class Rewrite:
 @dataclass
 class _Rule:
     method: str
-    action: Answer | Rewrite
+    action: Answer | EarlyAnswer | Rewrite
     nth: int
     after: str | None = None
     matched: int = 0
@@ -74,7 +95,9 @@ class ScriptedServer:
         """The URI for clients."""
         return f"thrift://{LOOPBACK}:{self.port}"
 
-    def on(self, method: str, action: Answer | Rewrite, *, nth: int = 1, after: str | None = None) -> None:
+    def on(
+        self, method: str, action: Answer | EarlyAnswer | Rewrite, *, nth: int = 1, after: str | None = None
+    ) -> None:
         """Apply an action to the nth call of a method from now on, or to `EVERY` one; earlier rules take precedence.
 
         With `after`, calls are counted from the first call of that method on.
@@ -125,7 +148,9 @@ class ScriptedServer:
                 if isinstance(action, Rewrite):
                     assert len(action.old) == len(action.new)
                     request = request.replace(action.old, action.new)
-                if isinstance(action, Answer) and not action.carried_out:
+                if isinstance(action, EarlyAnswer):
+                    action.request = request
+                if isinstance(action, EarlyAnswer) or (isinstance(action, Answer) and not action.carried_out):
                     client.sendall(_reply(header, action.error))
                     continue
                 server.sendall(request)
@@ -135,7 +160,7 @@ class ScriptedServer:
             with suppress(OSError):
                 item.shutdown(socket.SHUT_RDWR)
 
-    def _choose_action(self, method: str) -> Answer | Rewrite | None:
+    def _choose_action(self, method: str) -> Answer | EarlyAnswer | Rewrite | None:
         with self._mutex:
             self.methods.append(method)
             chosen = None
@@ -165,9 +190,9 @@ def _reply(header: Header, error: TException) -> bytes:
 def _result(method: str, error: TException) -> Any:
     """Return the result struct of a method with an error in its declared field."""
     kind = getattr(ThriftHiveMetastore, f"{method}_result")
-    for field in kind.thrift_spec:
-        if field is not None and field[3] and not isinstance(field[3], str) and type(error) is field[3][0]:
-            return kind(**{field[2]: error})
+    for spec in kind.thrift_spec:
+        if spec is not None and spec[3] and not isinstance(spec[3], str) and type(error) is spec[3][0]:
+            return kind(**{spec[2]: error})
     raise AssertionError(f"{method} does not declare {type(error).__name__}")
 
 

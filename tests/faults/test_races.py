@@ -15,6 +15,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import (
     CommitFailedError,
+    CommitStateUnknownError,
     MetastoreRefusedError,
     NoSuchViewError,
     ViewAlreadyExistsError,
@@ -65,7 +66,7 @@ def ends(futures: Sequence[Future[object]], rivals: HiveViewCatalog) -> list[typ
     """
     refusals: tuple[type[Exception], ...] = (CommitFailedError, NoSuchViewError, ViewAlreadyExistsError)
     if not locks(rivals):
-        refusals = (*refusals, MetastoreRefusedError)
+        refusals = (*refusals, MetastoreRefusedError, CommitStateUnknownError)
     errors = [future.exception() for future in futures]
     for error in errors:
         if error is not None and not isinstance(error, refusals):
@@ -77,7 +78,7 @@ def check_one_wins(futures: Sequence[Future[object]], rivals: HiveViewCatalog, *
     """Check that exactly one succeeded and the others were rejected correctly; return its index."""
     kinds = ends(futures, rivals)
     assert kinds.count(None) == 1
-    assert set(kinds) <= {None, *refusals, *(() if locks(rivals) else (MetastoreRefusedError,))}
+    assert set(kinds) <= {None, *refusals, *(() if locks(rivals) else (MetastoreRefusedError, CommitStateUnknownError))}
     return kinds.index(None)
 
 
@@ -256,7 +257,7 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
                 drops += 1
             except NoSuchViewError:
                 continue
-            except MetastoreRefusedError:
+            except (MetastoreRefusedError, CommitStateUnknownError):
                 if locks(rivals):
                     raise
 
@@ -269,7 +270,7 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
                 made.append(view.metadata_location)
             except CommitFailedError:
                 made.append(None)  # dropped and created again in between
-            except MetastoreRefusedError:
+            except (MetastoreRefusedError, CommitStateUnknownError):
                 if locks(rivals):
                     raise
         return made

@@ -12,7 +12,7 @@ from pyiceberg.types import LongType, NestedField
 from thrift.Thrift import TApplicationException
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import HiveViewsError, MetastoreRefusedError
+from hive_views.errors import CommitStateUnknownError, HiveViewsError
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
@@ -128,6 +128,6 @@ def test_refresh_of_locked_storage_table(
     catalog.create_table((database, "t"), SCHEMA)
     table = open_catalog({"uri": scripted.uri}).load_table((database, "t"))
     scripted.on(ALTER_TABLE, Answer(InvalidOperationException("No savepoint with that name")))
-    with pytest.raises(MetastoreRefusedError, match="No savepoint"):
+    with pytest.raises(CommitStateUnknownError, match="No savepoint"):
         table.append(pa.table({"id": [1]}, schema=SCHEMA.as_arrow()))
     assert catalog.load_table((database, "t")).current_snapshot() is None

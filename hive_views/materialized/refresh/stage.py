@@ -14,7 +14,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table.update import RemovePropertiesUpdate, update_table_metadata
 from pyiceberg.types import DecimalType, LongType
 
-from hive_views.errors import CommitStateUnknownError, MetastoreError, RefreshError
+from hive_views.errors import CommitStateUnknownError, HiveViewsError, MetastoreError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import write_table_metadata
 from hive_views.materialized.redefine import schema_updates
@@ -153,7 +153,7 @@ def staging_table(
         tables.register_table(name.identifier, location)
     except CommitStateUnknownError:
         raise  # the row may exist
-    except BaseException:
+    except HiveViewsError:  # the server rejected it; after any other error the row may exist
         if columns is not None:
             store.files.delete(location)
         raise

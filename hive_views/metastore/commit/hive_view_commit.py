@@ -135,12 +135,16 @@ def _resolve_swap(store: MetastoreStore, base: Row, new: Row, rejection: Rejecti
     if row is not None and _is_new_row(row, new):
         request.mark_applied()
         return
-    if request.may_be_applied:
+    is_unchanged = (
+        row is not None
+        and row_fingerprint(row) == row_fingerprint(base)
+        and row.parameters.get(CHANGE_TIME) == base.parameters.get(CHANGE_TIME)
+    )
+    if request.may_be_applied and not is_unchanged:
         raise request.outcome_unknown(f"{request.cause(rejection)}; the row is a different one now")
-    if row is None or isinstance(rejection, NoSuchObjectException):
+    if row is None or (isinstance(rejection, NoSuchObjectException) and not request.may_be_applied):
         raise NoSuchViewError(str(base.name), "dropped meanwhile")
-    is_unchanged = row_fingerprint(row) == row_fingerprint(base)
-    if not is_unchanged or row.parameters.get(CHANGE_TIME) != base.parameters.get(CHANGE_TIME):
+    if not is_unchanged:
         raise CommitFailedError(str(base.name), "its row was changed concurrently")
     raise request.rejection_error("alter_table", rejection, long_values(new.table))
 

@@ -4,6 +4,9 @@ The outcome of a request without a reply is unknown. Such a request is sent agai
 one of them: an alter carries the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied
 twice. A request without a reply may still arrive at any later time (Iceberg #14096). Where the server would not reject
 it then, the lock is not released but left to its time-out, even after a success.
+
+A failure of the server is an answer, but no proof that nothing was changed: its database may still carry out the
+change. `proves_unchanged` tells which errors are a proof.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
+from hive_views.metastore.rejections import is_cas_rejection, proves_unchanged
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 
@@ -160,6 +164,7 @@ class ChangeRequest:
         try:
             call()
         except DECLARED_REJECTIONS as declared:
+            self._has_failed = self._has_failed or not proves_unchanged(declared)
             rejection = declared
         except MetastoreRefusedError as error:
             self._has_failed = True
@@ -214,14 +219,22 @@ class ChangeRequest:
     def rejection_error(
         self, method: str, rejection: Rejection, long_values: Sequence[str] = ()
     ) -> MetastoreRefusedError | CommitStateUnknownError:
-        """Return the error for a rejection that left the row unchanged; a request without a reply may still arrive."""
-        if self.lost_reply is not None:
-            return self.outcome_unknown(f"{self.lost_reply}; then: {rejection_message(rejection)}")
-        hint = (
-            f". It may exceed a length limit of the metastore's database: {', '.join(long_values[:_MAX_LONG_VALUES])}"
-        )
+        """Return the error for a rejection after which the row is unchanged: it proves that or the outcome is unknown.
+
+        A rejected compare-and-swap of an unchanged row is a contradiction (another server may answer the read).
+        """
         text = rejection_message(rejection).rstrip(". ")
-        return MetastoreRefusedError(method, f"{self._name} was not changed: {text}{hint if long_values else ''}")
+        if long_values:
+            fields = ", ".join(long_values[:_MAX_LONG_VALUES])
+            text = f"{text}. It may exceed a length limit of the metastore's database: {fields}"
+        if self.lost_reply is not None:
+            return self.outcome_unknown(f"{self.lost_reply}; then: {text}")
+        if self.may_be_applied or is_cas_rejection(rejection):
+            return self.outcome_unknown(
+                f"{method} failed ({text}), and the metastore's database may still carry it out, although nothing is "
+                "changed so far"
+            )
+        return MetastoreRefusedError(method, f"{self._name} was not changed: {text}")
 
     def _require_cas(self) -> None:
         try:

@@ -29,8 +29,8 @@ from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
+from hive_views.metastore.rejections import is_cas_rejection, proves_unchanged
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
-from hive_views.metastore.store import CAS_REJECTED
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _INCOMPATIBLE_COLUMNS = "types incompatible with the existing columns"
@@ -189,17 +189,27 @@ class PyIcebergClient:
         request.verify_lock_held()
 
     def _resolve(self, method: str, failure: Exception, read_outcome: Callable[[], bool | None]) -> None:
-        """After a rejection or a lost reply: return if the change was applied, raise otherwise."""
+        """After a rejection or a lost reply: return if the change was applied, raise otherwise.
+
+        Raises a MetastoreConnectionLostError, which callers report as an unknown outcome, unless the rejection proves
+        that nothing was changed.
+        """
         try:
             is_applied = read_outcome()
         except (MetastoreError, ttypes.MetaException) as error:
             raise MetastoreConnectionLostError(method, f"{_message(failure)}; then: {_message(error)}") from failure
         if is_applied:
             return
-        if is_applied is None and isinstance(failure, MetastoreRefusedError):
-            reason = f"{failure.reason}; the table was changed concurrently since"
-            raise MetastoreConnectionLostError(method, reason) from failure
-        raise failure
+        is_contradicted = is_applied is False and is_cas_rejection(failure)
+        if isinstance(failure, MetastoreConnectionLostError) or (proves_unchanged(failure) and not is_contradicted):
+            raise failure
+        reason = failure.reason if isinstance(failure, MetastoreError) else _message(failure)
+        state = (
+            "the table was changed concurrently since"
+            if is_applied is None
+            else "the metastore's database may still carry it out, although nothing is changed so far"
+        )
+        raise MetastoreConnectionLostError(method, f"{reason}; {state}") from failure
 
     def _is_applied(self, table: Any, previous: str | None) -> bool | None:
         """Return whether the row has, or had before its last commit, the metadata location and UUID of a request."""
@@ -269,8 +279,8 @@ class _TranslatedErrors:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, ttypes.MetaException) and (error.message or "").startswith(CAS_REJECTED):
-            raise CommitFailedException(error.message) from error
+        if error is not None and is_cas_rejection(error):
+            raise CommitFailedException(_message(error)) from error
         if isinstance(error, self._refused):
             raise MetastoreRefusedError(self._method, _message(error)) from error
         if type(error).__module__ == ttypes.__name__:

@@ -4,8 +4,9 @@ Every change carries the metadata location that it expects (compare-and-swap, HI
 the metastore's lock: servers before HIVE-26882 ignore the expectation, and Iceberg's Java writers that lock send none.
 
 `protocol` sends a request until the server answers it; `verification` determines from the row whether a change was
-applied when the answer cannot be trusted. A new metadata file is deleted only after a rejection, and never once a
-request went without a reply, because that request may still arrive (Iceberg #14096).
+applied when the answer cannot be trusted. A new metadata file is deleted only after a rejection that proves that
+nothing was changed (`rejections`), and never once a request went without a reply, because that request may still arrive
+(Iceberg #14096).
 """
 
 from __future__ import annotations

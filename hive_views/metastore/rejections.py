@@ -1,0 +1,66 @@
+"""Which errors of the metastore prove that it did not carry out a change, and never will.
+
+An error that a Thrift method declares is no proof by itself: Hive 4.2.0 answers a MetaException when its connection to
+PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No savepoint
+with that name") when it loses its database. Two kinds of errors are a proof: those of a check that the server makes
+before its transaction, and those about a value that the database can never store, because each attempt fails the same
+way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+from hive_views.metastore.store import CAS_REJECTED
+
+_ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectException)
+"""Declared errors that only checks raise."""
+
+_INVALID_OPERATIONS = (
+    r"new table \S+ already exists",  # a rename; 2.3.10, 4.2.0
+    r".* table not found$",  # 2.3.10, 4.2.0
+    r"table \S+ doesn't exist$",  # 3.1.3, from its source
+    # A rename into an unknown database; 2.3.10 ("Database … doesn't exist."), 4.2.0 ("database hive.…").
+    r"Unable to change partition or table\..*\bdatabase\b",
+    r".* is not a valid object name$",  # 2.3.10, 4.2.0
+    r"The following columns have types incompatible with the existing columns",  # 2.3.10, 4.2.0
+    r"Database \S+ is not empty",  # 2.3.10, 4.2.0
+)
+
+_META_EXCEPTIONS = (
+    re.escape(CAS_REJECTED),  # compare-and-swap; 2.3.10, 4.0.1, 4.2.0
+    r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
+    r"Failed to create external path ",  # the directory of a database; 4.2.0
+    r"Permission denied: user \[",  # Apache Ranger's check before the change, from its source
+    # DataNucleus compares lengths before it sends a statement; 2.3.10, 4.2.0.
+    r'(\w+: )?Attempt to store value ".*" in column ".*" that has maximum length of \d+',
+    r".*failed : .*A truncation error was encountered trying to shrink",  # Derby; 2.3.10
+    r".*ERROR: value too long for type character varying\(",  # PostgreSQL; 4.2.0
+    r".*Could not send query: query size is >= to max_allowed_packet",  # MariaDB; 4.2.0
+)
+
+_PROVING_MESSAGES: Mapping[type[Exception], re.Pattern[str]] = {
+    InvalidOperationException: re.compile("|".join(_INVALID_OPERATIONS), re.DOTALL | re.IGNORECASE),
+    MetaException: re.compile("|".join(_META_EXCEPTIONS), re.DOTALL),
+}
+
+
+def proves_unchanged(error: BaseException) -> bool:
+    """Return whether an error that the server answered proves that its request was not and will not be carried out."""
+    if isinstance(error, _ALWAYS_PROOF):
+        return True
+    pattern = _PROVING_MESSAGES.get(type(error))  # type: ignore[arg-type]
+    return pattern is not None and pattern.match(getattr(error, "message", None) or "") is not None
+
+
+def is_cas_rejection(error: BaseException) -> bool:
+    """Return whether the server rejected a compare-and-swap: the row had another value than expected."""
+    return isinstance(error, MetaException) and (error.message or "").startswith(CAS_REJECTED)

@@ -1,0 +1,173 @@
+"""A failure that the metastore reports is no proof: the change may take effect later, so no file may be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from thrift.Thrift import TApplicationException, TException
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import CommitStateUnknownError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer
+from tests.faults.scripted import EarlyAnswer, ScriptedServer
+from tests.faults.view_changes import (
+    ALTER_TABLE,
+    CREATE_TABLE,
+    DROP_TABLE,
+    VIEW_CHANGES,
+    State,
+    ViewChange,
+    new_files,
+    same_file,
+)
+from tests.integration.catalog.fixtures import CatalogFactory
+
+COMMIT_FAILED = MetaException(
+    "Unable to update transaction database java.sql.SQLException: the connection was reset during COMMIT"
+)
+FAILURES = {
+    "declared": COMMIT_FAILED,
+    "no message": MetaException(None),
+    "no savepoint": InvalidOperationException("No savepoint with that name"),
+    "not declared": TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing a request"),
+}
+
+
+@pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
+def test_change_that_takes_effect_after_reported_failure(
+    change: ViewChange,
+    database: str,
+    scripted: ScriptedServer,
+    metastore: EmbeddedMetastore,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    """Measured with Hive 4.2.0 on PostgreSQL when the connection breaks during a COMMIT."""
+    early = EarlyAnswer(COMMIT_FAILED)
+    scripted.on(change.method, early)
+    with pytest.raises(CommitStateUnknownError, match="during COMMIT") as caught:
+        change.run(behind(uri=scripted.uri), database)
+    assert not change.is_applied(observer, before)
+    assert observer.locks() == []
+    early.deliver(metastore.port)
+    change.check(observer, before)  # reads the metadata file
+    if change.writes_file:
+        (new,) = new_files(observer, before)
+        assert same_file(caught.value.metadata_location, new)
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("change", [VIEW_CHANGES[1], VIEW_CHANGES[-1]], ids=str)
+def test_failure_of_any_kind_is_no_proof(
+    failure: TException,
+    change: ViewChange,
+    database: str,
+    scripted: ScriptedServer,
+    metastore: EmbeddedMetastore,
+    behind: Behind,
+    observer: Observer,
+    before: State,
+) -> None:
+    if isinstance(failure, InvalidOperationException) and change.method == DROP_TABLE:
+        pytest.skip("drop_table does not declare it")
+    early = EarlyAnswer(failure)
+    scripted.on(change.method, early)
+    with pytest.raises(CommitStateUnknownError):
+        change.run(behind(uri=scripted.uri), database)
+    early.deliver(metastore.port)
+    change.check(observer, before)
+
+
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+def append(catalog: HiveViewCatalog, database: str) -> None:
+    catalog.load_table((database, "t")).append(pa.table({"id": [1]}, schema=SCHEMA))
+
+
+def create_materialized(catalog: HiveViewCatalog, database: str) -> None:
+    catalog.materialized.create((database, "m"), "SELECT id FROM t", layout="attached")
+
+
+def rows(catalog: HiveViewCatalog, database: str) -> int:
+    return catalog.load_table((database, "t")).scan().to_arrow().num_rows
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "is_applied"),
+    [
+        (ALTER_TABLE, append, lambda catalog, database: rows(catalog, database) == 1),
+        (
+            CREATE_TABLE,
+            lambda catalog, database: catalog.create_table((database, "u"), SCHEMA),
+            lambda catalog, database: catalog.load_table((database, "u")).scan().to_arrow().num_rows == 0,
+        ),
+        (
+            ALTER_TABLE,
+            lambda catalog, database: catalog.rename_table((database, "t"), (database, "u")),
+            lambda catalog, database: catalog.table_exists((database, "u")),
+        ),
+        (
+            DROP_TABLE,
+            lambda catalog, database: catalog.purge_table((database, "t")),
+            lambda catalog, database: not catalog.table_exists((database, "t")),
+        ),
+        (
+            CREATE_TABLE,
+            create_materialized,
+            lambda catalog, database: len(catalog.materialized.load((database, "m")).storage.scan().to_arrow()) == 0,
+        ),
+    ],
+    ids=["commit", "create", "rename", "purge", "attached storage"],
+)
+def test_table_change_that_takes_effect_after_reported_failure(
+    method: str,
+    change: Callable[[HiveViewCatalog, str], object],
+    is_applied: Callable[[HiveViewCatalog, str], bool],
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    database: str,
+    scripted: ScriptedServer,
+    metastore: EmbeddedMetastore,
+    observer: Observer,
+) -> None:
+    catalog.create_table((database, "t"), SCHEMA)
+    files = set(observer.files())
+    early = EarlyAnswer(COMMIT_FAILED)
+    scripted.on(method, early)
+    with pytest.raises(CommitStateUnknownError, match="during COMMIT"):
+        change(open_catalog({"uri": scripted.uri}), database)
+    assert set(observer.files()) >= files
+    early.deliver(metastore.port)
+    assert is_applied(catalog, database)
+    assert observer.locks() == []
+
+
+def test_database_change_that_takes_effect_after_reported_failure(
+    catalog: HiveViewCatalog,
+    open_catalog: CatalogFactory,
+    database: str,
+    scripted: ScriptedServer,
+    metastore: EmbeddedMetastore,
+) -> None:
+    faulty, other = open_catalog({"uri": scripted.uri}), f"{database}_other"
+    changes: dict[str, Callable[[], object]] = {
+        "create_database": lambda: faulty.create_namespace(other),
+        "alter_database": lambda: faulty.update_namespace_properties(other, updates={"color": "blue"}),
+        "drop_database": lambda: faulty.drop_namespace(other),
+    }
+    for method, change in changes.items():
+        early = EarlyAnswer(COMMIT_FAILED)
+        scripted.on(method, early)
+        with pytest.raises(CommitStateUnknownError, match="during COMMIT"):
+            change()
+        early.deliver(metastore.port)
+        if method == "alter_database":
+            assert catalog.load_namespace_properties(other)["color"] == "blue"
+        assert ((other,) in catalog.list_namespaces()) is (method != "drop_database")
