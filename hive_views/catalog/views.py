@@ -183,7 +183,7 @@ class ViewUpdate:
 
     After a conflict, changes of properties and of the location are retried on the newer state. A new version or a
     rollback is retried only if the view's current version is still the one that was loaded; otherwise `commit` fails
-    (docs/decisions/0003-conflicting-definitions.md).
+    (docs/decisions/0003-report-conflicting-definitions.md).
     """
 
     def __init__(self, loaded: LoadedView, store: MetastoreStore) -> None:

@@ -154,7 +154,7 @@ _READ_PANEL, _CHANGE_PANEL, _METASTORE_PANEL = "Look at views", "Change views", 
 
 reading.register(app, panel=_READ_PANEL)
 writing.register(app, panel=_CHANGE_PANEL)
-dependencies.register(app, look=_READ_PANEL, change=_CHANGE_PANEL)
+dependencies.register(app, read_panel=_READ_PANEL, change_panel=_CHANGE_PANEL)
 sql.register(app, panel=_CHANGE_PANEL)
 bind(
     app,

@@ -69,7 +69,7 @@ RunProgress = Callable[[int, int, ImportOutcome], None]
 _AHEAD = 3
 """Number of views that are computed, and whose files are written, during the swap of another one."""
 _THREADS = 2
-"""Number of threads for that: one computes while the other waits for the disk."""
+"""Number of threads that compute views and write files: one computes while the other waits for the disk."""
 
 _CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
 

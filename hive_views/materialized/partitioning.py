@@ -38,20 +38,28 @@ _FORM = re.compile(rf"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?({_NAME})\s*(?:,\s*(\d
 
 
 def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
-    """The partitions of a storage table."""
+    """Return the partition spec of a storage table from columns and transforms such as `day(at)`."""
     fields = []
     for number, text in enumerate(by):
         columns = {field.name.lower(): field for field in schema.fields}
         # A column's name may look like a transform: `sum(amount)`.
-        found = None if text.lower() in columns else _FORM.fullmatch(text)
-        written = (found[3] or found[5]) if found else text
-        column = columns.get((unquote_identifier(written) if found and written[0] == "`" else written).lower())
+        transform_match = None if text.lower() in columns else _FORM.fullmatch(text)
+        written = (transform_match[3] or transform_match[5]) if transform_match else text
+        column = columns.get(
+            (unquote_identifier(written) if transform_match and written[0] == "`" else written).lower()
+        )
         if column is None:
-            raise InvalidPropertyError("partitioned by", text, "it is no column of the view, nor a transform of one")
-        function = (found[1] or "").lower() if found else ""
-        transform = _transform(text, function, (found[2] or found[4]) if found else None)
+            raise InvalidPropertyError(
+                "partitioned by", text, "it is neither a column of the view nor a transform of one"
+            )
+        function = (transform_match[1] or "").lower() if transform_match else ""
+        transform = _transform(text, function, (transform_match[2] or transform_match[4]) if transform_match else None)
         if not transform.can_transform(column.field_type):
-            raise InvalidPropertyError("partitioned by", text, f"column {column.name} is of type {column.field_type}")
+            raise InvalidPropertyError(
+                "partitioned by",
+                text,
+                f"the transform cannot be applied to column {column.name} of type {column.field_type}",
+            )
         suffix = "" if isinstance(transform, IdentityTransform) else f"_{function}"
         fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
     return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC

@@ -220,15 +220,15 @@ class AssertStorage(AssertTableUUID):
     """Requires that a storage table is the same, with the same schemas and the same view metadata file."""
 
     view_location: str | None = None
-    """The view's metadata file, in the layout `table`; None for any."""
+    """The view's metadata file, in the layout `table`; None accepts any."""
     schema_ids: tuple[int, ...] | None = None
-    """Its schemas, the current one first; None for any."""
+    """Its schema IDs, the current one first; None accepts any."""
     last_column_id: int | None = None
-    """The highest column id; None for any."""
+    """The highest column ID that was ever assigned; None accepts any."""
 
     @classmethod
     def of(cls, table: Table, *, view_location: str | None = None, schemas: bool = False) -> AssertStorage:
-        """The requirement that a table is as it is now."""
+        """Return the requirement that a table has not changed since it was loaded."""
         metadata = table.metadata
         ids, last = (_schema_ids(metadata), metadata.last_column_id) if schemas else (None, None)
         return cls(uuid=metadata.table_uuid, view_location=view_location, schema_ids=ids, last_column_id=last)

@@ -210,7 +210,7 @@ class TemporaryRow:
         return str(self._read().parameters[METADATA_LOCATION]) == value
 
     def write_content(self, content: RowContent) -> tuple[str, ...]:
-        """Write a content, read it back, and return the names of the parts that differ."""
+        """Write texts into the temporary row, read them back, and return the names of the parts that differ."""
         table = self._read()
         table.viewOriginalText = table.viewExpandedText = content.text
         table.parameters["hive_views_doctor_value"] = content.parameter

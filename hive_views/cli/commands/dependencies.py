@@ -56,18 +56,18 @@ _STYLES = {
 _ASCII = str.maketrans("├└│─", "|`|-")
 
 
-def register(app: typer.Typer, *, look: str, change: str) -> None:
-    """Add the commands to the application; `look` and `change` are headings of its help."""
+def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
+    """Add the commands to the application; the panels are headings of its help."""
     group = typer.Typer(help="Show what views depend on, whether they are valid, and what a change would break.")
     bind(group, "tree", show_tree, print_trees)
     bind(group, "graph", show_graph, print_graph)
     bind(group, "impact", show_impact, print_impact, code=impact_code)
     bind(group, "check", check, print_check, code=check_code)
     partitions.register(group)
-    app.add_typer(group, name="deps", rich_help_panel=look)
-    bind(app, "recompile", recompile, print_recompiled, panel=change, code=recompile_code)
-    bind(app, "adopt", adopt, print_written, panel=change)
-    bind(app, "repair", repair, print_written, panel=change, question=question_before_repair)
+    app.add_typer(group, name="deps", rich_help_panel=read_panel)
+    bind(app, "recompile", recompile, print_recompiled, panel=change_panel, code=recompile_code)
+    bind(app, "adopt", adopt, print_written, panel=change_panel)
+    bind(app, "repair", repair, print_written, panel=change_panel, question=question_before_repair)
 
 
 # -- deps tree --------------------------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ def recompile(
         database: All Iceberg views of this database, each after what it reads.
     """
     if bool(views) == (database is not None):
-        raise UsageError("--database", "name views, or --database for all of one")
+        raise UsageError("--database", "give the names of views, or --database NAME for all views of a database")
     names: Sequence[str] = views
     if database is not None:
         iceberg_views = {".".join(name) for name in catalog.list_views(database)}

@@ -119,7 +119,7 @@ class ObservedState:
     sources: tuple[ObservedSource, ...] = ()
     """Its direct and transitive Iceberg sources."""
     hive_sources: Mapping[ViewName, str] = field(default_factory=dict)
-    """Its other sources, with the best-effort state of each."""
+    """Its sources that are not Iceberg objects, with the best-effort state of each."""
     missing: tuple[ViewName, ...] = ()
     """Names that it reads and that do not exist, and whose objects were not renamed either."""
     unreadable: Mapping[ViewName, str] = field(default_factory=dict)

@@ -53,12 +53,12 @@ def _text_of(name: ViewName, metadata: ViewMetadata) -> _ViewText:
 
 
 def catalog_names(store: MetastoreStore, catalog: str) -> frozenset[str]:
-    """The catalog names in SQL texts that mean a catalog: its own, and that of Spark's session catalog."""
+    """Return the names by which SQL texts refer to a catalog: its own, and that of Spark's session catalog."""
     return frozenset({catalog.lower(), store.config.session_catalog.lower()})
 
 
 def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> IncrementalQuery:
-    """Inline a definition."""
+    """Replace the views in a definition by their queries, down to tables."""
     sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
     return _leaves(name, sql, dialect, name.database)
 

@@ -40,8 +40,8 @@ class Plan:
     """`full`, `incremental` or `partitions`."""
     why: str
     """The reason."""
-    ways: tuple[Mapping[int, RowSelection], ...] = ()
-    """For `incremental`: which rows of each leaf each query reads."""
+    selections: tuple[Mapping[int, RowSelection], ...] = ()
+    """For `incremental`: one entry per query to run, with the rows that it reads of each leaf, by the leaf's number."""
     aggregate: Aggregate | None = None
     """For `incremental`: how new rows are merged with the stored ones; None appends them."""
     where: str | None = None
@@ -108,11 +108,11 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Pl
     changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
     try:
         aggregate = given.leaves.aggregate(_decimal_precisions(given.schema), _are_floats(given.schema))
-        ways = given.leaves.added(changed_leaves, grouped=aggregate is not None)
+        selections = given.leaves.added(changed_leaves, grouped=aggregate is not None)
     except NotIncrementalError as error:
         why = f"its definition cannot be updated from added rows: {error}"
         return _plan_partitions(given, state, changed, why, changed_partitions)
-    return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(set(changed))))}", ways, aggregate)
+    return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(set(changed))))}", selections, aggregate)
 
 
 def has_other_settings(recorded: RecordedRefresh, settings: Mapping[str, str]) -> bool:

@@ -215,8 +215,11 @@ def staging_request(
     inputs = _Inputs(view, recorded, sources)
     columns = tuple(field.name for field in schema.fields)
     is_incremental = plan.action == "incremental"
-    ways = plan.ways if is_incremental else (dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW),)
-    queries = tuple(leaves.render(lambda number, leaf, way=way: inputs.add(leaf, way[number])) for way in ways)  # type: ignore[misc]
+    selections = plan.selections if is_incremental else (dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW),)
+    queries = tuple(
+        leaves.render(lambda number, leaf, rows=rows: inputs.add(leaf, rows[number]))  # type: ignore[misc]
+        for rows in selections
+    )
     action = Action.OVERWRITE
     if is_incremental and plan.aggregate is None:
         action = Action.APPEND

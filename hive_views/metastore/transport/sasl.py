@@ -326,7 +326,7 @@ class SaslLayer:
             while len(buffer) - start >= _LENGTH.size:
                 (size,) = _LENGTH.unpack_from(buffer, start)
                 if size > MAX_FRAME_BYTES:
-                    raise ConnectionError(f"a frame of {size} bytes is announced: this is not SASL")
+                    raise ConnectionError(f"the server announces a frame of {size} bytes: it does not speak SASL")
                 end = start + _LENGTH.size + size
                 if len(buffer) < end:
                     break

@@ -34,7 +34,7 @@ TEXT_SETTINGS = {SUBSTITUTE: "${", **PARSER_SETTINGS}
 """All settings that change the meaning of a text. A view's text is always read with them off."""
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<prefix>\w+?):)?(?P<name>\S+?)\}", re.ASCII)
-"""Spark's ConfigReader.REF_RE."""
+"""Matches `${name}` and `${prefix:name}`, as `ConfigReader.REF_RE` in Spark."""
 _NON_BLANK_RUN = re.compile(r"\S+", re.ASCII)
 _SETTING_PREFIXES = (None, "spark", "sparkconf", "hivevar", "hiveconf")
 _JAVA_METHODS = {"env": "getenv", "system": "getProperty"}
