@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from tenacity import (
+    RetryError,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_all,
+    wait_random_exponential,
+)
 
 from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
 from hive_views.catalog.tables import TableCatalog
@@ -23,6 +32,7 @@ from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDepe
 from hive_views.dependencies.lineage import TransitiveLineage
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
+    CommitFailedError,
     InvalidIdentifierError,
     NoSuchViewError,
     TableAlreadyExistsError,
@@ -48,6 +58,8 @@ if TYPE_CHECKING:
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
     from hive_views.statements import Result
+
+_MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
 
 # Modules that read SQL are imported by the methods that need them: sqlglot takes 0.1 s to import.
 
@@ -293,21 +305,39 @@ class HiveViewCatalog(TableCatalog):
         *,
         may_lose_dialects: bool = False,
     ) -> HiveView:
-        """Create a view, or replace the definition of the existing one; see `create_view` and `replace_view`."""
-        while True:
+        """Create a view, or replace the definition of the existing one; see `create_view` and `replace_view`.
+
+        Repeated for `hive-views.settle-timeout-ms` if others create or drop the view meanwhile.
+
+        Raises:
+            CommitFailedError: If the view still could be neither created nor replaced then.
+        """
+
+        def create_or_replace() -> HiveView:
             if self.view_exists(identifier):
-                try:
-                    return self.replace_view(
-                        identifier, schema, view_version, location, properties, may_lose_dialects=may_lose_dialects
-                    )
-                except NoSuchViewError as error:
-                    if type(error) is not NoSuchViewError:
-                        raise
-            else:
-                try:
-                    return self.create_view(identifier, schema, view_version, location, properties)
-                except ViewAlreadyExistsError:
-                    continue
+                return self.replace_view(
+                    identifier, schema, view_version, location, properties, may_lose_dialects=may_lose_dialects
+                )
+            return self.create_view(identifier, schema, view_version, location, properties)
+
+        retrying = Retrying(
+            retry=retry_if_exception(lambda error: type(error) in (NoSuchViewError, ViewAlreadyExistsError)),
+            stop=stop_all(
+                stop_after_attempt(_MIN_CREATE_OR_REPLACE_ATTEMPTS),
+                stop_after_delay(self._config.settle_timeout_ms / 1000),
+            ),
+            wait=wait_random_exponential(multiplier=0.05, max=2),
+        )
+        try:
+            return retrying(create_or_replace)
+        except RetryError as error:
+            last = error.last_attempt.exception()
+            raise CommitFailedError(
+                str(self._name(identifier)),
+                f"it could be neither created nor replaced in {error.last_attempt.attempt_number} attempts; the last "
+                f"one failed with: {last}. Other clients create and drop it all the time, or the metastore does not "
+                "return its row: check that it can be loaded, and repeat the change",
+            ) from last
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> HiveView:
         """Create a view from an existing metadata file. The file is neither changed nor deleted.

@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 FILTER_FIELD = "hive_filter_field_params__"
 """The prefix of a row parameter in the server's filter language (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
 
+_MAX_LOAD_ATTEMPTS = 20
+"""How often a view is loaded whose row gets another metadata location while the file of the previous one is missing."""
+
 _CONCURRENT_REQUESTS = 2
 """Concurrent requests for batches of rows: a row costs the server a dozen queries of its database. More than two were
 no faster (measured on two cores)."""
@@ -56,7 +59,7 @@ no faster (measured on two cores)."""
 def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Read a view's row and the metadata file that it points to."""
     row = store.get_row(name)
-    while True:
+    for attempt in range(1, _MAX_LOAD_ATTEMPTS + 1):
         if row is None:
             raise NoSuchViewError(str(name))
         row.require_iceberg_view()
@@ -66,7 +69,8 @@ def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
         except MetadataFileNotFoundError:
             # The view may have been dropped and purged, or registered again, between the two reads.
             row = store.get_row(name)
-            if row is not None and row.metadata_location == location:
+            is_unchanged = row is not None and row.metadata_location == location
+            if is_unchanged or attempt == _MAX_LOAD_ATTEMPTS:
                 raise
         else:
             if row.uuid is not None and row.uuid.lower() != metadata.view_uuid.lower():
@@ -77,6 +81,7 @@ def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
                     "the row and register the right file",
                 )
             return LoadedView(row, metadata)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def view_exists(store: MetastoreStore, name: ViewName) -> bool:

@@ -9,16 +9,22 @@ import pytest
 from thrift.Thrift import TApplicationException, TException
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import CommitStateUnknownError
+from hive_views.errors import CommitFailedError, CommitStateUnknownError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
-from tests.faults.scripted import EarlyAnswer, ScriptedServer
+from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE_TABLE,
     DROP_TABLE,
+    READ_ROW,
+    VIEW,
     VIEW_CHANGES,
     State,
     ViewChange,
@@ -26,6 +32,9 @@ from tests.faults.view_changes import (
     same_file,
 )
 from tests.integration.catalog.fixtures import CatalogFactory
+from tests.integration.catalog.samples import SCHEMA as VIEW_SCHEMA
+from tests.integration.catalog.samples import version
+from tests.proxy import EVERY
 
 COMMIT_FAILED = MetaException(
     "Unable to update transaction database java.sql.SQLException: the connection was reset during COMMIT"
@@ -146,6 +155,19 @@ def test_table_change_that_takes_effect_after_reported_failure(
     assert set(observer.files()) >= files
     early.deliver(metastore.port)
     assert is_applied(catalog, database)
+    assert observer.locks() == []
+
+
+def test_create_or_replace_of_hidden_row_ends(
+    database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
+) -> None:
+    """The server rejects the create because the name is taken, but does not return the row."""
+    scripted.on(READ_ROW, Answer(NoSuchObjectException("hidden")), nth=EVERY)
+    faulty = behind(**{"uri": scripted.uri, "hive-views.settle-timeout-ms": "200"})
+    with pytest.raises(CommitFailedError, match=r"neither created nor replaced in [5-9] attempts"):
+        faulty.create_or_replace_view((database, VIEW), VIEW_SCHEMA, version(database))
+    assert scripted.methods.count(CREATE_TABLE) < 10
+    assert observer.view(VIEW) == before.view
     assert observer.locks() == []
 
 
