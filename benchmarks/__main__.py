@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME …] [--json FILE]`: run benchmarks against a metastore of their own, and show a table."""
+"""`python -m benchmarks [NAME …] [--json FILE]`: run benchmarks on their own metastore, and print a table."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
-    parser.add_argument("--markdown", action="store_true", help="show them as a table for docs/ as well")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results")
+    parser.add_argument("--markdown", action="store_true", help="also print a Markdown table")
     arguments = parser.parse_args()
     arguments.names = [name.replace("_", "-") for name in arguments.names]
     unknown = set(arguments.names) - BENCHMARKS.keys()
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def show(results: list[Result]) -> None:
-    table = Table(title="hive_views against its peers, one run", caption=_machine())
+    table = Table(title="hive_views compared with its peers, one run", caption=_machine())
     for column in ("what", "ours", "peer", "peer's", "ratio", "target"):
         table.add_column(column, justify="left" if column in ("what", "peer") else "right", no_wrap=True)
     for result in results:
@@ -72,7 +72,7 @@ def show(results: list[Result]) -> None:
 
 
 def markdown(results: list[Result]) -> str:
-    """The results as the table of a page."""
+    """The results as a Markdown table."""
     lines = ["| what | ours | peer | peer's | ratio | target |", "|---|---|---|---|---|---|"]
     for result in results:
         cells = (result.what, result.ours, result.peer, result.theirs, result.ratio, result.target)

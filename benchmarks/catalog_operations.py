@@ -1,4 +1,4 @@
-"""Create, load, replace and drop: our cost over the raw Thrift calls that each needs, in turns in the same run."""
+"""Create, load, replace and drop, compared with the raw Thrift calls that each operation needs, alternating."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = 20
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on an embedded metastore of its own."""
+    """Measure on an embedded metastore."""
     with (
         EmbeddedMetastore(directory / "operations") as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
@@ -67,7 +67,7 @@ def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns
         return table
 
     def raw_create(turn: int) -> None:
-        # Whether the table that the view reads is a view itself, and so on: cycles are refused.
+        # The catalog reads the sources of the view to reject cycles.
         raw.get("bench", "t")
         write_file(scratch / str(turn) / "metadata" / "0.json", data)
         raw.create(raw_row(turn))

@@ -1,4 +1,4 @@
-"""What importing costs, each time in a new process; and that it loads neither pyspark nor pyarrow."""
+"""Import times, each in a new process, and a check that neither pyspark nor pyarrow is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measure import Result
 
 RUNS = 9
-MOST_SECONDS = 0.35
+MAX_SECONDS = 0.35
 _MEASURE = """
 import sys, time
 started = time.perf_counter()
@@ -22,7 +22,7 @@ print(seconds, ",".join(heavy))
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure `import hive_views`, its catalog, and PyIceberg's catalog that it extends, in turns."""
+    """Measure `import hive_views`, its catalog, and the PyIceberg catalog that it extends, alternating."""
     statements = ("import hive_views", "from hive_views import HiveViewCatalog", "import pyiceberg.catalog.hive")
     seconds: dict[str, list[float]] = {statement: [] for statement in statements}
     for _ in range(RUNS):
@@ -30,7 +30,7 @@ def run(directory: Path) -> list[Result]:
             seconds[statement].append(_import(statement))
     plain, catalog, peer = (statistics.median(seconds[statement]) for statement in statements)
     return [
-        _result("import hive_views", plain, peer, MOST_SECONDS),
+        _result("import hive_views", plain, peer, MAX_SECONDS),
         _result("from hive_views import HiveViewCatalog", catalog, peer, None),
     ]
 
@@ -44,13 +44,13 @@ def _import(statement: str) -> float:
     return float(output[0])
 
 
-def _result(what: str, ours: float, peer: float, most: float | None) -> Result:
+def _result(what: str, ours: float, peer: float, limit: float | None) -> Result:
     return Result(
         what,
         f"{ours:.3f} s",
         "import pyiceberg.catalog.hive",
         f"{peer:.3f} s",
         f"{ours / peer:.2f}x",
-        "" if most is None else f"<= {most} s",
-        None if most is None else ours <= most,
+        "" if limit is None else f"<= {limit} s",
+        None if limit is None else ours <= limit,
     )

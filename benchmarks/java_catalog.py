@@ -1,4 +1,4 @@
-"""Our catalog beside Iceberg's own HiveCatalog (Java), both with the metastore's locks, in turns on one metastore."""
+"""HiveViewCatalog compared with Iceberg's HiveCatalog (Java), both with locks, alternating on one metastore."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.conftest import started
 
 SERVERS = ("2.3.10", "3.1.3", "4.0.1", "4.1.0", "4.2.0")
 CLIENT_OF_HIVE_4 = "4.0.1"
-"""The newest client that an older Java runs: the classes of 4.2.0 are for Java 21, and the source needs a JDK."""
+"""The newest Hive client for Java 17; the classes of 4.2.0 need Java 21."""
 PROGRAM = Path(__file__).with_name("JavaCatalog.java")
 COLUMNS = 20
 TURNS = 60
@@ -34,13 +34,13 @@ HALF, FIFTIETH = 0.5, 0.02
 
 
 class JavaCatalog:
-    """The Java program, running."""
+    """A running Java program."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def run(self, *words: str) -> float:
-        """Let it do something; seconds that it took, measured there."""
+        """Run an operation; returns its duration in seconds, measured in Java."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(" ".join(words) + "\n")
         self._process.stdin.flush()
@@ -56,7 +56,7 @@ def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCata
     jars = find_jars(metastore.directory)
     path = [str(fetch_runtime())]
     if version.startswith("4."):
-        # Hive 4 has lost calls that the client in Spark's jars makes.
+        # Hive 4 removed calls that the client in Spark's jars makes.
         path += unpack(find_release(CLIENT_OF_HIVE_4, metastore.directory), jars, ".cache").class_path
     path.append(f"{jars}/*")
     arguments = [metastore.uri, metastore.warehouse, DATABASE, str(COLUMNS)]
@@ -79,10 +79,10 @@ def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCata
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on each of SERVERS, on Derby; with `HIVE_VIEWS_BENCH_SERVER` on that alone (`4.2.0/postgresql`)."""
-    wanted = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
+    """Measure on each of SERVERS on Derby, or only on the server of `HIVE_VIEWS_BENCH_SERVER`."""
+    server = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
     results = []
-    for version in (wanted,) if wanted else SERVERS:
+    for version in (server,) if server else SERVERS:
         with ExitStack() as stack:
             metastore = stack.enter_context(started(directory / f"java-{version.replace('/', '-')}", version))
             catalog = stack.enter_context(HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse))
@@ -145,27 +145,27 @@ def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: st
             our_times.append(perf_counter() - started)
             if not turn % 2:
                 java_times.append(theirs(turn))
-        results.append(compare(what, "Iceberg's HiveCatalog, Java", our_times, java_times, most))
+        results.append(compare(what, "Iceberg HiveCatalog (Java)", our_times, java_times, most))
     return results
 
 
 def _listings(catalog: HiveViewCatalog, java: JavaCatalog) -> list[Result]:
     schema = Schema(NestedField(1, "column_1", LongType()))
-    made = 0
+    created = 0
     results = []
     for number in LISTED:
-        while made < number:
+        while created < number:
             definition = define("SELECT 1", dialect="spark", default_namespace=(DATABASE,), expanded="SELECT 1")
-            catalog.create_view(f"{DATABASE}.l_{made}", schema, definition)
-            made += 1
+            catalog.create_view(f"{DATABASE}.l_{created}", schema, definition)
+            created += 1
         our_times, java_times = [], []
         for _ in range(LISTINGS):
             started = perf_counter()
-            found = len(catalog.list_views(DATABASE))
+            count = len(catalog.list_views(DATABASE))
             our_times.append(perf_counter() - started)
-            if found != number:
-                raise AssertionError(f"{found} views listed")
+            if count != number:
+                raise AssertionError(f"{count} views listed")
             java_times.append(java.run("list", str(number)))
         target = FIFTIETH if number == LISTED[-1] else None
-        results.append(compare(f"list {number:,} views", "Iceberg's HiveCatalog, Java", our_times, java_times, target))
+        results.append(compare(f"list {number:,} views", "Iceberg HiveCatalog (Java)", our_times, java_times, target))
     return results

@@ -1,4 +1,4 @@
-"""Listing 2,000 views: names by the server's filter, against reading every object as Iceberg's Java catalog does."""
+"""Listing 2,000 views by the filter of the server, compared with reading each object as Iceberg's Java catalog does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JAVA_BATCH = 100
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on an embedded metastore of its own."""
+    """Measure on an embedded metastore."""
     with (
         EmbeddedMetastore(directory / "listing") as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,

@@ -1,4 +1,4 @@
-"""Ten thousand views in one database of one metastore, written fast: rows as our commits write them, files unsynced."""
+"""Creates 10,000 views in one database: rows as commits write them, and files without waiting for the disk."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from hive_views.spec.lineage_codec import file_id
 DATABASE = "many"
 VIEWS = 10_000
 FACTS, DIMENSIONS = 500, 20
-"""Every view joins one of 500 fact tables, which so has 20 dependents, with one of 20 dimensions (500 dependents)."""
+"""Each view joins one of 500 fact tables (20 dependents each) and one of 20 dimensions (500 dependents each)."""
 
 
 def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS) -> None:
-    """Make the tables and views."""
+    """Create the tables and views."""
     client = catalog.store.client
     catalog.create_namespace(DATABASE, {"location": directory.as_uri()})
     for name in [*(f"fact_{number}" for number in range(FACTS)), *(f"dim_{number}" for number in range(DIMENSIONS))]:
         client.create_table(_table(name, directory))
-    made = {}
+    definitions = {}
     for number in range(views):
         pair = number % FACTS, number % DIMENSIONS
-        if pair not in made:
+        if pair not in definitions:
             tables = f"fact_{pair[0]} f JOIN dim_{pair[1]} d ON f.id = d.id"
             sql = f"SELECT f.*, d.name AS label FROM {tables} WHERE f.total > {pair[0]}"
-            made[pair] = catalog.author(f"{DATABASE}.v", sql)
+            definitions[pair] = catalog.author(f"{DATABASE}.v", sql)
         name = ViewName(DATABASE, f"v_{number:05d}")
         metadata = create(
             uuid=str(uuid.uuid4()),
             location=(directory / name.name).as_uri(),
-            schema=made[pair].schema,
-            version=made[pair].version,
+            schema=definitions[pair].schema,
+            version=definitions[pair].version,
             properties={},
             now_ms=int(time.time() * 1000),
             identifier=str(name),
@@ -47,7 +47,7 @@ def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS) -> None:
         path = Path(location.removeprefix("file://"))
         path.parent.mkdir(parents=True)
         path.write_bytes(serialize(metadata, codec=compression_codec(metadata.properties)))
-        client.create_table(new_row(name, metadata, location, catalog._config, now_s=int(time.time())))
+        client.create_table(new_row(name, metadata, location, catalog.store.config, now_s=int(time.time())))
 
 
 def _table(name: str, directory: Path) -> Table:

@@ -1,4 +1,4 @@
-"""How a benchmark measures: ours and the peer in turns, so that whatever else the machine does hits both alike."""
+"""Measurement: the two functions alternate, so that other load of the machine affects both equally."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class Result:
     what: str
     """What was measured."""
     ours: str
-    """Our figure, with its unit."""
+    """The value of hive_views with its unit."""
     peer: str
-    """Whom it is compared with."""
+    """The reference."""
     theirs: str
-    """The peer's figure."""
+    """The value of the reference."""
     ratio: str
-    """Ours over theirs, or what else is compared."""
+    """The ratio, or another comparison."""
     target: str
-    """What it should be."""
+    """The target."""
     met: bool | None
-    """Whether it is; None where there is no target."""
+    """Whether the target is met; None without a target."""
 
 
 def alternate(
     ours: Callable[[int], object], floor: Callable[[int], object], times: int
 ) -> tuple[list[float], list[float]]:
-    """Run two functions in turns."""
+    """Run two functions alternately; returns their durations in seconds."""
     our_times, floor_times = [], []
     gc.collect()
     for turn in range(times):
@@ -44,7 +44,7 @@ def alternate(
     return our_times, floor_times
 
 
-def compare(what: str, peer: str, ours: list[float], theirs: list[float], most: float | None) -> Result:
+def compare(what: str, peer: str, ours: list[float], theirs: list[float], limit: float | None) -> Result:
     """Compare medians."""
     ratio = statistics.median(ours) / statistics.median(theirs)
     return Result(
@@ -53,6 +53,6 @@ def compare(what: str, peer: str, ours: list[float], theirs: list[float], most: 
         peer,
         f"{statistics.median(theirs) * 1e3:.2f} ms",
         f"{ratio:.2f}x",
-        "" if most is None else f"<= {most:.2f}x",
-        None if most is None else ratio <= most,
+        "" if limit is None else f"<= {limit:.2f}x",
+        None if limit is None else ratio <= limit,
     )

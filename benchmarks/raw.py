@@ -1,4 +1,4 @@
-"""The floor: the Thrift calls that an operation needs, made with the generated client on one kept connection."""
+"""The minimum cost: the Thrift calls that an operation needs, sent with the generated client on one connection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RawMetastore:
         return self.client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table
 
     def lock(self, database: str, name: str) -> int:
-        """Take the exclusive lock; give its number."""
+        """Acquire the exclusive lock; returns its ID."""
         component = ttypes.LockComponent(
             type=ttypes.LockType.EXCLUSIVE,
             level=ttypes.LockLevel.TABLE,
@@ -45,11 +45,11 @@ class RawMetastore:
         return self.client.lock(request).lockid
 
     def unlock(self, lock_id: int) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self.client.unlock(ttypes.UnlockRequest(lockid=lock_id))
 
     def create(self, table: ttypes.Table) -> None:
-        """What creating a view calls."""
+        """The calls that create a view."""
         self.client.get_database(table.dbName)
         lock_id = self.lock(table.dbName, table.tableName)
         try:
@@ -59,7 +59,7 @@ class RawMetastore:
         self.unlock(lock_id)
 
     def swap(self, table: ttypes.Table, location: str) -> None:
-        """What replacing a view calls."""
+        """The calls that replace a view."""
         lock_id = self.lock(table.dbName, table.tableName)
         current = self.get(table.dbName, table.tableName)
         expected = current.parameters["metadata_location"]
@@ -69,7 +69,7 @@ class RawMetastore:
         self.unlock(lock_id)
 
     def drop(self, database: str, name: str) -> None:
-        """What dropping a view calls."""
+        """The calls that drop a view."""
         lock_id = self.lock(database, name)
         self.get(database, name)
         self.client.drop_table(database, name, False)
@@ -77,7 +77,7 @@ class RawMetastore:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """What putting a metadata file on a local disk for good costs: directory, bytes, and waiting for the disk."""
+    """Write a file and its directory to a local disk, and wait until both are synced."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for target in (path, path.parent):
         if target is path:

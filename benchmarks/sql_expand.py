@@ -1,4 +1,4 @@
-"""Parse + resolve + expand of views on one core, beside sqlglot's own parse + qualify() over the same texts.
+"""Parsing, resolving and expanding views on one core, compared with parsing and qualify() of sqlglot.
 
     python benchmarks/sql_expand.py [--rounds N]
 
@@ -39,21 +39,21 @@ class Tables:
     """The tables of one case."""
 
     def __init__(self, described: dict[str, Any]) -> None:
-        self.known: dict[tuple[str, str], TableSchema] = {}
+        self.schemas: dict[tuple[str, str], TableSchema] = {}
         self.nested: dict[str, Any] = {}
         for name, columns in described.items():
             database, _, table = name.partition(".")
-            self.known[database, table] = TableSchema(tuple((column[0], column[1]) for column in columns))
+            self.schemas[database, table] = TableSchema(tuple((column[0], column[1]) for column in columns))
             self.nested.setdefault(database, {})[table] = {column[0]: column[1] for column in columns}
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of a table; None where there is none."""
-        return self.known.get((database, name))
+        """The schema of a table; None if it does not exist."""
+        return self.schemas.get((database, name))
 
 
 def cases() -> list[tuple[str, Tables, str, dict[str, str]]]:
     """Query, tables, database and settings of every accepted golden case."""
-    found = []
+    accepted = []
     for name in ("hive_view_expansion.jsonl", "hive_oracle.jsonl"):
         for line in (FIXTURES / name).read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
@@ -63,12 +63,12 @@ def cases() -> list[tuple[str, Tables, str, dict[str, str]]]:
             assert isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs))
             described = {database.partition(".")[0] for database in case.get("tables", {})}
             database = case["database"] if case["database"] in described else case["view"].partition(".")[0]
-            found.append((statement.query.sql, Tables(case.get("tables", {})), database, dict(case.get("conf", []))))
-    return found
+            accepted.append((statement.query.sql, Tables(case.get("tables", {})), database, dict(case.get("conf", []))))
+    return accepted
 
 
 def seconds(work: Callable[[], None]) -> float:
-    """Seconds of CPU time that one run takes; what the run before left is thrown away first."""
+    """The CPU time of a run in seconds, after a garbage collection."""
     gc.collect()
     begin = time.process_time()
     work()
@@ -80,7 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its generator warns of what Hive's language has not
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its generator warns about unsupported syntax
     work = cases()
     readable: list[tuple[str, Tables, str, MappingSchema]] = []
     for sql, tables, database, _ in work:
@@ -117,8 +117,8 @@ def main() -> None:
     for _ in range(rounds):
         for name, (run, count) in runs.items():
             speeds[name].append(count / seconds(run))
-    for name, found in speeds.items():
-        print(f"{name:32} {median(found):6.0f} views/s ({min(found):.0f} to {max(found):.0f}; {runs[name][1]} views)")
+    for name, rates in speeds.items():
+        print(f"{name:32} {median(rates):6.0f} views/s ({min(rates):.0f} to {max(rates):.0f}; {runs[name][1]} views)")
     for mode in ("portable", "hive-exact"):
         ratios = (f"{median(speeds[mode]) / median(speeds[name]):.1f}x {name}" for name in list(runs)[2:])
         print(f"{mode}: {'; '.join(ratios)}")

@@ -1,7 +1,7 @@
-"""TBL_TYPE filled in for a million rows: our batches against the two statements of Hive's own documentation.
+"""Filling in TBL_TYPE for a million rows, compared with the two statements of Hive's documentation.
 
-Both on MariaDB and PostgreSQL, started here from Debian's packages. Meanwhile another session goes on changing single
-rows, as a metastore does; how long it waits at the longest is how long locks are held.
+It runs on MariaDB and PostgreSQL of Debian's packages. Another session changes single rows meanwhile, as a metastore
+does; its longest wait shows how long locks are held.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def _compare(title: str, address: Address) -> list[Result]:
         for turn in range(ROUNDS):
             for who in (ours, theirs) if turn % 2 else (theirs, ours):
                 _reset(session)
-                made = plan(detect(session))
+                new_plan = plan(detect(session))
                 with _Writer(address) as writer:
                     started = perf_counter()
-                    longest, count = _batches(session, made) if who is ours else _two_statements(session)
+                    longest, count = _batches(session, new_plan) if who is ours else _two_statements(session)
                     total = perf_counter() - started
                 who.append((total, longest, writer.longest))
                 steps = max(steps, count)
@@ -91,9 +91,8 @@ def _fill(session: Session) -> None:
         f"SELECT s.seq, 'transient_lastDdlTime', '1700000000' FROM {numbers}"
     )
     session.commit()
-    # The schema's steps are not what is measured.
-    made = plan(detect(session))
-    apply(session, made)
+    # Schema steps are not measured.
+    apply(session, plan(detect(session)))
 
 
 def _reset(session: Session) -> None:
@@ -105,15 +104,15 @@ def _reset(session: Session) -> None:
     session.commit()
 
 
-def _batches(session: Session, made: Plan) -> tuple[float, int]:
+def _batches(session: Session, new_plan: Plan) -> tuple[float, int]:
     committed = [perf_counter()]
 
     def tell(progress: object) -> None:
         if getattr(progress, "statement", "") == "COMMIT":
             committed.append(perf_counter())
 
-    apply(session, made, while_running=True, progress=tell)
-    # The first one holds the check of the plan as well.
+    apply(session, new_plan, while_running=True, progress=tell)
+    # The first batch includes the check of the plan.
     return max(after - before for before, after in pairwise(committed[1:])), len(committed) - 1
 
 
@@ -139,7 +138,7 @@ def _two_statements(session: Session) -> tuple[float, int]:
 
 
 class _Writer:
-    """Another session that changes one row after the other, and remembers its longest wait."""
+    """Another session that changes single rows, and measures its longest wait."""
 
     def __init__(self, address: Address) -> None:
         self.longest = 0.0
@@ -153,12 +152,12 @@ class _Writer:
         self._thread = threading.Thread(target=self._write)
 
     def _write(self) -> None:
-        chosen = random.Random(7)
+        generator = random.Random(7)
         quote = self._session.dialect.quote
         sql = f"UPDATE {quote('TBLS')} SET {quote('LAST_ACCESS_TIME')} = 1 WHERE {quote('TBL_ID')} = :tbl_id"
         while not self._stop.wait(0.002):
             started = perf_counter()
-            self._session.execute(sql, {"tbl_id": chosen.randint(1, ROWS)})
+            self._session.execute(sql, {"tbl_id": generator.randint(1, ROWS)})
             self._session.commit()
             self.longest = max(self.longest, perf_counter() - started)
 

@@ -1,4 +1,4 @@
-"""Eight writers on one view: commits a second, and whether any of them was lost."""
+"""Eight writers on one view: commits per second, and lost commits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALWAYS_RETRY = {"commit.retry.num-retries": "10000", "commit.retry.min-wait-ms":
 
 
 def run(directory: Path) -> list[Result]:
-    """Measure on an embedded metastore of its own, with locks and with compare-and-swap alone."""
+    """Measure on an embedded metastore, with locks and with compare-and-swap alone."""
     with EmbeddedMetastore(directory / "writers") as metastore:
         results = []
         for label, locks in (("locks and compare-and-swap", "true"), ("compare-and-swap alone", "false")):
@@ -40,9 +40,9 @@ def _measure(name: str, label: str, properties: dict[str, str], port: int) -> Re
         catalog.create_view(f"default.{name}", schema, version, properties=ALWAYS_RETRY)
 
         def work(writer: int) -> None:
-            # A catalog of its own, as another process would have.
-            with HiveViewCatalog("bench", **properties) as own:
-                view = own.load_view(f"default.{name}")
+            # A separate catalog, as in another process.
+            with HiveViewCatalog("bench", **properties) as writer_catalog:
+                view = writer_catalog.load_view(f"default.{name}")
                 for number in range(COMMITS):
                     view = view.update().set_properties({f"w{writer}_{number}": "x"}).commit()
 
@@ -53,8 +53,8 @@ def _measure(name: str, label: str, properties: dict[str, str], port: int) -> Re
         for thread in threads:
             thread.join()
         seconds = perf_counter() - started
-        kept = sum(key.startswith("w") for key in catalog.load_view(f"default.{name}").properties)
-        lost = WRITERS * COMMITS - kept
+        applied = sum(key.startswith("w") for key in catalog.load_view(f"default.{name}").properties)
+        lost = WRITERS * COMMITS - applied
         floor = _raw_commits(port, name)
     return Result(
         f"{WRITERS} writers on one view, {label}",
