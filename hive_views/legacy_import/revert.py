@@ -189,7 +189,7 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> Re
             check_unrefreshed(catalog, name, storage)
     swap_row(store, row, legacy)
     # After the swap: the legacy row needs no new storage, the view needs it.
-    _remove_storages(catalog, storages, force)
+    _remove_storages(catalog, storages, force, may_be_unmarked=False)
     return RevertOutcome(name, RevertStatus.REVERTED)
 
 
@@ -223,17 +223,25 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
         for storage in storages:
             check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
-    _remove_storages(catalog, storages, force)
+    _remove_storages(catalog, storages, force, may_be_unmarked=False)
     return RevertOutcome(name, RevertStatus.REVERTED)
 
 
 def _storages(row: Row) -> list[StoragePlan]:
     """Return what the import did about the storage of a view; empty for a view without one."""
     text = row.parameters.get(LEGACY_STORAGE)
+    if text is None:
+        return []
     try:
-        return [] if text is None else [StoragePlan.from_text(text)]
+        storage = StoragePlan.from_text(text)
     except ValueError as error:
         raise RevertError(str(row.name), f"its property {LEGACY_STORAGE} cannot be read: {error}") from error
+    # Any program can write the parameter, so it must not name the storage of another view.
+    if not row.uuid or storage.view_uuid.lower() != row.uuid.lower():
+        raise RevertError(
+            str(row.name), f"its property {LEGACY_STORAGE} is about another view ({storage.view_uuid}): correct it"
+        )
+    return [storage]
 
 
 def _announced_storages(history: History, name: ViewName) -> list[StoragePlan]:
@@ -245,6 +253,8 @@ def _announced_storages(history: History, name: ViewName) -> list[StoragePlan]:
         raise RevertError(str(name), f"its storage in the journal cannot be read: {error}") from error
 
 
-def _remove_storages(catalog: HiveViewCatalog, storages: Iterable[StoragePlan], force: bool) -> None:
+def _remove_storages(
+    catalog: HiveViewCatalog, storages: Iterable[StoragePlan], force: bool, *, may_be_unmarked: bool = True
+) -> None:
     for storage in storages:
-        remove_storage(catalog, storage, force=force)
+        remove_storage(catalog, storage, force=force, may_be_unmarked=may_be_unmarked)

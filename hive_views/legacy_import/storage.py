@@ -311,12 +311,20 @@ def check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storage: Storage
         raise RevertError(str(name), "its rows were refreshed since the import; use force to lose them")
 
 
-def remove_storage(catalog: HiveViewCatalog, storage: StoragePlan, *, force: bool = False) -> None:
-    """Undo `create_storage`. Files that existed before the import are kept; `force` drops refreshed rows."""
+def remove_storage(
+    catalog: HiveViewCatalog, storage: StoragePlan, *, force: bool = False, may_be_unmarked: bool = True
+) -> None:
+    """Undo `create_storage`. Files that existed before the import are kept; `force` drops refreshed rows.
+
+    `may_be_unmarked` tells whether a killed run may have registered the row without marking it. That is false of a
+    converted view; then only a table that is marked as the storage of the view is changed.
+    """
     table = _load_table(catalog, storage.table)
-    # A killed run may have registered the row without marking it.
     is_unmarked = (
-        table is not None and storage.action is StorageAction.REGISTERED and table.metadata_location == storage.location
+        may_be_unmarked
+        and table is not None
+        and storage.action is StorageAction.REGISTERED
+        and table.metadata_location == storage.location
     )
     if table is None or not (is_unmarked or _belongs_to(table, storage.view_uuid)):
         return

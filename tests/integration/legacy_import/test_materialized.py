@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from pyiceberg.types import StringType
 
@@ -20,7 +21,13 @@ from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, wr
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, importer_for, run_plan
-from hive_views.legacy_import.storage import create_storage, recorded_refresh_state
+from hive_views.legacy_import.storage import (
+    LEGACY_STORAGE,
+    StorageAction,
+    StoragePlan,
+    create_storage,
+    recorded_refresh_state,
+)
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.freshness.verdict import Verdict as Fresh
@@ -404,6 +411,28 @@ def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, j
     outcome = importer.swap(importer.write_files(pending))
     assert (outcome.status, outcome.reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (encoded(catalog, old.name), names(raw, market)) == (there, tables)
+
+
+@pytest.mark.parametrize("is_own_uuid", [True, False])
+def test_forced_revert_keeps_unrelated_table_that_row_names(
+    catalog, raw, market, make, plan, journal, is_own_uuid
+) -> None:
+    """Any program can write the row parameter that names the storage."""
+    old = make("trino table")
+    assert run_plan(plan(), catalog, journal).complete
+    unrelated = catalog.create_table((market, "unrelated"), pa.schema([("id", pa.int64())]))
+    row = raw.get_table(market, ViewName.parse(old.name).name)
+    forged = StoragePlan(
+        StorageAction.REGISTERED,
+        ViewName(market, "unrelated"),
+        row.parameters["uuid"] if is_own_uuid else "",
+        unrelated.metadata_location,
+    )
+    row.parameters[LEGACY_STORAGE] = forged.to_text()
+    raw.alter_table_with_environment_context(row.dbName, row.tableName, row, None)
+    (outcome,) = revert_views(catalog, [ViewName.parse(old.name)], force=True)
+    assert outcome.status is (RevertStatus.REVERTED if is_own_uuid else RevertStatus.REFUSED)
+    assert catalog.load_table((market, "unrelated")).metadata_location == unrelated.metadata_location
 
 
 def test_existing_storage_name_is_not_reused(catalog, raw, market, make, plan, journal):
