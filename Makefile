@@ -29,7 +29,7 @@ test-all: env
 system-packages:
 	.ci/system-packages
 
-# The upgrade of metastores' databases in every combination of start state, database and server (`test` has a choice).
+# The upgrade of metastores' databases in every combination of start state, database and server (`test-all` runs a selection).
 test-upgrade: env
 	HIVE_VIEWS_WHOLE_UPGRADE=1 $(BIN)/python -m pytest tests/integration/schema_upgrade $(PYTEST_ARGS)
 

@@ -146,7 +146,7 @@ class HiveViewCatalog(TableCatalog):
         Args:
             identifier: The view that the definition is for: `database.name`.
             sql: The query as typed.
-            analyzer: Computes the column types, e.g. `hive_views.spark.analyzer.schema_of` with a Spark session. None
+            analyzer: Computes the column types, e.g. `hive_views.spark.schema_of` with a Spark session. None
                 derives them from the tables' columns by Hive's rules.
             database: The current database for unqualified names; None is the view's database.
             dialect: The query's dialect: `spark`, `hive` or `trino`.

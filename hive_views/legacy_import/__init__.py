@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.journal import ImportOutcome as ImportOutcome
     from hive_views.legacy_import.journal import ImportStatus as ImportStatus
     from hive_views.legacy_import.journal import read_journal as read_journal
+    from hive_views.legacy_import.legacy_view import ConversionError as ConversionError
     from hive_views.legacy_import.legacy_view import Problem as Problem
     from hive_views.legacy_import.legacy_view import Reason as Reason
     from hive_views.legacy_import.legacy_view import Writer as Writer
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "export": ("ExportedView", "export_rows", "export_script", "script_text"),
     "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
-    "legacy_view": ("Problem", "Reason", "Writer"),
+    "legacy_view": ("ConversionError", "Problem", "Reason", "Writer"),
     "options": ("ImportOptions", "RenameRule"),
     "plan": ("Plan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
     "report.page": ("render_report_page",),
@@ -65,6 +66,7 @@ _MODULES = {
 _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "ConversionError",
     "ExportedView",
     "History",
     "ImportOptions",

@@ -432,7 +432,7 @@ class MaterializedViews:
 
         Args:
             identifier: `database.name`.
-            engine: Runs the query and writes the rows, e.g. `hive_views.spark.refresh.engine.SparkEngine`.
+            engine: Runs the query and writes the rows, e.g. `hive_views.spark.SparkEngine`.
             mode: `auto`, `full` or `incremental`.
             cascade: First refresh the materialized views among its sources, each once, in the order of their
                 dependencies.

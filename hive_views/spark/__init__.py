@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hive_views.spark.analyzer import schema_of as schema_of
+    from hive_views.spark.legacy_import.job import ImportJobError as ImportJobError
     from hive_views.spark.legacy_import.job import SparkImport as SparkImport
     from hive_views.spark.legacy_import.verified_run import CheckedRun as CheckedRun
     from hive_views.spark.legacy_import.verified_run import run_verified as run_verified
     from hive_views.spark.refresh.engine import SparkEngine as SparkEngine
+    from hive_views.spark.runtime import UnsupportedSparkError as UnsupportedSparkError
     from hive_views.spark.runtime import fetch_runtime as fetch_runtime
     from hive_views.spark.runtime import iceberg_session as iceberg_session
     from hive_views.spark.runtime import plain_session as plain_session
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "CheckedRun": "hive_views.spark.legacy_import.verified_run",
+    "ImportJobError": "hive_views.spark.legacy_import.job",
     "Note": "hive_views.spark.session.materialized_reads",
     "SparkEngine": "hive_views.spark.refresh.engine",
     "SparkImport": "hive_views.spark.legacy_import.job",
+    "UnsupportedSparkError": "hive_views.spark.runtime",
     "ViewSession": "hive_views.spark.session.session",
     "end_session": "hive_views.spark.sessions",
     "fetch_runtime": "hive_views.spark.runtime",
@@ -34,9 +38,11 @@ _MODULES = {
 
 __all__ = [
     "CheckedRun",
+    "ImportJobError",
     "Note",
     "SparkEngine",
     "SparkImport",
+    "UnsupportedSparkError",
     "ViewSession",
     "end_session",
     "fetch_runtime",

@@ -95,7 +95,7 @@ class StagingRequest:
 
 
 class Engine(Protocol):
-    """Runs queries and writes Iceberg tables, like `hive_views.spark.refresh.engine.SparkEngine`."""
+    """Runs queries and writes Iceberg tables, like `hive_views.spark.SparkEngine`."""
 
     def settings(self) -> Mapping[str, str]:
         """Settings that query results depend on, e.g. the session's time zone."""
