@@ -100,7 +100,7 @@ class Model:
     """Additional properties of all clients."""
     locks_expire: bool = False
     """Whether the server may drop a lock while it is checked."""
-    world: ExpectedState = field(default_factory=dict)
+    expected: ExpectedState = field(default_factory=dict)
     dropped: dict[str, ViewState] = field(default_factory=dict)
     """Dropped views, by their last metadata file."""
 
@@ -125,7 +125,7 @@ class Model:
         # The client without locks verifies CAS now: faults during that are covered by another test.
         for name, number in (("a", SWAP_ONLY), ("b", LOCK_ONLY)):
             make(self.clients[number], self.database, Change("create", name, text=self.text()))
-        self.world = self.seen()
+        self.expected = self.seen()
 
     def _catalog(self, number: int, **more: str) -> HiveViewCatalog:
         properties = self._properties(self.proxies[number].uri, locks=number != SWAP_ONLY)
@@ -154,31 +154,31 @@ class Model:
 
     def after(self, change: Change) -> ExpectedState | None:
         """Return the state after a change; None if it must be rejected."""
-        known = self.world.get(change.name)
+        view = self.expected.get(change.name)
         kind = change.kind
         if kind == "create or replace":
-            kind = "create" if known is None else "replace"
+            kind = "create" if view is None else "replace"
         if kind in ("create", "register"):
-            made = ViewState(None, (change.text,), (1,)) if kind == "create" else self.dropped[change.location]
-            return None if known else {**self.world, change.name: made}
-        if known is None:
+            created = ViewState(None, (change.text,), (1,)) if kind == "create" else self.dropped[change.location]
+            return None if view else {**self.expected, change.name: created}
+        if view is None:
             return None
         match kind:
             case "replace":
-                return {**self.world, change.name: known.with_text(change.text)}
+                return {**self.expected, change.name: view.with_text(change.text)}
             case "color":
-                return {**self.world, change.name: replace(known, color=change.color)}
+                return {**self.expected, change.name: replace(view, color=change.color)}
             case "roll back":
-                back = known if known.log[-1] == 1 else replace(known, log=(*known.log, 1))
-                return {**self.world, change.name: back}
+                rolled_back = view if view.log[-1] == 1 else replace(view, log=(*view.log, 1))
+                return {**self.expected, change.name: rolled_back}
             case "rename":
-                return None if change.new in self.world else {**self._without(change.name), change.new: known}
+                return None if change.new in self.expected else {**self._without(change.name), change.new: view}
             case "drop":
                 return self._without(change.name)
         raise AssertionError(change.kind)
 
     def _without(self, name: str) -> ExpectedState:
-        return {key: known for key, known in self.world.items() if key != name}
+        return {key: view for key, view in self.expected.items() if key != name}
 
     # -- Steps --------------------------------------------------------------------------------------------------------
 
@@ -202,15 +202,15 @@ class Model:
         proxy = self.proxies[client]
         for nth, action in faults:
             proxy.on(ANY, action, nth=nth)
-        told, error = self._told(run)
-        assert told != "refused" or faults or wanted is None, f"refused for no reason: {error}"
+        outcome, error = self._run(run)
+        assert outcome != "refused" or faults or wanted is None, f"refused for no reason: {error}"
         self._settle(proxy)
-        self._judge("gone" if drops and isinstance(error, NoSuchViewError) else told, wanted)
-        self._time_passes(excused=bool(faults))
+        self._check_outcome("gone" if drops and isinstance(error, NoSuchViewError) else outcome, wanted)
+        self._expire_locks(excused=bool(faults))
 
     def at_once(self, clients: tuple[int, int], name: str) -> None:
         """Two clients replace one view at the same time."""
-        known = self.world[name]
+        view = self.expected[name]
         changes = [Change("replace", name, text=self.text()) for _ in clients]
 
         def attempt(number: int) -> bool:
@@ -221,19 +221,21 @@ class Model:
             return True
 
         with ThreadPoolExecutor(2) as pool:
-            won = [change.text for change, done in zip(changes, pool.map(attempt, range(2)), strict=True) if done]
-        assert won, "nobody won"
-        worlds = []
-        for order in (won, won[::-1]):
-            grown = known
+            committed_texts = [
+                change.text for change, done in zip(changes, pool.map(attempt, range(2)), strict=True) if done
+            ]
+        assert committed_texts, "no client succeeded"
+        possible_states = []
+        for order in (committed_texts, committed_texts[::-1]):
+            state = view
             for text in order:
-                grown = grown.with_text(text)
-            worlds.append({**self.world, name: grown})
-        seen = self.seen()
-        assert seen in worlds
-        self.world = seen
+                state = state.with_text(text)
+            possible_states.append({**self.expected, name: state})
+        actual = self.seen()
+        assert actual in possible_states
+        self.expected = actual
         self._count("at once")
-        self._time_passes(excused=False)
+        self._expire_locks(excused=False)
 
     def killed(self, change: Change, nth: int, *, carried_out: bool, late: bool = False, method: str = ANY) -> None:
         """Kill a client during a change; its lock stays."""
@@ -242,7 +244,7 @@ class Model:
         self.mortal.on(method, action, nth=nth)
         mortal = self.worker.begin(self._properties(self.mortal.uri), self.database, change)
         until(lambda: mortal.ended or _reached(self.mortal, action))
-        said = mortal.kill()
+        reply = mortal.kill()
         if isinstance(action, Hold) and action.arrived.is_set():
             if late:
                 action.release()
@@ -250,70 +252,73 @@ class Model:
                 self.mortal.disconnect()
                 action.released.set()
         self._settle(self.mortal)
-        assert said is None or said == "done" or wanted is None, f"refused for no reason: {said}"
-        self._judge("killed" if said is None else "done" if said == "done" else "refused", wanted)
-        self._meet_what_is_locked()
-        self._time_passes(excused=said is None)
+        assert reply is None or reply == "done" or wanted is None, f"refused for no reason: {reply}"
+        self._check_outcome("killed" if reply is None else "done" if reply == "done" else "refused", wanted)
+        self._check_held_lock()
+        self._expire_locks(excused=reply is None)
 
     def server_killed(self, changes: Sequence[Interrupted]) -> None:
         """Kill the server during changes of different views, and restart it."""
         self._count("servers killed")
-        before = self.world
-        wanted = [self.after(each.change) for each in changes]
+        before = self.expected
+        expected_states = [self.after(interrupted.change) for interrupted in changes]
         with ThreadPoolExecutor(len(changes)) as pool:
-            running = [self._start(each, pool) for each in changes]
-            for each in running:
-                until(each.is_waiting)
+            running = [self._start(interrupted, pool) for interrupted in changes]
+            for call in running:
+                until(call.is_waiting)
             kill_and_start(self.metastore, [*self.proxies, self.mortal])
-            for each in running:
-                if isinstance(each.action, Hold):
-                    each.action.released.set()
-            told = [each.future.result() for each in running]
-        for each in running:
-            each.proxy.clear()
-        seen = self.seen()
-        for each, outcome, world in zip(changes, told, wanted, strict=True):
-            name = each.change.name
+            for call in running:
+                if isinstance(call.action, Hold):
+                    call.action.released.set()
+            outcomes = [call.future.result() for call in running]
+        for call in running:
+            call.proxy.clear()
+        actual = self.seen()
+        for interrupted, outcome, expected in zip(changes, outcomes, expected_states, strict=True):
+            name = interrupted.change.name
             self._count(f"server killed: {outcome}")
-            was, made = agree(seen, before, name), world is not None and agree(seen, world, name)
-            gone = each.change.kind == "drop" and name not in seen
-            truth = {"done": made, "refused": was or gone, "unknown": was or made}
-            assert truth[outcome], f"{outcome}: {each.change} made {before.get(name)} {seen.get(name)}"
-        names = {each.change.name for each in changes}
-        assert {key: each for key, each in seen.items() if key not in names} == {
-            key: each for key, each in before.items() if key not in names
+            unchanged = agree(actual, before, name)
+            changed = expected is not None and agree(actual, expected, name)
+            gone = interrupted.change.kind == "drop" and name not in actual
+            is_correct = {"done": changed, "refused": unchanged or gone, "unknown": unchanged or changed}
+            assert is_correct[outcome], (
+                f"{outcome}: {interrupted.change} changed {before.get(name)} to {actual.get(name)}"
+            )
+        names = {interrupted.change.name for interrupted in changes}
+        assert {key: view for key, view in actual.items() if key not in names} == {
+            key: view for key, view in before.items() if key not in names
         }
-        self._move_on(seen)
-        self._time_passes(excused=True)
+        self._move_on(actual)
+        self._expire_locks(excused=True)
 
-    def _start(self, each: Interrupted, pool: ThreadPoolExecutor) -> _Running:
-        proxy = self.proxies[each.client]
-        action: Action = DropReply(silent=True) if each.carried_out else Hold()
-        proxy.on(ANY, action, nth=each.nth)
-        catalog = self.clients[each.client]
-        future = pool.submit(lambda: self._told(lambda: make(catalog, self.database, each.change))[0])
-        return _Running(each, proxy, action, future)
+    def _start(self, interrupted: Interrupted, pool: ThreadPoolExecutor) -> _Running:
+        proxy = self.proxies[interrupted.client]
+        action: Action = DropReply(silent=True) if interrupted.carried_out else Hold()
+        proxy.on(ANY, action, nth=interrupted.nth)
+        catalog = self.clients[interrupted.client]
+        future = pool.submit(lambda: self._run(lambda: make(catalog, self.database, interrupted.change))[0])
+        return _Running(interrupted, proxy, action, future)
 
     # -- Checks -------------------------------------------------------------------------------------------------------
 
     def check_lists(self) -> None:
         """Check that every client reads the expected state."""
         for client in self.clients:
-            assert {name for _, name in client.list_views(self.database)} == set(self.world)
+            assert {name for _, name in client.list_views(self.database)} == set(self.expected)
 
     def seen(self) -> ExpectedState:
         """Return the actual state, read independently."""
-        world = {}
+        state = {}
         self.pointers = {}
         for name in self.observer.names():
             view = self.observer.view(name)
             assert view.row["viewExpandedText"] == view.queries[view.log[-1] - 1]
             color = view.properties.get("color")
-            world[name] = ViewState(view.metadata["view-uuid"], tuple(view.queries), tuple(view.log), color)
+            state[name] = ViewState(view.metadata["view-uuid"], tuple(view.queries), tuple(view.log), color)
             self.pointers[name] = view.pointer
-        return world
+        return state
 
-    def _told(self, run: Callable[[], object]) -> tuple[str, HiveViewsError | None]:
+    def _run(self, run: Callable[[], object]) -> tuple[str, HiveViewsError | None]:
         try:
             run()
         except CommitStateUnknownError as error:
@@ -322,48 +327,50 @@ class Model:
             return "refused", error
         return "done", None
 
-    def _judge(self, told: str, wanted: ExpectedState | None) -> None:
-        before = dict(self.pointers)
-        seen = self.seen()
-        self._count(told)
-        done = wanted is not None and agree(seen, wanted)
-        undone = seen == self.world
+    def _check_outcome(self, outcome: str, wanted: ExpectedState | None) -> None:
+        """Compare a reported outcome with the actual state, which becomes the expected one."""
+        pointers = dict(self.pointers)
+        actual = self.seen()
+        self._count(outcome)
+        done = wanted is not None and agree(actual, wanted)
+        undone = actual == self.expected
         either = done or undone
-        truth = {"done": done, "refused": undone, "gone": either, "unknown": either, "killed": either}
-        assert truth[told], f"{told}, and it is {seen}, not {self.world if told == 'refused' else wanted}"
-        self._move_on(seen, before)
+        is_correct = {"done": done, "refused": undone, "gone": either, "unknown": either, "killed": either}
+        expected = self.expected if outcome == "refused" else wanted
+        assert is_correct[outcome], f"{outcome}, but the state is {actual} instead of {expected}"
+        self._move_on(actual, pointers)
 
-    def _move_on(self, seen: ExpectedState, pointers: dict[str, str] | None = None) -> None:
+    def _move_on(self, actual: ExpectedState, pointers: dict[str, str] | None = None) -> None:
         """Adopt the actual state as the expected one, and remember dropped views."""
-        there = {known.identity for known in seen.values()}
-        for name, known in self.world.items():
-            if pointers is not None and known.identity not in there:
-                self.dropped[pointers[name]] = known
-        self.dropped = {place: known for place, known in self.dropped.items() if known.identity not in there}
-        self.world = seen
+        identities = {view.identity for view in actual.values()}
+        for name, view in self.expected.items():
+            if pointers is not None and view.identity not in identities:
+                self.dropped[pointers[name]] = view
+        self.dropped = {location: view for location, view in self.dropped.items() if view.identity not in identities}
+        self.expected = actual
 
-    def _meet_what_is_locked(self) -> None:
+    def _check_held_lock(self) -> None:
         """Check that the lock of a killed client blocks others without effect."""
         locks = self.observer.locks()
         if not locks:
             return
         name = locks[0].tablename
         with HiveViewCatalog("prod", **self._properties(self.metastore.uri), **IMPATIENT) as impatient:
-            told, error = self._told(lambda: make(impatient, self.database, Change("color", name, color="green")))
-        if told == "done" and self.locks_expire:
-            self.world = self.seen()
+            outcome, error = self._run(lambda: make(impatient, self.database, Change("color", name, color="green")))
+        if outcome == "done" and self.locks_expire:
+            self.expected = self.seen()
             return
-        assert told == "refused", told
-        assert isinstance(error, LockError) is (name in self.world)
-        assert self.seen() == self.world
+        assert outcome == "refused", outcome
+        assert isinstance(error, LockError) is (name in self.expected)
+        assert self.seen() == self.expected
         self._count("locked out")
 
-    def _time_passes(self, *, excused: bool) -> None:
+    def _expire_locks(self, *, excused: bool) -> None:
         """Remove locks without heartbeats, as the server does after its time-out."""
-        left = self.observer.locks()
-        assert excused or not left, left
+        remaining_locks = self.observer.locks()
+        assert excused or not remaining_locks, remaining_locks
         with connect(self.metastore.port) as client:
-            for lock in left:
+            for lock in remaining_locks:
                 assert lock.agentInfo.startswith(AGENT_PREFIX)
                 client.unlock(UnlockRequest(lockid=lock.lockid))
 

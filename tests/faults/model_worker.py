@@ -145,15 +145,15 @@ def serve() -> None:
 def obey(order: Order) -> None:
     """Execute the change and exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    told = "done"
+    outcome = "done"
     try:
         make(HiveViewCatalog("prod", **order.properties), order.database, order.change)
     except BaseException as error:  # noqa: BLE001 -- whatever it is, the test judges it
-        told = f"{type(error).__name__}: {error}"
+        outcome = f"{type(error).__name__}: {error}"
     finally:
         # Atomically: a partial outcome would be misread.
         part = Path(f"{order.note}.part")
-        part.write_text(told)
+        part.write_text(outcome)
         part.rename(order.note)
         os._exit(0)
 

@@ -22,12 +22,12 @@ def report(results: list[Result], subtests: pytest.Subtests) -> None:
     for result in results:
         if RESULTS:
             line = {
-                "deed": result.case.operation.name,
+                "operation": result.case.operation.name,
                 "fault": result.case.fault.name,
                 "outcome": result.outcome.value if result.outcome else None,
                 "wrong": result.problems,
                 "left lock": result.left_lock,
-                "told": result.error_text,
+                "error": result.error_text,
                 "case": str(result.case),
                 "seconds": round(result.seconds, 2),
             }

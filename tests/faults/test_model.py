@@ -101,9 +101,9 @@ class Machine(RuleBasedStateMachine):
     def remember(self, client: int, pick: int) -> None:
         """Load a view to change it later."""
         name = self.pick(pick)
-        if name in self.model.world:
+        if name in self.model.expected:
             view = self.model.clients[client].load_view((self.model.database, name))
-            self.stale = (view, self.model.world[name], name, client)
+            self.stale = (view, self.model.expected[name], name, client)
 
     @precondition(lambda self: self.stale is not None)
     @rule(faults=FAST_FAULTS)
@@ -113,16 +113,16 @@ class Machine(RuleBasedStateMachine):
         view, known, name, client = self.stale
         self.stale = None
         text = self.model.text()
-        now = self.model.world.get(name)
+        now = self.model.expected.get(name)
         same = now is not None and (now.identity, now.texts, now.log) == (known.identity, known.texts, known.log)
-        wanted = {**self.model.world, name: now.with_text(text)} if now is not None and same else None
+        wanted = {**self.model.expected, name: now.with_text(text)} if now is not None and same else None
         new = self.model.definition(text)
         self.model.step(client, wanted, faults, lambda: view.update().replace_version(new).commit())
 
     @rule(pick=PICKS, clients=PAIRS)
     def both_at_once(self, pick: int, clients: tuple[int, int]) -> None:
         name = self.pick(pick)
-        if name in self.model.world:
+        if name in self.model.expected:
             self.model.at_once(clients, name)
 
     @rule(
@@ -150,7 +150,7 @@ class Machine(RuleBasedStateMachine):
         carried_out=st.booleans(),
     )
     def server_killed(self, kinds: list[str], first: int, nth: int, carried_out: bool) -> None:
-        names = zip(kinds, sorted(self.model.world), strict=False)
+        names = zip(kinds, sorted(self.model.expected), strict=False)
         changes = [
             Interrupted((first + number) % 4, self.swap(kind, name), nth, carried_out)
             for number, (kind, name) in enumerate(names)
@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
 
     def pick(self, number: int) -> str:
         """Return the name of an existing view, except for the largest number."""
-        names = sorted(self.model.world)
+        names = sorted(self.model.expected)
         return names[number % len(names)] if names and number < 10 else "abc"[number % 3]
 
 
@@ -217,10 +217,10 @@ def test_killed_clients_leave_consistent_state(metastore: MetastoreProcess, tmp_
         model.killed(Change("replace", "a", text=model.text()), 1, carried_out=False, method=ALTER_TABLE)
         model.killed(Change("color", "b", color="red"), 1, carried_out=True, method=ALTER_TABLE)
         model.killed(Change("drop", "b"), 1, carried_out=False, late=True, method=DROP_TABLE)
-        assert sorted(model.world) == ["a"]
+        assert sorted(model.expected) == ["a"]
         location = next(iter(model.dropped))
         model.killed(Change("register", "c", location=location), 1, carried_out=True, method=CREATE_TABLE)
-        assert model.world["c"].color == "red"
+        assert model.expected["c"].color == "red"
         model.check_lists()
         assert model.counts["killed"] == model.counts["locked out"] == 4
         model.end()

@@ -54,17 +54,17 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
     engine = Remembering(faulty)
     try:
         faulty.materialized.refresh(view, engine, mode=Mode.FULL)
-        told = "done"
+        outcome = "done"
     except CommitStateUnknownException:
-        told = "unknown"
+        outcome = "unknown"
     except HiveViewsError:
-        told = "refused"
+        outcome = "refused"
     storage = plain.materialized.load(view).storage
     assert storage is not None
-    made = engine.staged is not None and storage.metadata.current_snapshot_id == engine.staged
-    assert told == "unknown" or made is (told == "done"), f"told {told}, made {made}"
+    is_published = engine.staged is not None and storage.metadata.current_snapshot_id == engine.staged
+    assert outcome == "unknown" or is_published is (outcome == "done"), f"outcome {outcome}, published {is_published}"
     assert storage.scan().to_arrow().num_rows == ROWS
-    return told
+    return outcome
 
 
 def test_failed_refresh_leaves_no_files(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:

@@ -7,7 +7,7 @@ from hive_views.errors import InvalidPropertyError
 URI = {"uri": "thrift://localhost:9083"}
 
 
-def test_defaults():
+def test_config_with_uri_only_has_defaults():
     read = CatalogConfig.from_properties(URI)
     assert read.connection.uris == ("thrift://localhost:9083",)
     assert read.connection.call_timeout_ms > 20_000  # a server retries a failing database that long

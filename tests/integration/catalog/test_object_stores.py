@@ -72,8 +72,8 @@ def test_all_operations_on_s3(catalog, s3, database, place):
     assert below(s3, database) == 0  # every file that the view ever had
 
 
-def test_nothing_is_listed_or_copied(catalog, s3, database, place, caplog):
-    """A user who may get, put and delete objects, and nothing else: S3 answers 403 for what is absent then."""
+def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, place, caplog):
+    """Only get, put and delete are permitted; S3 then answers 403 for absent objects."""
     present: set[str] = set()
 
     def refuse(request):

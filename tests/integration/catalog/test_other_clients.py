@@ -57,7 +57,7 @@ def test_get_table_is_used_if_available(has_get_table: bool) -> None:
     assert has_get_table
 
 
-def test_hmsclient(
+def test_hmsclient_reads_and_lists_view(
     written: HiveViewCatalog, database: str, metastore: MetastoreProcess, raw: Client, has_get_table: bool
 ) -> None:
     with HMSClient(host="127.0.0.1", port=metastore.port) as client:
@@ -69,10 +69,10 @@ def test_hmsclient(
         assert client.get_tables_by_type(database, "*", "VIRTUAL_VIEW") == ["v"]
 
 
-def test_hmsclient_s_changes_are_seen(
+def test_hmsclient_alter_preserves_view(
     written: HiveViewCatalog, database: str, metastore: MetastoreProcess, raw: Client
 ) -> None:
-    """It knows fewer fields than later servers; what it writes back is a view still, and ours goes on from there."""
+    """The client knows fewer fields than later servers; the row it writes back is still a valid view."""
     with HMSClient(host="127.0.0.1", port=metastore.port) as client:
         row = client.get_table_req(GetTableRequest(database, "v")).table
         row.parameters["theirs"] = "kept"

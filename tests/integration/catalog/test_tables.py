@@ -97,7 +97,7 @@ def test_create_options(catalog: HiveViewCatalog, database: str, own_directory: 
     assert from_arrow.schema().column_names == ["id", "name"]
 
 
-def test_purge(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
+def test_purge_table_deletes_all_files(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
     table.append(ROWS)
     table.append(ROWS)

@@ -1,4 +1,4 @@
-"""One catalog object shared by threads, as a service does."""
+"""One catalog object shared by concurrent threads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_concurrent_writers_of_different_views(catalog: HiveViewCatalog, databas
 
 
 def test_concurrent_properties_of_one_view(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
-    """Changes that hide nothing are repeated until they are made: none is lost."""
+    """Property changes do not conflict and are retried: none is lost."""
     patient = {"commit.retry.num-retries": "100", "commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "50"}
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=patient)
     started = threading.Barrier(THREADS)
@@ -59,7 +59,7 @@ def test_concurrent_properties_of_one_view(catalog: HiveViewCatalog, database: s
 
 
 def test_concurrent_definitions_of_one_view(catalog: HiveViewCatalog, database: str) -> None:
-    """One wins; the others are told, and nothing of theirs stays."""
+    """One commit succeeds; the others raise and leave no files."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     started = threading.Barrier(THREADS)
 
@@ -100,7 +100,7 @@ def test_concurrent_creates_of_one_name(catalog: HiveViewCatalog, database: str)
 
 
 def test_concurrent_create_or_replace(catalog: HiveViewCatalog, database: str) -> None:
-    """Each of them takes place, in some order."""
+    """Every call is applied, in some order."""
     started = threading.Barrier(4)
     patient = {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "50"}
 

@@ -50,7 +50,7 @@ def read(text: str) -> tuple[str, str, str | None]:
         ("struct<`a b` int, c : string>", "struct<a b: int, c: string>"),
     ],
 )
-def test_types(written: str, expected: str) -> None:
+def test_column_type_is_normalized(written: str, expected: str) -> None:
     assert read(f"x:{written}") == ("x", expected, None)
     assert read(f"x:{written}:a comment") == ("x", expected, "a comment")
 

@@ -132,7 +132,7 @@ def test_configuration_that_breaks_pyiceberg_import_is_reported(home: Path) -> N
     assert "TOPSECRET" not in done.stderr
 
 
-def test_properties() -> None:
+def test_properties_are_parsed_and_validated() -> None:
     assert parse_properties(["a=1", "b=x=y", "c=", "a=2"], "-p") == {"a": "2", "b": "x=y", "c": ""}
     for text in ("a", "=b", ""):
         with pytest.raises(UsageError, match="-p"):

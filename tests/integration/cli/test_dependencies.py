@@ -269,7 +269,9 @@ def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore,
 # -- recompile, adopt, repair -----------------------------------------------------------------------------------------
 
 
-def test_recompile(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+def test_recompile_updates_columns_of_changed_table(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+) -> None:
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "double"), ("tax", "bigint"))
     done = cli("recompile", f"{shop}.all_orders", f"{shop}.ids", "--json").json
     assert done["views"][0] == {
@@ -341,7 +343,9 @@ def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
     assert cli("recompile", "--database", "nothing_here").code == 3
 
 
-def test_adopt(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+def test_adopt_makes_drifted_text_a_version(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+) -> None:
     text = f"select `orders`.`id`, `orders`.`total` from `{shop}`.`orders`"
     drift(metastore, shop, "big", text)
     assert cli("deps", "check", f"{shop}.big", "--strict").code == 1
@@ -352,7 +356,9 @@ def test_adopt(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore,
     assert cli("rollback", f"{shop}.big", "--to-version", "1").code == 0
 
 
-def test_repair(cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str) -> None:
+def test_repair_requires_confirmation_and_restores_row(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+) -> None:
     before = catalog.load_view(f"{shop}.big").expanded_text
     drift(metastore, shop, "big", "select 1")
     refused = cli("repair", f"{shop}.big")
@@ -386,7 +392,7 @@ def test_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) ->
     assert catalog.view_exists(f"{shop}.ids")
 
 
-def test_restrict(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+def test_drop_restrict_fails_with_dependents(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
     done = cli("drop", f"{shop}.big", "--restrict", "--yes", "--json")
     assert (done.code, done.error["type"]) == (4, "DependentsError")
     assert done.error["operands"]["dependents"] == [f"{shop}.ids"]

@@ -89,7 +89,7 @@ def test_start_in_foreground(tmp_path: Path, how: str, expected: int) -> None:
     assert gone(started["pid"])
 
 
-def test_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_is_rendered_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     metastore.render(metastore.status(tmp_path))
     assert capsys.readouterr().out == f"No metastore runs in {tmp_path}\n"
     running = metastore.MetastoreStatus("/d", True, True, "thrift://127.0.0.1:1", 7, "now", "file:///d/w", "/d/log")

@@ -20,7 +20,7 @@ from tests.integration.metastore.rpc import connect
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def test_list(cli: Cli, top: str, database: str) -> None:
+def test_list_prints_views_as_text_and_json(cli: Cli, top: str, database: str) -> None:
     expected = {"view": top, "database": database, "name": "top"}
     assert cli("list", database, "--json").json == {"views": [expected]}
     assert expected in cli("--json", "list").json["views"]
@@ -48,7 +48,7 @@ def test_list_of_missing_database(cli: Cli) -> None:
     assert (done.code, done.out, done.err) == (3, "", "Error: Namespace does not exist: nothere\n")
 
 
-def test_show(cli: Cli, top: str, database: str) -> None:
+def test_show_prints_all_details_of_view(cli: Cli, top: str, database: str) -> None:
     shown = cli("show", top, "--json").json
     assert list(shown) == [
         "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
@@ -178,7 +178,7 @@ def test_show_view_with_missing_metadata_file(cli: Cli, catalog: HiveViewCatalog
     assert done.error["operands"]["location"] == location
 
 
-def test_history(cli: Cli, top: str) -> None:
+def test_history_includes_rollback(cli: Cli, top: str) -> None:
     assert cli("rollback", top, "--to-version", "1").code == 0
     found = cli("history", top, "--json").json
     assert (found["view"], found["current_version_id"]) == (top, 1)
@@ -199,7 +199,7 @@ def test_history(cli: Cli, top: str) -> None:
     ]
 
 
-def test_diff(cli: Cli, top: str, database: str) -> None:
+def test_diff_prints_changed_texts_and_columns(cli: Cli, top: str, database: str) -> None:
     found = cli("diff", top, "1", "2", "--json").json
     assert list(found) == ["view", "old", "new", "texts", "columns"]
     for side, number in (("old", 1), ("new", 2)):

@@ -18,7 +18,7 @@ REQUEST = {"ddl": "create view v as select * from t", "database": "d", "tables":
 NOTHING = {"original": None, "expanded": None, "columns": None, "partition_keys": None}
 
 
-def test_statements(cli: Cli, database: str) -> None:
+def test_sql_runs_statement_in_given_database(cli: Cli, database: str) -> None:
     here = ("--database", database)
     done = cli("sql", "CREATE VIEW one (n COMMENT 'c') AS SELECT 1", *here)
     assert (done.code, done.out) == (0, f"{database}.one: created, version 1 is current\n")

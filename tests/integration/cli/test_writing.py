@@ -36,7 +36,7 @@ def make_hive_view(metastore: EmbeddedMetastore, view: str, name: str) -> None:
 # -- create -----------------------------------------------------------------------------------------------------------
 
 
-def test_create(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_create_with_all_options(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     done = cli(
         "create", f"{database}.v", "--sql", "  SELECT a, b FROM t;\n;", "-c", "a:bigint:the a", "-c", "b:array<string>",
         "--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake", "--expanded",
@@ -200,7 +200,7 @@ def test_replace_of_missing_view(cli: Cli, database: str) -> None:
 # -- rollback ---------------------------------------------------------------------------------------------------------
 
 
-def test_rollback(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_rollback_restores_version_once(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     assert cli("rollback", top, "--to-version", "1", "-p", "x=1").code == 2
     done = cli("rollback", top, "--to-version", "1", "--json").json
     assert (done["outcome"], done["version_id"]) == ("rolled back", 1)
@@ -241,7 +241,7 @@ def test_invalid_rollback_is_rejected(cli: Cli, top: str) -> None:
         ("2025-12-31", 1767139200000),
     ],
 )
-def test_times(text: str, expected: int) -> None:
+def test_time_is_parsed_to_milliseconds(text: str, expected: int) -> None:
     assert parse_time(text) == expected
 
 
@@ -254,7 +254,9 @@ def test_invalid_time_is_rejected(text: str) -> None:
 # -- rename, drop, register -------------------------------------------------------------------------------------------
 
 
-def test_rename(cli: Cli, metastore: EmbeddedMetastore, top: str, database: str) -> None:
+def test_rename_moves_view_and_rejects_invalid_targets(
+    cli: Cli, metastore: EmbeddedMetastore, top: str, database: str
+) -> None:
     done = cli("rename", f"hive.{top}".upper().replace("HIVE", "hive"), f"{database}.best", "--json").json
     assert (done["view"], done["outcome"], done["renamed_from"]) == (f"{database}.best", "renamed", top)
     assert cli("rename", f"{database}.best", top).out == f"{database}.best -> {top}: renamed, version 2 is current\n"
@@ -339,7 +341,7 @@ def test_drop_without_a_terminal_needs_yes(cli: Cli, catalog: HiveViewCatalog, t
 # -- set, unset -------------------------------------------------------------------------------------------------------
 
 
-def test_properties(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_set_and_unset_properties(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     done = cli("set", top, "team=ops", "formula=a=b", "empty=", "--json").json
     assert (done["outcome"], done["version_id"]) == ("changed", 2)
     assert {"team": "ops", "formula": "a=b", "empty": ""}.items() <= catalog.load_view(top).metadata.properties.items()

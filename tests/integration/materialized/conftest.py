@@ -45,7 +45,7 @@ def engine(catalog: HiveViewCatalog) -> DuckEngine:
 
 @pytest.fixture(scope="session")
 def killer(metastore) -> Iterator[Killer]:
-    """Has something done to a view by a process that dies at a point; says whether it came that far."""
+    """Run an operation in a process that kills itself at a point; returns `killed`, or `done` if it ended before."""
     command = [
         sys.executable,
         "-m",
@@ -56,8 +56,8 @@ def killer(metastore) -> Iterator[Killer]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
 
-        def kill(view: tuple[str, str], point: int, deed: str) -> str:
-            process.stdin.write(f"{'.'.join(view)} {point} {deed}\n")
+        def kill(view: tuple[str, str], point: int, operation: str) -> str:
+            process.stdin.write(f"{'.'.join(view)} {point} {operation}\n")
             process.stdin.flush()
             return process.stdout.readline().strip()
 

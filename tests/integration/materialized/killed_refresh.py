@@ -1,9 +1,9 @@
 """Processes that are killed with SIGKILL: `python -m tests.integration.materialized.killed_refresh URI WAREHOUSE`.
 
-One process imports everything once. For each line `VIEW POINT DEED` of its input it forks a child that does something
-to the view and kills itself at that point, counted over all requests to the metastore and all files, before and behind
-each: 0 is the first. It answers `killed`, or `done` where there was no such point. Locks are off: a lock of the dead is
-the server's business (docs/materialized.md), and a test cannot wait for it.
+One process imports everything once. For each line `VIEW POINT OPERATION` of its input it forks a child that executes
+the operation on the view and kills itself at that point. Points are numbered from 0, before and after each metastore
+request, file creation and file deletion. The process prints `killed`, or `done` if the operation ended before. Locks
+are off: the lock of a killed process stays until the server expires it (docs/materialized.md).
 """
 
 from __future__ import annotations
@@ -20,51 +20,53 @@ from hive_views import HiveViewCatalog
 from hive_views.metastore.transport.connection import SocketTransport
 from tests.integration.materialized.duck_engine import DuckEngine
 
-DEEDS = {function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete)}
-"""What a killed process has done, or not: sent a request, made a file, deleted a file."""
+INTERRUPTED_CALLS = {
+    function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete)
+}
+"""The calls before and after which a process can be killed: send a request, create a file, delete a file."""
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 
 
 def die_at(point: int) -> None:
-    """Kill this process at a point: before (even numbers) or behind (odd ones) a deed."""
-    met = -1
+    """Kill this process at a point: before (even numbers) or after (odd numbers) an interrupted call."""
+    reached = -1
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        nonlocal met
-        if frame.f_code in DEEDS and event in ("call", "return"):
-            met += 1
-            if met == point:
+        nonlocal reached
+        if frame.f_code in INTERRUPTED_CALLS and event in ("call", "return"):
+            reached += 1
+            if reached == point:
                 transport = frame.f_locals.get("self")
                 if event == "return" and isinstance(transport, SocketTransport):
-                    # The server has done what it was asked, and not some time later: the answer is there.
+                    # Wait for the reply: the server must have executed the request when this process dies.
                     select.select([transport._socket], [], [])
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(watch)
 
 
-def do(uri: str, warehouse: str, view: str, point: int, deed: str) -> None:
-    """`refresh`, `drop`, or `create-LAYOUT`."""
+def execute(uri: str, warehouse: str, view: str, point: int, operation: str) -> None:
+    """Execute an operation: `refresh`, `drop`, or `create-LAYOUT`."""
     properties = {"uri": uri, "warehouse": warehouse, "iceberg.engine.hive.lock-enabled": "false"}
     with HiveViewCatalog("prod", **properties) as catalog:
         catalog.list_namespaces()
         die_at(point)
-        if deed == "refresh":
+        if operation == "refresh":
             catalog.materialized.refresh(view, DuckEngine(catalog))
-        elif deed == "drop":
+        elif operation == "drop":
             catalog.materialized.drop(view)
         else:
-            catalog.materialized.create(view, QUERY, layout=deed.removeprefix("create-"))
+            catalog.materialized.create(view, QUERY, layout=operation.removeprefix("create-"))
 
 
 def main() -> None:
     uri, warehouse = sys.argv[1:]
     for line in sys.stdin:
-        view, point, deed = line.split()
+        view, point, operation = line.split()
         child = os.fork()
         if child == 0:
-            do(uri, warehouse, view, int(point), deed)
+            execute(uri, warehouse, view, int(point), operation)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         answers = {0: "done", -signal.SIGKILL: "killed"}

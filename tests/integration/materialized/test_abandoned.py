@@ -1,4 +1,4 @@
-"""What a killed CREATE or DROP leaves is listed and removed, and nothing that is somebody's ever is.
+"""Garbage of killed CREATE and DROP operations is listed and removed; files and tables in use never are.
 
 `HIVE_VIEWS_EVERY_KILL=1` tries every point (some minutes); otherwise one in `STEP`.
 """
@@ -29,8 +29,8 @@ NOTHING = Garbage()
 
 
 @pytest.fixture
-def place(metastore, market) -> Path:
-    """The directory of the database."""
+def directory(metastore, market) -> Path:
+    """The directory of the database `market`."""
     return Path(path_of(f"{metastore.warehouse}/{market}.db"))
 
 
@@ -39,47 +39,47 @@ def views(catalog: HiveViewCatalog):
     return catalog.materialized
 
 
-def left_in(place: Path, *others: str) -> set[str]:
+def left_in(directory: Path, *others: str) -> set[str]:
     """The files of a database that are not those of its two tables."""
-    known = {"sales", "shops", *others}
-    found = (file for each in place.iterdir() if each.name not in known for file in each.rglob("*"))
-    return {str(file) for file in found if file.is_file() and file.suffix != ".crc"}
+    tables = {"sales", "shops", *others}
+    files = (path for child in directory.iterdir() if child.name not in tables for path in child.rglob("*"))
+    return {str(path) for path in files if path.is_file() and path.suffix != ".crc"}
 
 
-def paths(found: Garbage) -> set[str]:
-    return set(map(path_of, (*found.files, *found.definitions)))
+def paths(garbage: Garbage) -> set[str]:
+    return set(map(path_of, (*garbage.files, *garbage.definitions)))
 
 
 @pytest.mark.parametrize(("layout", "first"), list(zip(LAYOUTS, (0, 2, 4), strict=True)))
-@pytest.mark.parametrize("deed", ["create", "drop"])
+@pytest.mark.parametrize("operation", ["create", "drop"])
 @pytest.mark.timeout(1200)
 def test_killed_create_or_drop_leaves_only_garbage(
-    open_catalog, market, killer, place, layout: str, first: int, deed: str
+    open_catalog, market, killer, directory, layout: str, first: int, operation: str
 ):
     catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
-    point, moments, again = first, set(), False
+    point, kinds_seen, is_recreated = first, set(), False
     while True:
-        if deed == "drop":
+        if operation == "drop":
             views.create(name, QUERY, layout=layout)
             views.refresh(name, engine)
-        if (said := killer(name, point, "drop" if deed == "drop" else f"create-{layout}")) == "done":
+        if (reply := killer(name, point, "drop" if operation == "drop" else f"create-{layout}")) == "done":
             break
-        assert said == "killed"
-        if not moments:
-            assert views.abandoned(market) == NOTHING, "it is too young"
-        found = views.abandoned(market, older_than_ms=0)
+        assert reply == "killed"
+        if not kinds_seen:
+            assert views.abandoned(market) == NOTHING, "garbage younger than the limit is listed"
+        garbage = views.abandoned(market, older_than_ms=0)
         if catalog.store.get_row(ViewName(*name)) is not None:
-            assert found == NOTHING, point
-            assert views.freshness(name).is_fresh == (deed == "drop")
+            assert garbage == NOTHING, point
+            assert views.freshness(name).is_fresh == (operation == "drop")
         else:
-            assert paths(found) == left_in(place), point
+            assert paths(garbage) == left_in(directory), point
             storages = [ViewName(*item) for item in catalog.list_tables(market) if item[1] not in ("sales", "shops")]
-            assert list(found.tables) == storages, point
-            moments.update(kind for kind in ("tables", "files", "definitions") if getattr(found, kind))
-            if not again or STEP == 1:
-                # The same name once more, over what was left: it is nobody else's, and stays.
-                again = True
+            assert list(garbage.tables) == storages, point
+            kinds_seen.update(kind for kind in ("tables", "files", "definitions") if getattr(garbage, kind))
+            if not is_recreated or STEP == 1:
+                # Recreate the view beside the garbage of the killed one: its own files must stay.
+                is_recreated = True
                 views.create(name, QUERY, layout=layout)
                 views.refresh(name, engine)
                 assert not views.remove_abandoned(market, older_than_ms=0).definitions
@@ -88,16 +88,16 @@ def test_killed_create_or_drop_leaves_only_garbage(
             assert views.load(name).storage.scan().to_arrow().num_rows == 3
             views.drop(name)
         kept = views.remove_abandoned(market, older_than_ms=0)
-        assert kept.definitions == () and paths(views.abandoned(market, older_than_ms=0)) == left_in(place), point
+        assert kept.definitions == () and paths(views.abandoned(market, older_than_ms=0)) == left_in(directory), point
         views.remove_abandoned(market, older_than_ms=0, definitions=True)
-        assert left_in(place) == set() and views.abandoned(market, older_than_ms=0) == NOTHING, point
+        assert left_in(directory) == set() and views.abandoned(market, older_than_ms=0) == NOTHING, point
         assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
         point += STEP
-    if deed == "create":
+    if operation == "create":
         views.drop(name)
-    assert moments, "else this proves nothing"
+    assert kinds_seen, "no point left any garbage"
     if STEP == 1:
-        assert moments == {"files", "definitions"} | ({"tables"} if layout == "registered" else set())
+        assert kinds_seen == {"files", "definitions"} | ({"tables"} if layout == "registered" else set())
 
 
 def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other_database):
@@ -118,12 +118,12 @@ def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other
         catalog.drop_view((market, name))
     catalog.execute("CREATE VIEW reader AS SELECT id FROM read__storage", database=market)
     catalog.rename_table((market, "kept__storage"), (market, "kept"))
-    found = views.abandoned(market, older_than_ms=0)
-    assert found.tables == (ViewName(market, "left__storage"),)
-    assert found.files and all("/left__storage/" in file for file in found.files)
-    assert [path_of(file).split("/")[-3] for file in found.definitions] == ["kept", "left", "read"]
-    assert views.remove_abandoned(market, older_than_ms=0).tables == found.tables
-    assert views.abandoned(market, older_than_ms=0) == Garbage(definitions=found.definitions)
+    garbage = views.abandoned(market, older_than_ms=0)
+    assert garbage.tables == (ViewName(market, "left__storage"),)
+    assert garbage.files and all("/left__storage/" in file for file in garbage.files)
+    assert [path_of(file).split("/")[-3] for file in garbage.definitions] == ["kept", "left", "read"]
+    assert views.remove_abandoned(market, older_than_ms=0).tables == garbage.tables
+    assert views.abandoned(market, older_than_ms=0) == Garbage(definitions=garbage.definitions)
     assert views.abandoned(other_database, older_than_ms=0) == NOTHING
     for layout in LAYOUTS:
         for name in ((market, f"stays_{layout}"), (other_database, f"moved_{layout}")):
@@ -132,35 +132,37 @@ def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other
         views.from_plain_view((market, f"plain_{layout}"))
         assert views.freshness((market, f"plain_{layout}")).is_fresh
     assert catalog.load_table((market, "read__storage")).scan().to_arrow().num_rows == 3
-    # A definition that was kept is as good as ever.
-    [definition] = [file for file in found.definitions if "/left/" in file]
+    # A definition that was kept can still be registered.
+    [definition] = [file for file in garbage.definitions if "/left/" in file]
     catalog.register_view((market, "left"), definition)
     assert catalog.load_view((market, "left")).sql_for("spark").sql == QUERY
 
 
-def test_files_of_dropped_table_are_not_garbage(catalog, views, market, place):
-    """A table's directory, in which a CREATE of the layout `table` was killed before it had its row."""
+def test_files_of_dropped_table_are_not_garbage(catalog, views, market, directory):
+    """A CREATE with layout `table` was killed before its row was written, in the directory of a dropped table."""
     catalog.create_table((market, "mv"), SALES).append(rows((1, "a", 1)))
     catalog.drop_table((market, "mv"))
-    files = left_in(place)
-    storage = create_attached_storage(catalog.store.files, f"file:{place}/mv", SALES, properties={STORAGE_OF: "0" * 36})
+    files = left_in(directory)
+    storage = create_attached_storage(
+        catalog.store.files, f"file:{directory}/mv", SALES, properties={STORAGE_OF: "0" * 36}
+    )
     assert views.remove_abandoned(market, older_than_ms=0).files == (storage,)
-    assert left_in(place) == files
+    assert left_in(directory) == files
 
 
 def test_named_location_is_searched(catalog, views, engine, market, own_directory):
-    place = f"{own_directory}/far"
-    views.create((market, "mv"), QUERY, layout="attached", location=place)
+    directory = f"{own_directory}/far"
+    views.create((market, "mv"), QUERY, layout="attached", location=directory)
     views.refresh((market, "mv"), engine)
-    assert views.abandoned(market, older_than_ms=0, locations=(place,)) == NOTHING
+    assert views.abandoned(market, older_than_ms=0, locations=(directory,)) == NOTHING
     catalog.drop_view((market, "mv"))
     assert views.abandoned(market, older_than_ms=0) == NOTHING
-    found = views.remove_abandoned(market, older_than_ms=0, locations=(place,), definitions=True)
-    assert found.files and found.definitions and left_in(Path(path_of(own_directory))) == set()
+    garbage = views.remove_abandoned(market, older_than_ms=0, locations=(directory,), definitions=True)
+    assert garbage.files and garbage.definitions and left_in(Path(path_of(own_directory))) == set()
 
 
 def test_storage_of_interrupted_conversion_is_garbage(catalog, views, market):
-    """FROM a plain view, killed before the view's commit; with rows in it, it is one that somebody renamed."""
+    """Conversion from a plain view was killed before the commit; a storage with rows may be renamed, and is kept."""
     views.create((market, "mv"), QUERY)
     owner = views.load((market, "mv")).metadata.view_uuid
     name = (market, "mv__storage_01234567")
@@ -176,8 +178,8 @@ def test_unreadable_view_keeps_files(catalog, views, market, raw):
     row = raw.get_table(market, "mv")
     del row.parameters["uuid"], row.parameters["hive-views.storage-table"]
     raw.alter_table_with_environment_context(market, "mv", row, None)
-    assert views.abandoned(market, older_than_ms=0) == NOTHING, "its file says who it is"
+    assert views.abandoned(market, older_than_ms=0) == NOTHING, "the metadata file identifies the view"
     Path(path_of(view.metadata_location)).unlink()
-    found = views.abandoned(market, older_than_ms=0)
-    assert (found.tables, found.files) == ((), ()) and f"{market}.mv" in found.doubts[0]
+    garbage = views.abandoned(market, older_than_ms=0)
+    assert (garbage.tables, garbage.files) == ((), ()) and f"{market}.mv" in garbage.doubts[0]
     assert views.remove_abandoned(market, older_than_ms=0).tables == ()

@@ -1,4 +1,4 @@
-"""What others do while a table is purged, or a materialized view is dropped: it is theirs, and stays."""
+"""Concurrent changes while a table is purged or a materialized view is dropped: other clients' objects are kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def files(location: str) -> set[Path]:
 
 
 def test_purge_does_not_drop_replaced_table(catalog, proxy, meanwhile, sales):
-    """In strict mode there is one reading more, and the longest window."""
+    """Strict mode reads the row once more, which makes the longest window."""
     moved = (sales[0], "moved")
     seen = catalog.load_table(sales)
 
@@ -166,9 +166,9 @@ def test_undetermined_references_before_drop_keep_files(catalog, open_catalog, m
     with ScriptedServer(metastore.port) as server:
         server.on(LISTING, Answer(MetaException("broken")), nth=EVERY)
         other = open_catalog({"uri": server.uri})
-        for deed in (lambda: other.purge_table(sales), lambda: other.drop_view(view, purge_files=True)):
+        for operation in (lambda: other.purge_table(sales), lambda: other.drop_view(view, purge_files=True)):
             with pytest.raises(MetastoreRefusedError, match="get_all_databases: broken"):
-                deed()
+                operation()
     assert catalog.table_exists(sales) and catalog.view_exists(view)
 
 

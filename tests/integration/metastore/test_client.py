@@ -134,7 +134,9 @@ def test_names_by_type_and_by_filter(client: MetastoreClient, database: str) -> 
     assert sorted(client.get_all_tables(database)) == ["other", "ours", "plain"]
 
 
-def test_databases(client: MetastoreClient, metastore: EmbeddedMetastore, database: str) -> None:
+def test_databases_are_created_altered_and_dropped(
+    client: MetastoreClient, metastore: EmbeddedMetastore, database: str
+) -> None:
     name = f"{database}_two"
     with pytest.raises(NoSuchNamespaceError) as caught:
         client.get_database(name)

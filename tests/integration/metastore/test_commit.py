@@ -46,7 +46,9 @@ def name(database: str) -> ViewName:
     return ViewName(database, "v")
 
 
-def test_create(store: MetastoreStore, name: ViewName, created: LoadedView, raw: Client, tmp_path: Path) -> None:
+def test_create_writes_row_and_one_metadata_file(
+    store: MetastoreStore, name: ViewName, created: LoadedView, raw: Client, tmp_path: Path
+) -> None:
     row = raw.get_table(name.database, name.name)
     assert load_view(store, name).metadata == created.metadata
     (file,) = files_below(tmp_path)
@@ -282,7 +284,7 @@ def test_external_row_fields_are_preserved(
 # -- Rename and drop --------------------------------------------------------------------------------------------------
 
 
-def test_rename(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
+def test_rename_keeps_metadata_file(store: MetastoreStore, created: LoadedView, database: str, tmp_path: Path) -> None:
     target = ViewName(database, "w")
     renamed = rename(store, created, target)
     assert renamed.row.name == target
@@ -307,7 +309,7 @@ def test_rename_to_name_rejected_by_server(store: MetastoreStore, created: Loade
     assert load_view(store, created.row.name).metadata == created.metadata
 
 
-def test_drop(store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path) -> None:
+def test_drop_keeps_metadata_file(store: MetastoreStore, created: LoadedView, raw: Client, tmp_path: Path) -> None:
     row = drop(store, created.row.name)
     assert row.metadata_location == created.row.metadata_location
     assert raw.get_all_tables(created.row.name.database) == []

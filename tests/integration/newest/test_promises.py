@@ -43,10 +43,10 @@ from tests.conformance.test_view_catalog_replace import (
     test_replace_view_version_conflict,
     test_update_view_location,
 )
+from tests.integration.catalog.test_foreign_rows import test_row_without_pointer_can_be_dropped
 from tests.integration.catalog.test_other_clients import (
     has_get_table,
-    test_hmsclient,
-    test_hmsclient_s_changes_are_seen,
+    test_hmsclient_alter_preserves_view,
+    test_hmsclient_reads_and_lists_view,
     written,
 )
-from tests.integration.catalog.test_rows_of_others import test_row_without_pointer_can_be_dropped

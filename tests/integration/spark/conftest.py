@@ -15,7 +15,7 @@ from hive_views.spark import ViewSession
 from hive_views.spark.runtime import iceberg_session
 from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
-from tests.integration.spark.speakers import Speaker, told
+from tests.integration.spark.session_kinds import SessionClient, run_statement
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
@@ -69,23 +69,23 @@ def connect_spark(spark: SparkSession) -> Iterator[ConnectSession]:
 
 
 @pytest.fixture(scope="session")
-def catalog_of_speakers(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
-    """The catalog of all sessions in this process."""
+def session_catalog(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
+    """The catalog that all sessions of this process share."""
     with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
         yield catalog
 
 
 @pytest.fixture(params=["iceberg", "connect", "plain"])
-def speaker(request: pytest.FixtureRequest, catalog_of_speakers: HiveViewCatalog) -> Iterator[Speaker]:
+def client(request: pytest.FixtureRequest, session_catalog: HiveViewCatalog) -> Iterator[SessionClient]:
     """A `ViewSession` on Spark with Iceberg, on Spark Connect to that, and on plain Spark in another process."""
     if request.param == "plain":
         reader: PlainReader = request.getfixturevalue("plain")
-        yield Speaker("plain", reader.ask_views)
+        yield SessionClient("plain", reader.ask_views)
         for text in ("USE spark_catalog.default", "RESET"):
             reader.sql(text)
         return
-    # Settings and temporary views are a test's own.
+    # A new session, since settings and temporary views must not leak into other tests.
     iceberg = request.param == "iceberg"
     own = request.getfixturevalue("spark").newSession() if iceberg else request.getfixturevalue("connect_spark")
-    with ViewSession(own, catalog_of_speakers) as views:
-        yield Speaker(request.param, lambda text: told(views, text))
+    with ViewSession(own, session_catalog) as views:
+        yield SessionClient(request.param, lambda text: run_statement(views, text))

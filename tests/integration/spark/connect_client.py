@@ -30,11 +30,11 @@ def main(server: str, uri: str, warehouse: str) -> None:
     from hive_views import HiveViewCatalog
     from hive_views.spark import ViewSession
     from hive_views.spark.sessions import end_session
-    from tests.integration.spark.speakers import told
+    from tests.integration.spark.session_kinds import run_statement
 
     spark = SparkSession.builder.remote(server).create()
     with HiveViewCatalog("prod", uri=uri, warehouse=warehouse) as catalog, ViewSession(spark, catalog) as views:
-        answers = [told(views, text) for text in json.load(sys.stdin)]
+        answers = [run_statement(views, text) for text in json.load(sys.stdin)]
     end_session(spark)
     there = sorted(name for name in sys.modules if name.partition(".")[0] == "py4j")
     json.dump({"answers": answers, "py4j": there}, sys.stdout)

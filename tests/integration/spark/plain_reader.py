@@ -106,7 +106,7 @@ def serve(uri: str, warehouse: str) -> None:
     from hive_views.spark import ViewSession
     from hive_views.spark.runtime import plain_session
     from tests.integration.spark.contents import contents
-    from tests.integration.spark.speakers import told
+    from tests.integration.spark.session_kinds import run_statement
 
     # Spark's JVM inherits standard output: what it prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
@@ -119,7 +119,7 @@ def serve(uri: str, warehouse: str) -> None:
             if "contents" in request:
                 answer: dict[str, Any] = {"contents": contents(spark.newSession(), request["contents"])}
             elif request["views"]:
-                answer = told(session, request["sql"], request["args"])
+                answer = run_statement(session, request["sql"], request["args"])
             else:
                 frame = spark.sql(request["sql"])
                 answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}

@@ -53,7 +53,7 @@ def odd(spark: SparkSession, database: str) -> str:
     return database
 
 
-def test_odd_values_and_merge_on_read(spark, catalog, odd):
+def test_refresh_with_special_values_and_merge_on_read_deletes(spark, catalog, odd):
     with ViewSession(spark, catalog) as session:
         session.sql(f"USE prod.{odd}")
         try:
@@ -130,8 +130,8 @@ def test_type_names_equal_those_of_spark(spark, catalog, database):
              "DECIMAL(9, 2)", "DECIMAL(38, 0)"]  # fmt: skip
     columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))
     spark.sql(f"CREATE TABLE prod.{database}.kinds ({columns}) USING iceberg")
-    told = _spark_types(catalog.load_table((database, "kinds")).schema())
-    assert told is not None and told == spark.table(f"prod.{database}.kinds").schema
+    schema = _spark_types(catalog.load_table((database, "kinds")).schema())
+    assert schema is not None and schema == spark.table(f"prod.{database}.kinds").schema
     spark.sql(f"ALTER TABLE prod.{database}.kinds ADD COLUMN nested STRUCT<a: INT>")
     assert _spark_types(catalog.load_table((database, "kinds")).schema()) is None, "Spark is asked"
     spark.sql(f"DROP TABLE prod.{database}.kinds")

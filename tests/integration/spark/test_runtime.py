@@ -120,7 +120,7 @@ def test_corrupt_jar_is_downloaded_again(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("ivy-")] == []
 
 
-def test_says_what_cannot_be_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_fetch_names_artifact_and_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MIRROR, (tmp_path / "empty").as_uri())
     with pytest.raises(ArtifactFetchError, match=re.escape(iceberg_coordinates())) as caught:
         fetch_runtime(tmp_path / "cache")

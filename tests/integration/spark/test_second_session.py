@@ -10,13 +10,13 @@ from hive_views.spark import ViewSession
 from hive_views.spark.sessions import end_session, open_connect_session
 
 
-def test_it_is_opened_over_the_connection_of_the_first(connect_spark, catalog_of_speakers, database):
+def test_it_is_opened_over_the_connection_of_the_first(connect_spark, session_catalog, database):
     other = open_connect_session(connect_spark)
     try:
         assert other.session_id != connect_spark.session_id
         connect_spark.sql("SELECT 1 AS mine").createOrReplaceTempView("mine")
         assert not other.catalog.tableExists("mine")
-        with ViewSession(connect_spark, catalog_of_speakers, helper=other) as views:
+        with ViewSession(connect_spark, session_catalog, helper=other) as views:
             views.sql(f"CREATE TABLE spark_catalog.{database}.t (id INT) USING parquet")
             views.sql(f"CREATE VIEW prod.{database}.v AS SELECT id FROM spark_catalog.{database}.t")
             views.sql(f"ALTER VIEW prod.{database}.v AS SELECT id, id AS twice FROM spark_catalog.{database}.t")
@@ -32,9 +32,9 @@ def test_session_without_server_address_is_rejected(spark):
         open_connect_session(spark)
 
 
-def test_close_ends_opened_session_before_garbage_collection(connect_spark, catalog_of_speakers, database):
+def test_close_ends_opened_session_before_garbage_collection(connect_spark, session_catalog, database):
     connect_spark.sql(f"USE spark_catalog.{database}")
-    with ViewSession(connect_spark, catalog_of_speakers) as views:
+    with ViewSession(connect_spark, session_catalog) as views:
         views.sql("CREATE VIEW v AS SELECT 1 AS x")
         assert views.sql("SELECT x FROM v VERSION AS OF 1").collect()
         opened = views._helper._open()

@@ -12,7 +12,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
 from hive_views.spec.session_settings import PREFIX
-from tests.integration.spark.speakers import RefusedError, Speaker
+from tests.integration.spark.session_kinds import RefusedError, SessionClient
 
 
 @pytest.fixture
@@ -27,160 +27,164 @@ def home(spark: SparkSession, database: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def catalog(catalog_of_speakers: HiveViewCatalog) -> HiveViewCatalog:
-    return catalog_of_speakers
+def catalog(session_catalog: HiveViewCatalog) -> HiveViewCatalog:
+    return session_catalog
 
 
-def test_create_read_change_and_drop(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
-    speaker.rows(f"USE spark_catalog.{home}")
+def test_create_read_change_and_drop(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:
+    client.rows(f"USE spark_catalog.{home}")
     assert (
-        speaker.rows("CREATE VIEW v (n COMMENT 'the number', what) COMMENT 'a view' AS SELECT id, item FROM orders")
+        client.rows("CREATE VIEW v (n COMMENT 'the number', what) COMMENT 'a view' AS SELECT id, item FROM orders")
         == []
     )
-    assert speaker.columns("CREATE VIEW IF NOT EXISTS v AS SELECT 1 AS x") == []
-    assert speaker.columns("SELECT * FROM v") == ["n", "what"]
-    assert speaker.rows("SELECT v.n, what FROM v WHERE n > 1 ORDER BY n") == [(2, "b"), (3, "x")]
-    assert speaker.rows(f"SELECT max({home}.v.n) FROM {home}.v") == [(3,)]
-    assert speaker.rows(f"SELECT max(prod.{home}.v.n) FROM prod.{home}.v") == [(3,)]
+    assert client.columns("CREATE VIEW IF NOT EXISTS v AS SELECT 1 AS x") == []
+    assert client.columns("SELECT * FROM v") == ["n", "what"]
+    assert client.rows("SELECT v.n, what FROM v WHERE n > 1 ORDER BY n") == [(2, "b"), (3, "x")]
+    assert client.rows(f"SELECT max({home}.v.n) FROM {home}.v") == [(3,)]
+    assert client.rows(f"SELECT max(prod.{home}.v.n) FROM prod.{home}.v") == [(3,)]
     version = catalog.load_view((home, "v")).current_version()
     assert version.default_namespace == (home,)
     assert version.default_catalog == "spark_catalog"
 
-    speaker.rows("CREATE OR REPLACE VIEW v AS SELECT id AS n, price FROM orders")
-    speaker.rows(f"ALTER VIEW prod.{home}.v AS SELECT id * 2 AS n, price FROM orders")
-    assert speaker.rows("SELECT sum(n), sum(price) FROM v") == [(12, "14.00")]
-    speaker.rows("ALTER VIEW v SET TBLPROPERTIES ('note' = 'it\\'s')")
+    client.rows("CREATE OR REPLACE VIEW v AS SELECT id AS n, price FROM orders")
+    client.rows(f"ALTER VIEW prod.{home}.v AS SELECT id * 2 AS n, price FROM orders")
+    assert client.rows("SELECT sum(n), sum(price) FROM v") == [(12, "14.00")]
+    client.rows("ALTER VIEW v SET TBLPROPERTIES ('note' = 'it\\'s')")
     assert catalog.load_view((home, "v")).metadata.properties["note"] == "it's"
-    speaker.rows("ALTER VIEW v UNSET TBLPROPERTIES ('note')")
+    client.rows("ALTER VIEW v UNSET TBLPROPERTIES ('note')")
     assert "note" not in catalog.load_view((home, "v")).metadata.properties
 
-    assert speaker.columns("DESCRIBE v") == ["col_name", "data_type", "comment"]
-    assert speaker.rows("DESCRIBE TABLE v") == [("n", "int", ""), ("price", "decimal(10,2)", "")]
-    details = {row[0]: row[1] for row in speaker.rows(f"DESC FORMATTED {home}.v")}
+    assert client.columns("DESCRIBE v") == ["col_name", "data_type", "comment"]
+    assert client.rows("DESCRIBE TABLE v") == [("n", "int", ""), ("price", "decimal(10,2)", "")]
+    details = {row[0]: row[1] for row in client.rows(f"DESC FORMATTED {home}.v")}
     assert details["Original Text"] == "SELECT id * 2 AS n, price FROM orders"
-    assert speaker.columns("SHOW CREATE TABLE v") == ["createtab_stmt"]
-    assert speaker.rows("SHOW CREATE TABLE v")[0][0].endswith("AS SELECT id * 2 AS n, price FROM orders")
-    assert (home, "v", False) in speaker.rows("SHOW VIEWS")
-    assert speaker.rows(f"SHOW VIEWS IN prod.{home} LIKE 'v*'") == [(home, "v", False)]
+    assert client.columns("SHOW CREATE TABLE v") == ["createtab_stmt"]
+    assert client.rows("SHOW CREATE TABLE v")[0][0].endswith("AS SELECT id * 2 AS n, price FROM orders")
+    assert (home, "v", False) in client.rows("SHOW VIEWS")
+    assert client.rows(f"SHOW VIEWS IN prod.{home} LIKE 'v*'") == [(home, "v", False)]
 
-    speaker.rows("CREATE VIEW above AS SELECT n FROM v")
-    speaker.rows("ALTER VIEW above RECOMPILE")
-    assert speaker.rows("SELECT sum(n) FROM above") == [(12,)]
+    client.rows("CREATE VIEW above AS SELECT n FROM v")
+    client.rows("ALTER VIEW above RECOMPILE")
+    assert client.rows("SELECT sum(n) FROM above") == [(12,)]
     with pytest.raises(RefusedError, match="above"):
-        speaker.rows("DROP VIEW v RESTRICT")
-    speaker.rows("ALTER VIEW above RENAME TO higher")
-    assert speaker.columns("DROP VIEW v CASCADE") == ["dropped"]
+        client.rows("DROP VIEW v RESTRICT")
+    client.rows("ALTER VIEW above RENAME TO higher")
+    assert client.columns("DROP VIEW v CASCADE") == ["dropped"]
     assert catalog.list_views(home) == []
 
 
-def test_time_travel_and_metadata_tables(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
-    speaker.rows(f"USE spark_catalog.{home}")
-    speaker.rows("CREATE VIEW v AS SELECT id AS first FROM orders")
-    speaker.rows("ALTER VIEW v AS SELECT item AS second, id FROM orders WHERE id > 1")
-    speaker.rows("ALTER VIEW v AS SELECT 7 AS third")
-    assert speaker.columns("SELECT * FROM v VERSION AS OF 1") == ["first"]
-    assert speaker.rows("SELECT v.second FROM v FOR VERSION AS OF 2 ORDER BY id") == [("b",), ("x",)]
-    assert speaker.rows(
+def test_time_travel_and_metadata_tables(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:
+    client.rows(f"USE spark_catalog.{home}")
+    client.rows("CREATE VIEW v AS SELECT id AS first FROM orders")
+    client.rows("ALTER VIEW v AS SELECT item AS second, id FROM orders WHERE id > 1")
+    client.rows("ALTER VIEW v AS SELECT 7 AS third")
+    assert client.columns("SELECT * FROM v VERSION AS OF 1") == ["first"]
+    assert client.rows("SELECT v.second FROM v FOR VERSION AS OF 2 ORDER BY id") == [("b",), ("x",)]
+    assert client.rows(
         f"SELECT a.third, b.first FROM prod.{home}.v a JOIN {home}.v FOR SYSTEM_VERSION AS OF '1' b ON b.first = 2"
     )
     history = catalog.load_view((home, "v")).history()
     at = f"timestamp_millis({history[1].timestamp_ms}L)"
-    assert speaker.columns(f"SELECT * FROM v TIMESTAMP AS OF {at} AS old") == ["second", "id"]
-    assert speaker.columns(f"SELECT * FROM v FOR SYSTEM_TIME AS OF {at} - INTERVAL 1 MILLISECOND WHERE first > 1") == [
+    assert client.columns(f"SELECT * FROM v TIMESTAMP AS OF {at} AS old") == ["second", "id"]
+    assert client.columns(f"SELECT * FROM v FOR SYSTEM_TIME AS OF {at} - INTERVAL 1 MILLISECOND WHERE first > 1") == [
         "first"
     ]
     with pytest.raises(RefusedError, match=r"no version 9; its metadata holds \[1, 2, 3\]") as caught:
-        speaker.rows("SELECT *\nFROM v VERSION AS OF 9")
+        client.rows("SELECT *\nFROM v VERSION AS OF 9")
     assert (caught.value.line, caught.value.column) == (2, 6)
     with pytest.raises(RefusedError, match=r"holds \[1, 2, 3\].*first defined at"):
-        speaker.rows("SELECT * FROM v TIMESTAMP AS OF '2001-01-01'")
+        client.rows("SELECT * FROM v TIMESTAMP AS OF '2001-01-01'")
 
-    assert speaker.rows("SELECT version_id, is_current FROM v.versions ORDER BY 1") == [
+    assert client.rows("SELECT version_id, is_current FROM v.versions ORDER BY 1") == [
         (1, False),
         (2, False),
         (3, True),
     ]
-    assert speaker.rows(f"SELECT versions.texts['spark'] FROM prod.{home}.v.versions WHERE version_id = 3") == [
+    assert client.rows(f"SELECT versions.texts['spark'] FROM prod.{home}.v.versions WHERE version_id = 3") == [
         ("SELECT 7 AS third",)
     ]
-    assert speaker.rows(f"SELECT h.version_id FROM {home}.v.history h ORDER BY made_current_at") == [(1,), (2,), (3,)]
-    assert speaker.rows("SELECT unix_millis(made_current_at) FROM v.history WHERE version_id = 2") == [
+    assert client.rows(f"SELECT h.version_id FROM {home}.v.history h ORDER BY made_current_at") == [
+        (1,),
+        (2,),
+        (3,),
+    ]
+    assert client.rows("SELECT unix_millis(made_current_at) FROM v.history WHERE version_id = 2") == [
         (history[1].timestamp_ms,)
     ]
-    speaker.rows("CREATE OR REPLACE VIEW v AS SELECT id FROM orders")
-    assert speaker.rows("SELECT database, name, kind, state, depth FROM v.lineage") == [
+    client.rows("CREATE OR REPLACE VIEW v AS SELECT id FROM orders")
+    assert client.rows("SELECT database, name, kind, state, depth FROM v.lineage") == [
         (home, "orders", "hive-table", "same", 1)
     ]
 
 
-def test_settings_at_creation_apply_to_every_read(speaker: Speaker, catalog: HiveViewCatalog, home: str) -> None:
-    speaker.rows(f"USE spark_catalog.{home}")
+def test_settings_at_creation_apply_to_every_read(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:
+    client.rows(f"USE spark_catalog.{home}")
     query = "SELECT id, CAST(item AS INT) AS n, CAST(TIMESTAMP'2020-01-01 00:00:00Z' AS STRING) AS at FROM orders"
-    speaker.rows("SET spark.sql.ansi.enabled=false")
-    speaker.rows("SET spark.sql.session.timeZone=Asia/Tokyo")
-    speaker.rows(f"CREATE VIEW lax AS {query}")
-    speaker.rows("SET spark.sql.ansi.enabled=true")
-    speaker.rows("SET spark.sql.session.timeZone=UTC")
-    speaker.rows(f"CREATE VIEW strict AS {query}")
-    speaker.rows("CREATE VIEW over_lax AS SELECT sum(id) AS ids, count(n) AS ns, min(at) AS at FROM lax")
+    client.rows("SET spark.sql.ansi.enabled=false")
+    client.rows("SET spark.sql.session.timeZone=Asia/Tokyo")
+    client.rows(f"CREATE VIEW lax AS {query}")
+    client.rows("SET spark.sql.ansi.enabled=true")
+    client.rows("SET spark.sql.session.timeZone=UTC")
+    client.rows(f"CREATE VIEW strict AS {query}")
+    client.rows("CREATE VIEW over_lax AS SELECT sum(id) AS ids, count(n) AS ns, min(at) AS at FROM lax")
     summary = catalog.load_view((home, "lax")).current_version().summary
     assert summary[f"{PREFIX}spark.sql.ansi.enabled"] == "false"
     assert summary[f"{PREFIX}spark.sql.session.timeZone"] == "Asia/Tokyo"
 
     for ansi in ("true", "false"):
-        speaker.rows(f"SET spark.sql.ansi.enabled={ansi}")
+        client.rows(f"SET spark.sql.ansi.enabled={ansi}")
         for name in ("lax", f"prod.{home}.lax"):
-            assert speaker.rows(f"SELECT * FROM {name} WHERE id = 1") == [(1, None, "2020-01-01 09:00:00")]
-        assert speaker.rows("SELECT * FROM over_lax") == [(6, 0, "2020-01-01 09:00:00")]
-        assert speaker.rows("SELECT at FROM strict WHERE id = 1") == [("2020-01-01 00:00:00",)]
+            assert client.rows(f"SELECT * FROM {name} WHERE id = 1") == [(1, None, "2020-01-01 09:00:00")]
+        assert client.rows("SELECT * FROM over_lax") == [(6, 0, "2020-01-01 09:00:00")]
+        assert client.rows("SELECT at FROM strict WHERE id = 1") == [("2020-01-01 00:00:00",)]
         with pytest.raises(RefusedError, match="CAST_INVALID_INPUT"):
-            speaker.rows("SELECT n FROM strict")
+            client.rows("SELECT n FROM strict")
         # Both settings in one query, in addition to the session's own.
-        assert speaker.rows("SELECT lax.at, strict.at FROM lax JOIN strict ON lax.id = strict.id AND lax.id = 1") == [
+        assert client.rows("SELECT lax.at, strict.at FROM lax JOIN strict ON lax.id = strict.id AND lax.id = 1") == [
             ("2020-01-01 09:00:00", "2020-01-01 00:00:00")
         ]
         if ansi == "false":
-            assert speaker.rows("SELECT CAST('x' AS INT), n FROM lax WHERE id = 1") == [(None, None)]
-    speaker.rows("ALTER VIEW lax RECOMPILE")
+            assert client.rows("SELECT CAST('x' AS INT), n FROM lax WHERE id = 1") == [(None, None)]
+    client.rows("ALTER VIEW lax RECOMPILE")
     assert catalog.load_view((home, "lax")).current_version().summary == summary
 
 
-def test_other_statements_are_passed_to_spark(speaker: Speaker, home: str) -> None:
-    speaker.rows(f"USE spark_catalog.{home}")
-    speaker.rows("CREATE VIEW v AS SELECT id FROM orders")
-    speaker.rows("CREATE TEMPORARY VIEW v AS SELECT 'temporary' AS x")
-    assert speaker.rows("SELECT * FROM v") == [("temporary",)]
-    assert speaker.columns(f"SELECT * FROM {home}.v") == ["id"]
-    assert speaker.rows("WITH w AS (SELECT 5 AS x) SELECT * FROM w") == [(5,)]
-    assert ("", "v", True) in speaker.rows("SHOW VIEWS")
-    assert speaker.rows("DESCRIBE v") == [("x", "string", None)]
-    speaker.rows("DROP VIEW v")
-    assert speaker.columns("SELECT * FROM v") == ["id"]
-    assert speaker.rows("WITH v AS (SELECT 6 AS x) SELECT * FROM v") == [(6,)]
-    assert speaker.rows("DESCRIBE orders")[0][:2] == ("id", "int")
-    assert speaker.rows("SELECT current_schema()") == [(home,)]
-    assert speaker.rows("DROP VIEW IF EXISTS nothing_here") == []
+def test_other_statements_are_passed_to_spark(client: SessionClient, home: str) -> None:
+    client.rows(f"USE spark_catalog.{home}")
+    client.rows("CREATE VIEW v AS SELECT id FROM orders")
+    client.rows("CREATE TEMPORARY VIEW v AS SELECT 'temporary' AS x")
+    assert client.rows("SELECT * FROM v") == [("temporary",)]
+    assert client.columns(f"SELECT * FROM {home}.v") == ["id"]
+    assert client.rows("WITH w AS (SELECT 5 AS x) SELECT * FROM w") == [(5,)]
+    assert ("", "v", True) in client.rows("SHOW VIEWS")
+    assert client.rows("DESCRIBE v") == [("x", "string", None)]
+    client.rows("DROP VIEW v")
+    assert client.columns("SELECT * FROM v") == ["id"]
+    assert client.rows("WITH v AS (SELECT 6 AS x) SELECT * FROM v") == [(6,)]
+    assert client.rows("DESCRIBE orders")[0][:2] == ("id", "int")
+    assert client.rows("SELECT current_schema()") == [(home,)]
+    assert client.rows("DROP VIEW IF EXISTS nothing_here") == []
     for text, condition in (
         ("DROP VIEW nothing_here", "TABLE_OR_VIEW_NOT_FOUND"),
         ("SELECT * FROM nothing_here", "TABLE_OR_VIEW_NOT_FOUND"),
         ("SELEKT 1", "PARSE_SYNTAX_ERROR"),
     ):
         with pytest.raises(RefusedError) as caught:
-            speaker.rows(text)
+            client.rows(text)
         assert caught.value.condition in (condition, "VIEW_NOT_FOUND")
     with pytest.raises(RefusedError, match="is a view: use DROP VIEW"):
-        speaker.rows("DROP TABLE v")
+        client.rows("DROP TABLE v")
 
 
 def test_errors_point_into_the_typed_text(
-    speaker: Speaker, catalog: HiveViewCatalog, spark: SparkSession, home: str
+    client: SessionClient, catalog: HiveViewCatalog, spark: SparkSession, home: str
 ) -> None:
-    speaker.rows(f"USE spark_catalog.{home}")
-    speaker.rows("SET spark.sql.ansi.enabled=true")
+    client.rows(f"USE spark_catalog.{home}")
+    client.rows("SET spark.sql.ansi.enabled=true")
 
     def refused(text: str) -> RefusedError:
         with pytest.raises(RefusedError) as caught:
-            speaker.rows(text)
+            client.rows(text)
         return caught.value
 
     error = refused("CREATE VIEW v AS\nSELECT '😀', id + missing FROM orders")
@@ -190,8 +194,8 @@ def test_errors_point_into_the_typed_text(
     assert error.condition == "DATATYPE_MISMATCH.DATA_DIFF_TYPES"
     assert not catalog.view_exists((home, "v"))
 
-    speaker.rows("CREATE VIEW v AS SELECT id, item FROM orders")
-    speaker.rows("ALTER VIEW v AS SELECT id FROM orders")
+    client.rows("CREATE VIEW v AS SELECT id, item FROM orders")
+    client.rows("ALTER VIEW v AS SELECT id FROM orders")
     error = refused("SELECT '😀' AS a,\n  v.id, item FROM v VERSION AS OF 1, v AS second WHERE nothing = 1")
     assert (error.line, error.column) == (2, 56)
     assert error.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"

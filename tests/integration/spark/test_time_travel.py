@@ -14,7 +14,7 @@ from hive_views.spark import ViewSession
 from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-from tests.integration.spark.speakers import RefusedError, Speaker
+from tests.integration.spark.session_kinds import RefusedError, SessionClient
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -40,35 +40,37 @@ def refreshed_twice(catalog: HiveViewCatalog, market: str, layout: str, travel: 
     return first, second
 
 
-def ids(speaker: Speaker, place: str) -> list[int]:
-    return sorted(row[0] for row in speaker.rows(f"SELECT id FROM {place}"))
+def ids(client: SessionClient, place: str) -> list[int]:
+    return sorted(row[0] for row in client.rows(f"SELECT id FROM {place}"))
 
 
 @pytest.mark.parametrize(
-    ("speaker", "layout"),
+    ("client", "layout"),
     [("iceberg", "registered"), ("iceberg", "attached"), ("connect", "attached")],
-    indirect=["speaker"],
+    indirect=["client"],
 )
-def test_as_of_after_view_name_and_storage(speaker, catalog, market, layout: str):
+def test_as_of_after_view_name_and_storage(client, catalog, market, layout: str):
     first, second = refreshed_twice(catalog, market, layout)
     mv = f"prod.{market}.mv"
     times = "date_format(made_current_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
-    told = speaker.rows(f"SELECT snapshot_id, {times}, is_current, version_id, sources FROM {mv}.refreshes ORDER BY 2")
-    assert [(row[0], row[2], row[3]) for row in told] == [(first, False, 1), (second, True, 1)]
-    assert list(told[0][4]) == [f"{market}.sales"]
-    assert ids(speaker, f"{mv}.storage") == [1, 2, 3], "fresh or not"
-    assert ids(speaker, f"{mv}.storage VERSION AS OF {first}") == [1, 2]
-    assert ids(speaker, f"{mv}.storage TIMESTAMP AS OF '{told[0][1]}'") == [1, 2]
-    assert ids(speaker, f"{mv} VERSION AS OF {first}") == [1, 2]
-    assert ids(speaker, f"{mv} TIMESTAMP AS OF '{told[0][1]}'") == [1, 2]
-    assert ids(speaker, f"{mv} TIMESTAMP AS OF current_timestamp()") == [1, 2, 3]
-    assert ids(speaker, f"{mv} VERSION AS OF 1") == [1, 2, 3, 4], "the number of a definition stays one"
+    refreshes = client.rows(
+        f"SELECT snapshot_id, {times}, is_current, version_id, sources FROM {mv}.refreshes ORDER BY 2"
+    )
+    assert [(row[0], row[2], row[3]) for row in refreshes] == [(first, False, 1), (second, True, 1)]
+    assert list(refreshes[0][4]) == [f"{market}.sales"]
+    assert ids(client, f"{mv}.storage") == [1, 2, 3], "fresh or not"
+    assert ids(client, f"{mv}.storage VERSION AS OF {first}") == [1, 2]
+    assert ids(client, f"{mv}.storage TIMESTAMP AS OF '{refreshes[0][1]}'") == [1, 2]
+    assert ids(client, f"{mv} VERSION AS OF {first}") == [1, 2]
+    assert ids(client, f"{mv} TIMESTAMP AS OF '{refreshes[0][1]}'") == [1, 2]
+    assert ids(client, f"{mv} TIMESTAMP AS OF current_timestamp()") == [1, 2, 3]
+    assert ids(client, f"{mv} VERSION AS OF 1") == [1, 2, 3, 4], "the number of a definition stays one"
     joined = f"SELECT n.id FROM {mv} VERSION AS OF {second} AS n LEFT ANTI JOIN {mv} VERSION AS OF {first} USING (id)"
-    assert speaker.rows(joined) == [(3,)]
+    assert client.rows(joined) == [(3,)]
 
 
-@pytest.mark.parametrize("speaker", ["connect"], indirect=True)
-def test_unknown_snapshot_or_time_is_rejected_at_its_position(speaker, catalog, market):
+@pytest.mark.parametrize("client", ["connect"], indirect=True)
+def test_unknown_snapshot_or_time_is_rejected_at_its_position(client, catalog, market):
     first, second = refreshed_twice(catalog, market, "attached")
     for behind, why in (
         ("mv VERSION AS OF 12345", rf"no rows of snapshot 12345.*{first}, {second}.*versions of its definition are 1"),
@@ -78,7 +80,7 @@ def test_unknown_snapshot_or_time_is_rejected_at_its_position(speaker, catalog, 
         ("mv.refreshes VERSION AS OF 1", "has no versions"),
     ):
         with pytest.raises(RefusedError, match=why) as caught:
-            speaker.rows(f"SELECT *\nFROM prod.{market}.{behind}")
+            client.rows(f"SELECT *\nFROM prod.{market}.{behind}")
         assert (caught.value.line, caught.value.column) == (2, 6)
 
 

@@ -23,7 +23,7 @@ def top(run) -> str:
     return "top"
 
 
-def test_properties(run, top: str) -> None:
+def test_alter_view_sets_and_unsets_properties(run, top: str) -> None:
     done = run("ALTER VIEW top SET TBLPROPERTIES ('a' = '1', 'team' = 'etl', 'comment' = 'c')")
     assert done.kind == "changed"
     assert {**done.view.metadata.properties, "a": "1", "team": "etl", "comment": "c"} == done.view.metadata.properties
@@ -36,7 +36,7 @@ def test_properties(run, top: str) -> None:
     assert "a" not in run("DESCRIBE top").view.metadata.properties
 
 
-def test_rename(run, catalog, top: str, shop: str, other_database: str) -> None:
+def test_alter_view_rename_keeps_or_changes_database(run, catalog, top: str, shop: str, other_database: str) -> None:
     assert run("ALTER VIEW top RENAME TO best").identifier == (shop, "best")
     # The name alone: the view stays in its database, whatever the current one is.
     assert run(f"ALTER VIEW {shop}.best RENAME TO better", database="default").identifier == (shop, "better")
@@ -59,7 +59,7 @@ def test_recompile_adds_new_column(run, catalog, shop: str) -> None:
     assert done.view.schema().fields[-1].name == "extra"
 
 
-def test_drop(run, raw, top: str, shop: str) -> None:
+def test_drop_view_rejects_missing_and_foreign_objects(run, raw, top: str, shop: str) -> None:
     assert run("DROP VIEW top").kind == "dropped"
     assert run("DROP VIEW IF EXISTS top").kind == "absent"
     with pytest.raises(NoSuchViewError):
@@ -109,7 +109,7 @@ def test_drop_table_drops_only_iceberg_tables(run, raw, top: str, shop: str) -> 
         "ALTER VIEW top SET TBLPROPERTIES ('a'='b', 'a'='c')",
     ],
 )
-def test_what_is_refused(run, catalog, top: str, shop: str, sql: str) -> None:
+def test_unsupported_alter_statement_leaves_view_unchanged(run, catalog, top: str, shop: str, sql: str) -> None:
     before = catalog.load_view((shop, "top")).metadata_location
     with pytest.raises(SqlError) as raised:
         run(sql)

@@ -73,7 +73,7 @@ def test_create_keeps_all_clauses(run, shop: str) -> None:
     assert not view.drift
 
 
-def test_names(run, catalog, shop: str, other_database: str) -> None:
+def test_create_view_resolves_qualified_names(run, catalog, shop: str, other_database: str) -> None:
     run("CREATE VIEW one AS SELECT 1 AS n")
     run(f"CREATE VIEW {other_database}.two AS SELECT 2 AS n, id FROM orders")
     run(f"CREATE VIEW prod.{other_database.upper()}.`Three` AS SELECT id FROM prod.{shop}.orders")

@@ -92,7 +92,7 @@ def test_partition_has_no_directory(raw, by_day):
         ("CREATE VIEW v PARTITIONED ON (id) AS SELECT id FROM orders", "At least one non-partitioning column"),
     ],
 )
-def test_refused(run, by_day, sql, reason):
+def test_invalid_partition_statement_is_rejected(run, by_day, sql, reason):
     run("CREATE VIEW plain AS SELECT id, day FROM orders")
     with pytest.raises(SqlError, match=reason):
         run(sql)

@@ -36,7 +36,7 @@ def test_show_views_of_missing_database_raises(run) -> None:
         run("SHOW VIEWS IN nowhere")
 
 
-def test_describe(run, shop: str) -> None:
+def test_describe_lists_columns_and_extended_details(run, shop: str) -> None:
     run("CREATE VIEW top (id COMMENT 'nr', at) COMMENT 'c' AS SELECT id, placed FROM orders")
     plain = run("DESCRIBE top")
     assert plain.columns == ("name", "type", "comment")

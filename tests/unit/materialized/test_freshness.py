@@ -103,7 +103,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
-def test_verdict(recorded, observed, verdict, causes):
+def test_freshness_verdict_and_causes(recorded, observed, verdict, causes):
     found = decide(recorded, observed, now_ms=2000)
     assert (found.verdict, [reason.cause for reason in found.reasons]) == (verdict, causes)
     assert str(found).startswith(verdict.value)

@@ -27,7 +27,7 @@ def text(document: object) -> str:
     return f"/* Presto Materialized View: {base64.b64encode(json.dumps(document).encode()).decode()} */"
 
 
-def test_definition():
+def test_trino_definition_is_decoded():
     found = trino.definition(text(DOCUMENT))
     assert (found.sql, found.catalog, found.schema, found.columns, found.grace_ms, found.comment) == (
         "SELECT 1 AS one", "iceberg", "db", (("one", "integer"),), 600_000.0, "c")  # fmt: skip
@@ -40,7 +40,7 @@ def test_invalid_definition_is_rejected(broken):
         trino.definition(broken)
 
 
-def test_refresh():
+def test_trino_refresh_summary_is_parsed():
     found = trino.refresh_of(
         {
             "dependsOnTables": "db.t=5,db.u=,UNKNOWN",
@@ -74,7 +74,7 @@ T = ViewName("db", "t")
         ({}, {}, (), None, Verdict.STALE),
     ],
 )
-def test_decision(summary, current, gone, grace, verdict):
+def test_trino_freshness_verdict(summary, current, gone, grace, verdict):
     found = trino.decide(trino.refresh_of(summary), current, missing=gone, now_ms=1000, grace_ms=grace)
     assert found.verdict is verdict
     if not summary:

@@ -96,7 +96,7 @@ def history(*texts: str, keep_entries: int = 100) -> ViewMetadata:
 
 
 @pytest.mark.parametrize(("entries", "kept"), [(3, [1, 2, 3]), (2, [1, 3]), (1, [1])])
-def test_expiration(entries: int, kept: list[int]) -> None:
+def test_expired_versions_exclude_current_version(entries: int, kept: list[int]) -> None:
     base = changed(history("a", "b", "c"), SetCurrentVersion(1))
     assert ids(changed(base, keep(entries))) == kept
 

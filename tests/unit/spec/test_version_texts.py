@@ -36,7 +36,7 @@ TYPED, STORED, EXPANDED = "select * from t", "select a from t", "select `t`.`a` 
         ("HIVE", None, TYPED, {"HIVE": TYPED}, {}),
     ],
 )
-def test_define(
+def test_define_assigns_texts_to_dialects(
     dialect: str, stored: str | None, expanded: str | None, texts: dict[str, str], summary: dict[str, str]
 ) -> None:
     version = define(TYPED, dialect=dialect, default_namespace=["d"], stored=stored, expanded=expanded)

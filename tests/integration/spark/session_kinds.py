@@ -1,4 +1,4 @@
-"""A `ViewSession` on each sort of Spark, spoken to in one way."""
+"""One client interface to a `ViewSession` on each kind of Spark: with Iceberg, Spark Connect, and plain Spark."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Ask = Callable[[str], dict[str, Any]]
 class RefusedError(Exception):
     """A statement that was refused; the attributes are those of the error that `ViewSession` raised."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        super().__init__(told["message"])
-        self.kind: str = told["kind"]
-        self.line: int | None = told["line"]
-        self.column: int | None = told["column"]
-        self.condition: str | None = told["condition"]
-        self.view: str | None = told["view"]
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.kind: str = error["kind"]
+        self.line: int | None = error["line"]
+        self.column: int | None = error["column"]
+        self.condition: str | None = error["condition"]
+        self.view: str | None = error["view"]
 
 
-class Speaker:
-    """Runs statements through a `ViewSession`, wherever that is.
+class SessionClient:
+    """Runs statements through a `ViewSession` in this or another process.
 
     Args:
         kind: `iceberg`, `connect` or `plain`.
-        ask: Runs one.
+        ask: Runs a statement and returns its rows or its error.
     """
 
     def __init__(self, kind: str, ask: Ask) -> None:
@@ -39,11 +39,11 @@ class Speaker:
         self._ask = ask
 
     def rows(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement; values as JSON has them, others as text."""
+        """Run a statement and return its rows; values without a JSON type are text."""
         return [tuple(row) for row in self._run(text)["rows"]]
 
     def columns(self, text: str) -> list[str]:
-        """The names of its columns."""
+        """Run a statement and return the names of its columns."""
         return list(self._run(text)["columns"])
 
     def _run(self, text: str) -> dict[str, Any]:
@@ -53,8 +53,8 @@ class Speaker:
         return answer
 
 
-def told(session: ViewSession, text: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run a statement, and tell its rows or its error as JSON has them."""
+def run_statement(session: ViewSession, text: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run a statement and return its rows or its error as JSON values."""
     try:
         with session.errors():
             frame = session.sql(text, args)

@@ -1,4 +1,4 @@
-"""Rows that other programs wrote or changed, on a real server: what is kept, what is seen, what is the same."""
+"""Rows that other programs wrote or changed: what commits preserve, and what loading reports as drift."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def java_s_commit(table: Table) -> None:
         (java_s_commit, []),
     ],
 )
-def test_drift(
+def test_foreign_row_change_is_reported_as_drift(
     catalog: HiveViewCatalog, raw: Client, three_texts: HiveView, change: Callable[[Table], None], fields: list[str]
 ) -> None:
     assert three_texts.drift == catalog.load_view(three_texts.name()).drift == ()
@@ -220,7 +220,7 @@ def test_typed_text_with_other_default_namespace_is_not_overwritten(
     assert raw.get_table(*three_texts.name()).viewExpandedText == table.viewExpandedText
 
 
-def test_plain_spark_s_create_or_replace_makes_it_a_hive_view(
+def test_create_or_replace_by_plain_spark_makes_view_a_hive_view(
     catalog: HiveViewCatalog, raw: Client, three_texts: HiveView
 ) -> None:
     """It drops the view and creates another one, so that the pointer is gone."""

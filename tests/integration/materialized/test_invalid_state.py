@@ -1,4 +1,4 @@
-"""What people do to materialized views by hand: each is told with its name, and no definition and no row is lost."""
+"""Materialized views with manually changed state: errors name the cause, and no definition or row is lost."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_dropped_source_table(catalog, views, engine, market, layout):
 
 
 def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
-    """It is never written to, and stays when the view is dropped."""
+    """The foreign table is never written to, and is kept when the view is dropped."""
     name, place = (market, "mv"), (market, "mv__storage")
     views.create(name, QUERY)
     views.refresh(name, engine)
@@ -137,7 +137,7 @@ def test_database_location_elsewhere_and_unusual_columns(catalog, views, engine,
 
 
 def test_listing_among_hundreds_of_rows(catalog, views, engine, market, raw):
-    """Each sort of row that a database has, by the hundred, and materialized views that can and cannot be read."""
+    """Hundreds of rows of each kind, and both readable and unreadable materialized views."""
     for number in range(120):
         raw.create_table(hive_row(market, f"n{number:03}", "VIRTUAL_VIEW"))
     for layout in LAYOUTS:

@@ -13,7 +13,7 @@ from hive_views.errors import InvalidPropertyError, SparkSqlError, SqlError, Vie
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from tests.integration.spark.plain_reader import PlainReader
-from tests.integration.spark.speakers import RefusedError, Speaker
+from tests.integration.spark.session_kinds import RefusedError, SessionClient
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def home(spark: SparkSession, database: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def session(spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str) -> Iterator[ViewSession]:
+def session(spark: SparkSession, session_catalog: HiveViewCatalog, home: str) -> Iterator[ViewSession]:
     """On Spark with Iceberg; the test's database is current in Iceberg's catalog."""
-    with ViewSession(spark.newSession(), catalog_of_speakers) as session:
+    with ViewSession(spark.newSession(), session_catalog) as session:
         session.sql(f"USE prod.{home}")
         yield session
 
@@ -65,10 +65,10 @@ def test_views_that_spark_reads_correctly_are_not_replaced(session: ViewSession,
 
 
 def test_views_of_other_writers_are_not_replaced(
-    session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
+    session: ViewSession, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
     spark.newSession().sql(f"CREATE VIEW prod.{home}.java AS SELECT a FROM prod.{home}.iced")
-    catalog_of_speakers.execute("CREATE VIEW rules AS SELECT a, b FROM plain", database=home)
+    session_catalog.execute("CREATE VIEW rules AS SELECT a, b FROM plain", database=home)
     spark.newSession().sql(f"CREATE VIEW spark_catalog.{home}.hive_view AS SELECT 1 AS x")
     session.sql(f"USE spark_catalog.{home}")
     for text in (
@@ -124,12 +124,12 @@ def test_frame_keeps_definition_after_view_changes(session: ViewSession) -> None
 
 
 def test_table_takes_precedence_over_metadata_table(
-    session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
+    session: ViewSession, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     assert session.sql("SELECT * FROM v.history").columns == ["made_current_at", "version_id", "is_current"]
     assert rows(session, f"SELECT count(*) FROM {home}.iced.snapshots") == [(1,)]
-    catalog_of_speakers.create_namespace(home + "_v")
+    session_catalog.create_namespace(home + "_v")
     session.sql(f"CREATE VIEW {home}_v AS SELECT a FROM iced")
     assert rows(session, f"SELECT count(*) FROM {home}_v.history") == [(1,)]
     spark.sql(f"CREATE TABLE prod.{home}_v.history (real INT) USING iceberg")
@@ -137,7 +137,7 @@ def test_table_takes_precedence_over_metadata_table(
         assert session.sql(f"SELECT * FROM {home}_v.history").columns == ["real"]
     finally:
         spark.sql(f"DROP TABLE prod.{home}_v.history")
-        catalog_of_speakers.drop_namespace(home + "_v")
+        session_catalog.drop_namespace(home + "_v")
 
 
 def test_drifted_row_warns_and_metadata_file_is_read(session: ViewSession, plain: PlainReader, home: str) -> None:
@@ -147,24 +147,22 @@ def test_drifted_row_warns_and_metadata_file_is_read(session: ViewSession, plain
         assert session.sql(f"SELECT * FROM spark_catalog.{home}.v").columns == ["a"]
 
 
-def test_text_of_another_dialect_is_rejected(
-    session: ViewSession, catalog_of_speakers: HiveViewCatalog, home: str
-) -> None:
-    made = catalog_of_speakers.author((home, "t"), "SELECT a FROM plain", database=home)
+def test_text_of_another_dialect_is_rejected(session: ViewSession, session_catalog: HiveViewCatalog, home: str) -> None:
+    made = session_catalog.author((home, "t"), "SELECT a FROM plain", database=home)
     version = define('SELECT "a" FROM plain', dialect="trino", default_namespace=(home,))
-    catalog_of_speakers.create_view((home, "t"), made.schema, version)
+    session_catalog.create_view((home, "t"), made.schema, version)
     with pytest.raises(SqlError, match="has no text for Spark, only for trino") as caught:
         session.sql("SELECT *\n FROM t")
     assert (caught.value.line, caught.value.column) == (2, 7)
 
 
 def test_columns_have_declared_types_or_raise(
-    session: ViewSession, spark: SparkSession, catalog_of_speakers: HiveViewCatalog, home: str
+    session: ViewSession, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
     session.sql("CREATE VIEW wide AS SELECT CAST(a AS BIGINT) AS a FROM iced")
-    schema = catalog_of_speakers.load_view((home, "wide")).schema()
-    narrow = catalog_of_speakers.author((home, "w2"), "SELECT a FROM iced", database=home)
-    catalog_of_speakers.create_view((home, "w2"), schema, narrow.version)
+    schema = session_catalog.load_view((home, "wide")).schema()
+    narrow = session_catalog.author((home, "w2"), "SELECT a FROM iced", database=home)
+    session_catalog.create_view((home, "w2"), schema, narrow.version)
     assert session.sql("SELECT * FROM w2 VERSION AS OF 1").dtypes == [("a", "bigint")]
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     spark.sql(f"ALTER TABLE prod.{home}.iced ALTER COLUMN a TYPE BIGINT")
@@ -177,15 +175,15 @@ def test_columns_have_declared_types_or_raise(
 def test_view_over_iceberg_table_needs_iceberg(session: ViewSession, plain: PlainReader, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     session.sql("CREATE VIEW p AS SELECT a FROM plain")
-    speaker = Speaker("plain", plain.ask_views)
+    client = SessionClient("plain", plain.ask_views)
     for text in (f"SELECT * FROM {home}.v", f"SELECT * FROM prod.{home}.v VERSION AS OF 1"):
         with pytest.raises(RefusedError, match=f"{home}.iced is an Iceberg table, which this Spark cannot read"):
-            speaker.rows(text)
+            client.rows(text)
     # Parameters of a query (with Iceberg's extensions Spark 4.1 loses them, in any query).
     found = plain.ask_views(f"SELECT b FROM {home}.p JOIN {home}.plain USING (a) WHERE a = :x", {"x": 2})
     assert found["rows"] == [["two"]]
     # Our catalog's name works there all the same, for what plain Spark reads.
-    assert speaker.rows(
+    assert client.rows(
         f"SELECT p.a, plain.b FROM prod.{home}.p JOIN prod.{home}.plain ON p.a = plain.a AND p.a = 2"
     ) == [(2, "two")]
 

@@ -1,4 +1,4 @@
-"""What would make stored rows look fresh, or an orphan look like nobody's, if only names and numbers were compared."""
+"""Freshness and orphans are determined by UUIDs, not only by names and version numbers, which can be reused."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_view_of_other_writer_over_unreadable_source(catalog, views, engine, mar
 
 
 def test_rows_are_not_reused_between_freshness_checks(catalog, open_catalog, views, engine, market):
-    """Each change is made through another catalog, while this one has seen all rows before."""
+    """Another catalog makes each change after this one has read all rows."""
     other = open_catalog()
     name = (market, "mv")
     for text in ("CREATE VIEW big AS SELECT id, shop FROM sales", "CREATE VIEW over AS SELECT id, shop FROM big"):
@@ -230,7 +230,7 @@ def test_dropped_database_of_source(catalog, views, engine, market, raw):
 
 
 def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, market):
-    """Where a refresh was killed between removing the one and the other."""
+    """A refresh was killed after removing the metadata file and before removing the staging row."""
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout="attached")
     views.refresh(name, engine)
