@@ -285,7 +285,7 @@ class HiveViewCatalog(TableCatalog):
         try:
             loaded = load_view(self.store, name)
         except NoSuchViewError:
-            self._refuse_table(name)
+            self._reject_table(name)
             raise
         changes: list[Change] = [
             AddVersion(self._schema(schema), view_version, may_lose_dialects),
@@ -307,7 +307,7 @@ class HiveViewCatalog(TableCatalog):
     ) -> HiveView:
         """Create a view, or replace the definition of the existing one; see `create_view` and `replace_view`.
 
-        Repeated for `hive-views.settle-timeout-ms` if others create or drop the view meanwhile.
+        Repeated for `hive-views.settle-timeout-ms` if other clients create or drop the view concurrently.
 
         Raises:
             CommitFailedError: If the view still could be neither created nor replaced then.
@@ -768,7 +768,7 @@ class HiveViewCatalog(TableCatalog):
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
         return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
-    def _refuse_table(self, name: ViewName) -> None:
+    def _reject_table(self, name: ViewName) -> None:
         row = self.store.get_row(name)
         if row is not None and not row.kind.is_view:
             raise TableAlreadyExistsError(str(name))

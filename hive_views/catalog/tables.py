@@ -316,7 +316,7 @@ class TableCatalog(HiveCatalog):
             NoSuchTableError: If there is no such table.
             SharedFilesError: If the table is also registered under another name.
             MetastoreRefusedError: If the server cannot search for other names of the table.
-            CommitFailedError: If the table was changed or replaced meanwhile; nothing is changed.
+            CommitFailedError: If the table was changed or replaced concurrently; nothing is changed.
             RefusedLocationError: If its metadata names a location that is not allowed; nothing is changed.
             MetadataFileError: If its manifests cannot be read; nothing is changed.
             DependentsError: If a view depends on it, in strict mode.
@@ -338,7 +338,7 @@ class TableCatalog(HiveCatalog):
             # Reading manifests takes time, in which other programs may rename the table or append to it.
             row = self.store.get_row(name)
             if row is None or row.kind.is_view:
-                raise NoSuchTableError(str(name), "dropped meanwhile")
+                raise NoSuchTableError(str(name), "dropped concurrently")
             if row.metadata_location != table.metadata_location:
                 raise CommitFailedError(
                     str(name),
@@ -406,13 +406,13 @@ class TableCatalog(HiveCatalog):
         """Commit changes to a table; see PyIceberg.
 
         Raises:
-            ViewAlreadyExistsError: If the table is new and a view with its name was created meanwhile.
+            ViewAlreadyExistsError: If the table is new and a view with its name was created concurrently.
             CommitFailedError: If the table was changed concurrently.
             LockError: If the lock was lost before the request was sent.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._table_name(table.name())
-        self._refuse_view(name)
+        self._reject_view(name)
         try:
             with _OutcomeGuard(name):
                 return super().commit_table(table, requirements, updates)
@@ -459,7 +459,7 @@ class TableCatalog(HiveCatalog):
             super()._create_hive_table(open_client, hive_table)
         except iceberg.TableAlreadyExistsError as error:
             name = ViewName(hive_table.dbName, hive_table.tableName)
-            self._refuse_view(name)
+            self._reject_view(name)
             raise TableAlreadyExistsError(str(name), "Table already exists: {}") from error
 
     # -- Drops ---------------------------------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ class TableCatalog(HiveCatalog):
             with _OutcomeGuard(name):
                 super().drop_table(name.identifier)
         except iceberg.NoSuchTableError as error:
-            raise NoSuchTableError(str(name), "dropped meanwhile") from error
+            raise NoSuchTableError(str(name), "dropped concurrently") from error
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 
@@ -515,7 +515,7 @@ class TableCatalog(HiveCatalog):
         except InvalidIdentifierError as error:
             raise NoSuchTableError(f"{identifier} ({error.reason})") from error
 
-    def _refuse_view(self, name: ViewName) -> None:
+    def _reject_view(self, name: ViewName) -> None:
         row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")

@@ -150,7 +150,7 @@ def options(
     )
 
 
-_READ_PANEL, _CHANGE_PANEL, _METASTORE_PANEL = "Look at views", "Change views", "Metastore"
+_READ_PANEL, _CHANGE_PANEL, _METASTORE_PANEL = "Inspect views", "Change views", "Metastore"
 
 reading.register(app, panel=_READ_PANEL)
 writing.register(app, panel=_CHANGE_PANEL)
@@ -165,7 +165,7 @@ bind(
     tell=diagnosis.print_finding,
     code=diagnosis.exit_code,
 )
-importing.register(app, panel="Bring views over")
+importing.register(app, panel="Migrate views")
 materialized.register(app)
 metastore.register(app)
 upgrade.register(app, panel=_METASTORE_PANEL)

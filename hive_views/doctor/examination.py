@@ -32,7 +32,7 @@ def examine(
     *,
     database: str | None = None,
     write: bool = True,
-    tell: Callable[[Finding], None] | None = None,
+    on_finding: Callable[[Finding], None] | None = None,
 ) -> Report:
     """Examine the metastore of a catalog: its capabilities and problems.
 
@@ -41,7 +41,7 @@ def examine(
         database: The database of the temporary row and file, whose views are examined. By default the row is created in
             `default`, and no views are examined.
         write: Create a temporary row and a temporary file; False skips the checks that need them.
-        tell: Called with each finding as soon as it is available.
+        on_finding: Called with each finding as soon as it is available.
 
     Returns:
         The findings.
@@ -51,12 +51,12 @@ def examine(
     """
     database_name = "default" if database is None else parse_namespace(database, catalog=catalog.name)
     findings = []
-    # Closing the generator removes the temporary row, also if `tell` raises or the user interrupts.
+    # Closing the generator removes the temporary row, also if `on_finding` raises or the user interrupts.
     with closing(_examinations(catalog, database_name, database is not None, write)) as examinations:
         for finding in examinations:
             findings.append(finding)
-            if tell is not None:
-                tell(finding)
+            if on_finding is not None:
+                on_finding(finding)
     levels = {finding.level for finding in findings}
     worst = next((level for level in (Level.PROBLEM, Level.WARNING) if level in levels), Level.OK)
     return Report(worst, tuple(findings))

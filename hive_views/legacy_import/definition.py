@@ -91,7 +91,7 @@ def find_references(view: LegacyView) -> References:
         if view.writer is not Writer.HIVE or view.original is None:
             raise unreadable from error
     try:
-        # Hive may have written an expanded text that nobody can parse; see `_from_original_text`.
+        # Hive may have written an expanded text that cannot be parsed; see `_from_original_text`.
         return references(view.original, view.dialect)
     except SqlError:
         raise unreadable from None

@@ -436,7 +436,7 @@ def plan_views(
         planner.add(view)
     entries: dict[ViewName, PlanEntry] = {}
     for name, view in order.views.items():
-        entries[name] = planner.plan(view, order.children[name], entries, order.cycle_of(name))
+        entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
         if progress is not None:
             progress(len(entries), len(order.views))
     return Plan(tuple(entries.values()), options, order.cycles, target_metastore(to))
@@ -448,7 +448,7 @@ class PlanOrder:
 
     views: dict[ViewName, ScannedView]
     """The views, each after the views that it reads."""
-    children: Mapping[ViewName, tuple[ViewName, ...]]
+    sources: Mapping[ViewName, tuple[ViewName, ...]]
     """For each view, the views of the plan that it reads."""
     cycles: tuple[tuple[ViewName, ...], ...]
     """Groups of views that read each other or themselves."""
@@ -456,7 +456,7 @@ class PlanOrder:
     @property
     def read_views(self) -> frozenset[ViewName]:
         """The views that other views of the plan read."""
-        return frozenset(child for children in self.children.values() for child in children)
+        return frozenset(source for sources in self.sources.values() for source in sources)
 
     def cycle_of(self, name: ViewName) -> tuple[ViewName, ...] | None:
         """Return the cycle that contains a view."""
@@ -466,10 +466,10 @@ class PlanOrder:
 def order_views(views: Iterable[ScannedView]) -> PlanOrder:
     """Sort scanned views topologically."""
     by_name = {view.name: view for view in views}
-    children = {name: tuple(child for child in view.reads if child in by_name) for name, view in by_name.items()}
-    groups = components(children)
-    cycles = tuple(group for group in groups if len(group) > 1 or group[0] in children[group[0]])
-    return PlanOrder({name: by_name[name] for group in groups for name in group}, children, cycles)
+    sources = {name: tuple(source for source in view.reads if source in by_name) for name, view in by_name.items()}
+    groups = components(sources)
+    cycles = tuple(group for group in groups if len(group) > 1 or group[0] in sources[group[0]])
+    return PlanOrder({name: by_name[name] for group in groups for name in group}, sources, cycles)
 
 
 class Planner:
@@ -506,11 +506,11 @@ class Planner:
     def plan(
         self,
         scanned: ScannedView,
-        children: Sequence[ViewName],
+        sources: Sequence[ViewName],
         entries: Mapping[ViewName, PlanEntry],
         cycle: tuple[ViewName, ...] | None,
     ) -> PlanEntry:
-        """Plan one view; `entries` has the entries of its children, except within a cycle."""
+        """Plan one view; `entries` has the entries of its sources, except within a cycle."""
         row, view = scanned.row, scanned.view
         is_trino = view.writer is Writer.TRINO
         entry = PlanEntry(
@@ -520,7 +520,7 @@ class Planner:
             dialect=view.dialect,
             status=PlanStatus.REFUSED,
             fingerprint=row_fingerprint(row),
-            level=max((entries[child].level + 1 for child in children if child in entries), default=0),
+            level=max((entries[source].level + 1 for source in sources if source in entries), default=0),
             reads=scanned.reads,
             old_original=view.sql if is_trino else row.texts.original,
             old_text=view.sql if is_trino else row.texts.expanded,
@@ -532,14 +532,14 @@ class Planner:
         if cycle is not None:
             path = " -> ".join(map(str, (*cycle, cycle[0])))
             return _refused(entry, Problem(Reason.CYCLE, f"it reads itself: {path}"))
-        for child in children:
-            if entries[child].status is not PlanStatus.READY:
-                blocker = entries[child].blocked_by or child
+        for source in sources:
+            if entries[source].status is not PlanStatus.READY:
+                blocker = entries[source].blocked_by or source
                 return replace(
                     entry,
                     status=PlanStatus.BLOCKED,
                     blocked_by=blocker,
-                    problem=Problem(Reason.BLOCKED, f"it reads {child}, and {blocker} cannot be converted"),
+                    problem=Problem(Reason.BLOCKED, f"it reads {source}, and {blocker} cannot be converted"),
                 )
         try:
             converted = convert(

@@ -41,7 +41,7 @@ def doctor(
     """
     from hive_views.doctor import examine
 
-    return examine(catalog, database=database, write=not no_write, tell=tell)
+    return examine(catalog, database=database, write=not no_write, on_finding=tell)
 
 
 def exit_code(report: Report) -> ExitCode:

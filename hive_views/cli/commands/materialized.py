@@ -182,8 +182,8 @@ def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) ->
         catalog: The catalog.
         namespace: The database.
     """
-    found = catalog.materialized.listing(namespace)
-    return MaterializedList(tuple(_status(str(item.name), item.layout.value, item.freshness) for item in found))
+    views = catalog.materialized.listing(namespace)
+    return MaterializedList(tuple(_status(str(item.name), item.layout.value, item.freshness) for item in views))
 
 
 def drop_materialized(
@@ -241,31 +241,31 @@ def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
     return MaterializedStatus(name, layout, freshness.verdict.value, reasons, freshness.refreshed_ms)
 
 
-def _print_status(found: MaterializedStatus) -> None:
+def _print_status(status: MaterializedStatus) -> None:
     out = console()
-    out.print(f"{shown(found.view)}  {found.freshness}", soft_wrap=True)
-    for reason in found.reasons:
+    out.print(f"{shown(status.view)}  {status.freshness}", soft_wrap=True)
+    for reason in status.reasons:
         out.print(f"  {shown(reason)}", soft_wrap=True)
-    out.print(f"  layout   {found.layout}")
-    if found.storage is not None:
-        out.print(f"  storage  {shown(found.storage)}", soft_wrap=True)
-    if found.snapshot_id is not None:
-        out.print(f"  snapshot {found.snapshot_id}, {found.rows} row(s)")
-    if found.max_staleness_ms is not None:
-        out.print(f"  its rows will do for {found.max_staleness_ms} ms after a refresh")
-    if found.allow_stale_data:
-        out.print("  rows that are not fresh will do")
+    out.print(f"  layout   {status.layout}")
+    if status.storage is not None:
+        out.print(f"  storage  {shown(status.storage)}", soft_wrap=True)
+    if status.snapshot_id is not None:
+        out.print(f"  snapshot {status.snapshot_id}, {status.rows} row(s)")
+    if status.max_staleness_ms is not None:
+        out.print(f"  max staleness {status.max_staleness_ms} ms")
+    if status.allow_stale_data:
+        out.print("  stale rows allowed")
 
 
-def _print_list(found: MaterializedList) -> None:
+def _print_list(result: MaterializedList) -> None:
     out = console()
-    for item in found.views:
+    for item in result.views:
         out.print(f"{shown(item.view)}  {item.freshness}  ({item.layout})", soft_wrap=True)
 
 
-def _print_changed(found: Changed) -> None:
-    console().print(f"{shown(found.view)}  {found.action}", soft_wrap=True)
+def _print_changed(result: Changed) -> None:
+    console().print(f"{shown(result.view)}  {result.action}", soft_wrap=True)
 
 
-def _print_dropped(found: DroppedMaterialized) -> None:
-    console().print(f"Dropped {shown(found.dropped)}", soft_wrap=True)
+def _print_dropped(result: DroppedMaterialized) -> None:
+    console().print(f"Dropped {shown(result.dropped)}", soft_wrap=True)

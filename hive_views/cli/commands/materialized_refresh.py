@@ -92,7 +92,7 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
     current = None if view.snapshot is None else view.snapshot.snapshot_id
     log = () if view.storage is None else view.storage.metadata.snapshot_log
     since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
-    found = catalog.materialized.refreshes(name)
+    refreshes = catalog.materialized.refreshes(name)
     return StoredRefreshes(
         str(view.name),
         tuple(
@@ -104,7 +104,7 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
                 item.state.view_version_id,
                 {str(source.name): source.id for source in item.state.sources},
             )
-            for item in found
+            for item in refreshes
         ),
     )
 
@@ -172,8 +172,8 @@ def expire_rows(
         older_than: How many hours ago they must have been replaced. Queries that still read them fail.
         keep: How many of the last snapshots to keep in any case.
     """
-    found = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
-    return ExpiredRows(name.lower(), found.snapshots, found.files, tuple(map(str, found.kept)))
+    expired = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
+    return ExpiredRows(name.lower(), expired.snapshots, expired.files, tuple(map(str, expired.kept)))
 
 
 def register_refresh(group: typer.Typer) -> None:
@@ -211,42 +211,42 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _print_refreshed(found: RefreshResult) -> None:
+def _print_refreshed(result: RefreshResult) -> None:
     out = console()
-    for item in found.refreshed:
+    for item in result.refreshed:
         out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
 
 
-def _print_refreshes(found: StoredRefreshes) -> None:
+def _print_refreshes(result: StoredRefreshes) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     out = console()
     table = Table("snapshot", "since", "version", "", box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
-    for item in found.refreshes:
+    for item in result.refreshes:
         table.add_row(str(item.snapshot_id), item.time, str(item.version_id), "current" if item.current else "")
     print_table(table)
 
 
-def _print_rows(found: StoredPage) -> None:
+def _print_rows(result: StoredPage) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     out = console()
-    if found.snapshot_id is None:
+    if result.snapshot_id is None:
         out.print("it was never refreshed")
         return
-    table = Table(*map(shown, found.columns), box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
-    for row in found.rows:
+    table = Table(*map(shown, result.columns), box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
+    for row in result.rows:
         table.add_row(*("NULL" if value is None else shown(value) for value in row))
     print_table(table)
 
 
-def _print_expired(found: ExpiredRows) -> None:
+def _print_expired(result: ExpiredRows) -> None:
     out = console()
-    for item in found.kept:
+    for item in result.kept:
         out.print(f"stays: {shown(item)}", soft_wrap=True)
-    out.print(f"{len(found.snapshots)} snapshot(s) expired, {found.files} file(s) deleted")
+    out.print(f"{len(result.snapshots)} snapshot(s) expired, {result.files} file(s) deleted")
 
 
 def _print_progress(line: str) -> None:

@@ -510,7 +510,7 @@ def _print_view(details: ViewDetails) -> None:
             "Owner": details.owner,
             "Created": details.create_time,
             "This version": f"{version.time}  {version.operation}{engine}",
-            "Names mean": ".".join((version.default_catalog or "(this catalog)", *version.default_namespace)),
+            "Default namespace": ".".join((version.default_catalog or "(this catalog)", *version.default_namespace)),
             "UUID": details.uuid,
             "Location": details.location,
             "Metadata": details.metadata_location,

@@ -1,16 +1,16 @@
-// The report: draws `data`, which holds nothing but texts and numbers. Texts of others become text nodes, never HTML.
-// Only the lines that are in sight are elements, and a difference is drawn when its view is chosen.
+// The report: draws `data`, which holds only texts and numbers. Texts from the metastore become text nodes, never HTML.
+// Only visible lines are elements, and a difference is drawn when its view is selected.
 
 const STATES = {
   converted: ["✓", "good", "is an Iceberg view now"],
   "would-convert": ["✓", "good", "can be converted now"],
   reverted: ["↶", "other", "was converted, and its legacy row is back"],
-  pending: ["…", "", "its turn has not come"],
+  pending: ["…", "", "not converted yet"],
   reported: ["i", "other", "a materialized view, left as it is"],
   blocked: ["⊘", "warning", "reads a view that is not converted"],
   refused: ["✕", "bad", "cannot be converted, and is as it was"],
   failed: ["✕", "bad", "metastore or storage failed: run again"],
-  unknown: ["?", "bad", "the metastore never said how it ended: run again"],
+  unknown: ["?", "bad", "the metastore did not report the outcome: run again"],
 };
 const WORST = ["unknown", "failed", "refused", "blocked", "reported", "pending", "reverted", "would-convert", "converted"];
 const HEIGHT = 32, BEYOND = 12;
@@ -162,8 +162,8 @@ function details() {
     box.append(make("h3", {}, "Time"), bar, make("p", { class: "small" }, `${time(view.seconds)}, of which ${time(view.writing) || "0 ms"} were writes`));
   }
   if (view.reads.length) box.append(make("h3", {}, "Reads"), make("ul", {}, ...view.reads.map((name) => make("li", {}, named(name)))));
-  const facts = [`written by ${view.writer}, in ${view.dialect}; level ${view.level}`, view.file && `metadata: ${view.file}`, view.backup && `legacy row: ${view.backup}`];
-  box.append(make("h3", {}, "More"), ...facts.filter(Boolean).map((fact) => make("p", { class: "small" }, fact)));
+  const details = [`written by ${view.writer}, in ${view.dialect}; level ${view.level}`, view.file && `metadata: ${view.file}`, view.backup && `legacy row: ${view.backup}`];
+  box.append(make("h3", {}, "More"), ...details.filter(Boolean).map((detail) => make("p", { class: "small" }, detail)));
   box.scrollTop = 0;
 }
 
@@ -239,6 +239,6 @@ filters();
 listen();
 narrow();
 try {
-  const asked = numbers.get(decodeURIComponent(location.hash.slice(1)));
-  if (asked !== undefined) choose(asked);
+  const linked = numbers.get(decodeURIComponent(location.hash.slice(1)));
+  if (linked !== undefined) choose(linked);
 } catch { /* a fragment that is no text */ }

@@ -93,7 +93,7 @@ class _SourceCollector:
         """The direct sources of a definition without a view's row: that of a table in the layout `table`."""
         recorded_sources = lineage_of_version(version)
         if recorded_sources is not None:
-            return {child.name: child.uuid for child in recorded_sources}
+            return {source.name: source.uuid for source in recorded_sources}
         names = dependency_names(version, name.database)
         if names is None:
             self.unreadable[name] = "its text cannot be read"

@@ -98,7 +98,7 @@ class MariaDb(Dialect):
         )
 
     def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script that may run twice: the dictionary is asked first."""
+        """A statement for a script that may run twice: it checks the catalog first."""
         if not missing:
             return f"{statement};"
         if missing == "table":
@@ -108,15 +108,15 @@ class MariaDb(Dialect):
         if missing == "charset":
             lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
         elif missing == "width" and needed is not None:
-            # In another character set by now it is left alone: going back would turn characters into '?'.
+            # A column in another character set is kept: converting it back would turn characters into '?'.
             charset = re.search(r"CHARACTER SET (\w+)", statement)
-            known = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
+            charsets = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
             size = (
                 f"CHARACTER_MAXIMUM_LENGTH < {needed.length}"
                 if needed.kind == "varchar"
                 else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
             )
-            lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(self.literal(each) for each in known)})"
+            lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(map(self.literal, charsets))})"
         return (
             f"SET @hive_views = IF((SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
             f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}{lacks}) "

@@ -60,11 +60,11 @@ class Oracle(Dialect):
         return column.type == "clob"
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more; a CLOB comes about over a spare column."""
+        """Let a column hold more; a change to CLOB goes through a spare column."""
         if needed.kind == "varchar":
             return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
-        # The old column gets another name before it is copied: from then on a metastore that still runs fails to
-        # write, where its writes would be lost with the column.
+        # The old column is renamed before it is copied: then writes of a metastore that still runs fail, instead of
+        # being lost with the column.
         return (
             f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
             f"ALTER TABLE {table} RENAME COLUMN {column.name} TO {OLD}",
@@ -78,9 +78,9 @@ class Oracle(Dialect):
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
     def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script that may run twice: a block that asks the dictionary first."""
+        """A statement for a script that may run twice: a block that checks the catalog first."""
         if missing == "width" and needed is not None and needed.kind != "varchar":
-            return self._over_a_spare(statement, table, name)
+            return self._with_spare_column(statement, table, name)
         if missing == "width" and needed is not None:
             return self._where(
                 f"user_tab_columns WHERE table_name = {self.literal(table)} AND column_name = {self.literal(name)} "
@@ -103,9 +103,9 @@ class Oracle(Dialect):
             f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
         )
 
-    def _over_a_spare(self, statement: str, table: str, column: str) -> str:
-        """A statement of a change of type, each of which commits: it runs only where the one before it left off."""
-        asked = (
+    def _with_spare_column(self, statement: str, table: str, column: str) -> str:
+        """One guarded statement of a change of type. Each commits, so it runs only in the state its predecessor left."""
+        state_query = (
             f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
             f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
             f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type <> 'CLOB' THEN 1 END),\n"
@@ -122,7 +122,7 @@ class Oracle(Dialect):
             condition = "spare = 1 AND old = 1"
         return (
             "DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\n  wide NUMBER;\nBEGIN\n"
-            f"    {asked};\n"
+            f"    {state_query};\n"
             f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
         )
 

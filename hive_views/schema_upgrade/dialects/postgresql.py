@@ -54,7 +54,7 @@ class PostgreSql(Dialect):
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
 
     def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script that may run twice: a block that asks the catalog first."""
+        """A statement for a script that may run twice: a block that checks the catalog first."""
         if not missing:
             return f"{statement};"
         here = "current_schema()"

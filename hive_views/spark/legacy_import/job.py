@@ -281,11 +281,11 @@ def _this_python(context: SparkContext) -> Iterator[None]:
 
 
 def _levels(order: PlanOrder) -> list[list[ViewName]]:
-    """Group views by how many views are below them; children that come later in a cycle do not count."""
+    """Group views by the length of their longest chain of sources; sources later in a cycle do not count."""
     level_of: dict[ViewName, int] = {}
     levels: list[list[ViewName]] = []
     for name in order.views:
-        level = max((level_of[child] + 1 for child in order.children[name] if child in level_of), default=0)
+        level = max((level_of[source] + 1 for source in order.sources[name] if source in level_of), default=0)
         level_of[name] = level
         if level == len(levels):
             levels.append([])
@@ -320,12 +320,12 @@ def _scan(importer: Importer, names: list[ViewName]) -> list[ScannedView]:
 
 @dataclass(frozen=True)
 class _PlanTask:
-    """Views to plan, and the plan of everything below them."""
+    """Views to plan, and the plan of their direct and transitive sources."""
 
     views: tuple[ScannedView, ...]
-    children: Mapping[ViewName, tuple[ViewName, ...]]
+    sources: Mapping[ViewName, tuple[ViewName, ...]]
     cycles: Mapping[ViewName, tuple[ViewName, ...] | None]
-    below: tuple[ScannedView, ...]
+    transitive_sources: tuple[ScannedView, ...]
     entries: Mapping[ViewName, PlanEntry]
     loaded: Mapping[ViewName, LoadedView]
     has_readers: frozenset[ViewName]
@@ -338,20 +338,20 @@ def _plan_task(
     loaded: Mapping[ViewName, LoadedView],
     read_views: frozenset[ViewName],
 ) -> _PlanTask:
-    below: dict[ViewName, None] = {}
+    transitive_sources: dict[ViewName, None] = {}
     waiting = list(names)
     while waiting:
-        for child in order.children[waiting.pop()]:
-            if child not in below:
-                below[child] = None
-                waiting.append(child)
+        for source in order.sources[waiting.pop()]:
+            if source not in transitive_sources:
+                transitive_sources[source] = None
+                waiting.append(source)
     return _PlanTask(
         tuple(order.views[name] for name in names),
-        {name: order.children[name] for name in names},
+        {name: order.sources[name] for name in names},
         {name: order.cycle_of(name) for name in names},
-        tuple(order.views[name] for name in below if name not in names),
-        {name: entries[name] for name in below if name in entries},
-        {name: loaded[name] for name in below if name in loaded},
+        tuple(order.views[name] for name in transitive_sources if name not in names),
+        {name: entries[name] for name in transitive_sources if name in entries},
+        {name: loaded[name] for name in transitive_sources if name in loaded},
         read_views.intersection(names),
     )
 
@@ -365,13 +365,13 @@ def _fetched_rows(plan_id: str) -> dict[ViewName, Row | None]:
 def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanEntry, LoadedView | None]]:
     target = None if importer.to_properties is None else importer.target
     planner = Planner(importer.source, target, importer.options, _fetched_rows(plan_id))
-    for view in (*task.below, *task.views):
+    for view in (*task.transitive_sources, *task.views):
         planner.add(view)
     for name, loaded in task.loaded.items():
         planner.add_planned(task.entries[name].target, loaded)
     results = []
     for view in task.views:
-        entry = planner.plan(view, task.children[view.name], task.entries, task.cycles[view.name])
+        entry = planner.plan(view, task.sources[view.name], task.entries, task.cycles[view.name])
         results.append((entry, planner.planned(entry.target) if view.name in task.has_readers else None))
     return results
 

@@ -48,7 +48,9 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
         if not context.uses_cbo:
             for column in condition.find_all(exp.Column):
                 if any(column is lateral_column for lateral_column in lateral_columns):
-                    raise context.fail(f"Invalid table alias '{column.table or column.name}' beside a subquery", column)
+                    raise context.fail(
+                        f"Invalid table alias '{column.table or column.name}' together with a subquery", column
+                    )
 
 
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:

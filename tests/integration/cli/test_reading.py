@@ -114,7 +114,7 @@ def test_show_missing_version(cli: Cli, top: str) -> None:
 def test_show_for_people(cli: Cli, top: str) -> None:
     lines = [line.rstrip() for line in cli("show", top).out.splitlines()]
     assert lines[0] == f"{top}  version 2 (current; one of 2)"
-    assert "  Comment       numbers" in lines
+    assert "  Comment            numbers" in lines
     assert "  1  id    long    the number" in lines
     start = lines.index("Text as typed  (viewOriginalText in the metastore's row)")
     assert lines[start + 1 : start + 4] == ["  SELECT id, n, 1 AS one", "  FROM t", ""]

@@ -58,7 +58,7 @@ def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, s
     reported: list[Finding] = []
     catalog = HiveViewCatalog("test", **properties)
     make_view(catalog, f"{database}.v")
-    report = examine(catalog, database=database, tell=reported.append)
+    report = examine(catalog, database=database, on_finding=reported.append)
     assert (report.level, levels(report)) == (Level.OK, {})
     assert tuple(reported) == report.findings
     findings = {finding.check: finding for finding in report.findings}
@@ -226,12 +226,12 @@ class Interruption(BaseException):
 
 @pytest.mark.parametrize("check", ["row", "compare-and-swap", "locks", "characters", "comment-size"])
 def test_interruption_removes_temporary_row(metastore: EmbeddedMetastore, database: str, check: str) -> None:
-    def tell(finding: Finding) -> None:
+    def interrupt_at_check(finding: Finding) -> None:
         if finding.check == check:
             raise Interruption
 
     with pytest.raises(Interruption):
-        examine(HiveViewCatalog("test", uri=metastore.uri), database=database, tell=tell)
+        examine(HiveViewCatalog("test", uri=metastore.uri), database=database, on_finding=interrupt_at_check)
     assert left_behind(metastore, database) == []
 
 
