@@ -104,7 +104,7 @@ class Oracle(Dialect):
         )
 
     def _with_spare_column(self, statement: str, table: str, column: str) -> str:
-        """One guarded statement of a change of type. Each commits, so it runs only in the state its predecessor left."""
+        """One guarded statement of a change of type. Each commits, so it runs only if the one before it ran last."""
         state_query = (
             f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
             f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
