@@ -57,7 +57,7 @@ class SequenceIds(Enum):
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> SequenceIds:
-        """The value of a view's property."""
+        """Parse a view's property; raises InvalidPropertyError."""
         text = properties.get(SEQUENCE_IDS, "false")
         try:
             return SequenceIds(text.lower())

@@ -207,7 +207,7 @@ def _contains_query(explained: str) -> bool:
 
 
 def _same_length(match: re.Match[str]) -> str:
-    """VERSION for SYSTEM_VERSION, TIMESTAMP for SYSTEM_TIME, padded: sqlglot does not parse the longer words here."""
+    """Replace SYSTEM_VERSION and SYSTEM_TIME, which sqlglot does not parse here, by short forms of the same length."""
     return ("VERSION" if match.group(1).upper() == "VERSION" else "TIMESTAMP").ljust(len(match.group()))
 
 

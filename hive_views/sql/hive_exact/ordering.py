@@ -58,7 +58,7 @@ def _environment_with_inputs(query: OrderedQuery) -> Environment:
 
 
 def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Sequence[str]) -> bool:
-    """`SELECT DISTINCT * … ORDER BY t.a`: for Hive `t.a` is the column of the star, which has no text."""
+    """Remove `t.a` from an ORDER BY item of `SELECT DISTINCT *`, as Hive does; return whether there was such a name."""
     columns = [
         column
         for column in (item.find_all(exp.Column) if aliases else ())
