@@ -22,9 +22,9 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.export import export_script
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned_outcome
 from hive_views.legacy_import.legacy_view import Reason, Writer
-from hive_views.legacy_import.plan import Plan, PlanStatus, plan_import
+from hive_views.legacy_import.plan import Plan, PlanEntry, PlanStatus, plan_import
 from hive_views.legacy_import.revert import RevertStatus, revert_views
-from hive_views.legacy_import.run import importer_for
+from hive_views.legacy_import.run import PendingImport, importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.row_codec import encode_row
@@ -233,17 +233,24 @@ def chosen(plan: Plan) -> Plan:
     return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in wanted), cycles=())
 
 
-def imported(plan: Plan, done: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog) -> dict[str, ImportOutcome]:
-    """Run the plan's rest with four workers, level by level."""
-    work = importer_for(plan, catalog)
-    ended = {entry.name: planned_outcome(entry) for entry in plan.entries} | done
-    left = [entry for entry in plan.ready if entry.name not in done]
+def imported(plan: Plan, finished: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog) -> dict[str, ImportOutcome]:
+    """Run the rest of the plan with four workers, level by level."""
+    importer = importer_for(plan, catalog)
+
+    def convert(entry: PlanEntry) -> ImportOutcome:
+        step = importer.compute(entry)
+        if isinstance(step, PendingImport):
+            step = importer.write_files(step)
+        return importer.swap(step) if isinstance(step, PendingImport) else step
+
+    outcomes = {entry.name: planned_outcome(entry) for entry in plan.entries} | finished
+    remaining = [entry for entry in plan.ready if entry.name not in finished]
     with ThreadPoolExecutor(4) as pool:
-        for level in range(1 + max(entry.level for entry in left)):
-            entries = [entry for entry in left if entry.level == level]
-            for outcome in pool.map(lambda entry: work.convert(entry, lambda item: None), entries):
-                ended[outcome.name] = outcome
-    return {str(name): outcome for name, outcome in ended.items()}
+        for level in range(1 + max(entry.level for entry in remaining)):
+            entries = [entry for entry in remaining if entry.level == level]
+            for outcome in pool.map(convert, entries):
+                outcomes[outcome.name] = outcome
+    return {str(name): outcome for name, outcome in outcomes.items()}
 
 
 def test_at_least_600_views_of_three_writers_are_converted_or_refused(corpus: Corpus) -> None:
