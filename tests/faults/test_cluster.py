@@ -66,7 +66,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def place(cluster: Cluster) -> Iterator[str]:
+def view_database(cluster: Cluster) -> Iterator[str]:
     """A database for this test."""
     name = f"db_{os.urandom(6).hex()}"
     with connect(cluster.second.port) as client:
@@ -125,43 +125,43 @@ def check_outcomes(observer: Observer, outcomes: dict[str, str]) -> None:
     assert not wrong
 
 
-def test_commits_continue_when_one_of_two_metastores_is_killed(cluster: Cluster, place: str) -> None:
-    with writing(cluster, place) as outcomes:
+def test_commits_continue_when_one_of_two_metastores_is_killed(cluster: Cluster, view_database: str) -> None:
+    with writing(cluster, view_database) as outcomes:
         os.kill(cluster.first.pid, signal.SIGKILL)
         cluster.first.stop()
         before = len(outcomes)
         until(lambda: len(outcomes) > before + 3)  # by the other one
         cluster.first.start()
-    check_outcomes(Observer(cluster.second, place), outcomes)
+    check_outcomes(Observer(cluster.second, view_database), outcomes)
 
 
-def test_commits_survive_power_loss_of_the_database(cluster: Cluster, place: str) -> None:
-    with writing(cluster, place) as outcomes:
+def test_commits_survive_power_loss_of_the_database(cluster: Cluster, view_database: str) -> None:
+    with writing(cluster, view_database) as outcomes:
         control(cluster.store, "restart")
-    check_outcomes(Observer(cluster.second, place), outcomes)
+    check_outcomes(Observer(cluster.second, view_database), outcomes)
 
 
-def test_commits_survive_database_outage(cluster: Cluster, place: str) -> None:
+def test_commits_survive_database_outage(cluster: Cluster, view_database: str) -> None:
     """The outage exceeds the call time-out: operations raise an error or succeed later."""
     with HiveViewCatalog("prod", **{**cluster.properties, "hive-views.settle-timeout-ms": "1000"}) as catalog:
-        catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
+        catalog.create_view((view_database, "v"), SCHEMA, version(view_database, ("spark", "select 0")))
         control(cluster.store, "stop")
         try:
             with pytest.raises(HiveViewsError) as raised:
-                catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 1")))
+                catalog.replace_view((view_database, "v"), SCHEMA, version(view_database, ("spark", "select 1")))
         finally:
             control(cluster.store, "restart")
         assert isinstance(raised.value, (MetastoreError, CommitStateUnknownError, LockError)), raised.value
-        until(lambda: _answers(catalog, place))
-        catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 2")))
-    view = Observer(cluster.second, place).view("v")
+        until(lambda: _answers(catalog, view_database))
+        catalog.replace_view((view_database, "v"), SCHEMA, version(view_database, ("spark", "select 2")))
+    view = Observer(cluster.second, view_database).view("v")
     assert view.queries[0] == "select 0"
     assert view.queries[-1] == "select 2"
 
 
-def test_commits_survive_temporary_lock_failures(cluster: Cluster, place: str) -> None:
+def test_commits_survive_temporary_lock_failures(cluster: Cluster, view_database: str) -> None:
     """The server rejects lock requests and cannot list locks, as during a database outage."""
-    name, config = ViewName(place, "v"), LockConfig(check_min_wait_ms=50)
+    name, config = ViewName(view_database, "v"), LockConfig(check_min_wait_ms=50)
     with (
         ThriftProxy(cluster.first.port) as proxy,
         MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as before,
@@ -223,22 +223,22 @@ def test_each_operation_while_the_database_loses_power(
     report(interrupted(stage, cases, lambda _: control(cluster.store, "restart"), release=True), subtests)
 
 
-def test_commit_with_many_expired_locks(cluster: Cluster, place: str) -> None:
+def test_commit_with_many_expired_locks(cluster: Cluster, view_database: str) -> None:
     """Killed clients left hundreds of locks, one of them on the view: the commit waits until that one expires."""
     with HiveViewCatalog("prod", **cluster.properties) as catalog:
-        catalog.create_view((place, "v"), SCHEMA, version(place, ("spark", "select 0")))
+        catalog.create_view((view_database, "v"), SCHEMA, version(view_database, ("spark", "select 0")))
         with connect(cluster.second.port) as client:
             for number in range(200):
                 component = LockComponent(
                     type=LockType.EXCLUSIVE,
                     level=LockLevel.TABLE,
-                    dbname=place,
+                    dbname=view_database,
                     tablename="v" if number == 100 else f"t_{number}",
                     operationType=DataOperationType.NO_TXN,
                 )
                 client.lock(LockRequest(component=[component], user="dead", hostname="gone", agentInfo="dead"))
-        catalog.replace_view((place, "v"), SCHEMA, version(place, ("spark", "select 1")))
-        assert catalog.load_view((place, "v")).expanded_text == "select 1"
+        catalog.replace_view((view_database, "v"), SCHEMA, version(view_database, ("spark", "select 1")))
+        assert catalog.load_view((view_database, "v")).expanded_text == "select 1"
 
 
 # -- The client's machine ------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def check_contest(observer: Observer, acknowledged: list[list[dict[str, int]]], 
     assert all(len(each) == commits for each in acknowledged)
     assert view.commits == 2 + commits * len(acknowledged)
     lines = [(process, each["number"], each["version"]) for process, own in enumerate(acknowledged) for each in own]
-    texts = {query(process, number): made for process, number, made in lines if number % 2 == 0}
+    texts = {query(process, number): version_id for process, number, version_id in lines if number % 2 == 0}
     assert view.version_ids == view.log == list(range(1, len(texts) + 2))
     assert {text: number for number, text in enumerate(view.queries, 1)} == {FIRST: 1, **texts}
     wanted = {f"p{process}-{number}" for process, number, _ in lines if number % 2}
@@ -224,20 +224,20 @@ def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, ob
     """All succeed in any order, and all are in the history."""
 
     def storm(process: int) -> list[int]:
-        made = []
+        version_ids = []
         for number in range(2):
             texts = version(database, ("spark", query(process, number)))
             settings = {**PATIENCE, "version.history.num-entries": "1000"}
             view = rivals.create_or_replace_view((database, "v"), SCHEMA, texts, properties=settings)
-            made.append(view.metadata.current_version_id)
-        return made
+            version_ids.append(view.metadata.current_version_id)
+        return version_ids
 
     results = at_once([lambda process=process: storm(process) for process in range(6)])
     view = observer.view("v")
     numbers = {
-        query(process, number): made
+        query(process, number): version_id
         for process, future in enumerate(results)
-        for number, made in enumerate(future.result())  # type: ignore[arg-type, var-annotated]
+        for number, version_id in enumerate(future.result())  # type: ignore[arg-type, var-annotated]
     }
     assert {text: number for number, text in enumerate(view.queries, 1)} == numbers
     assert view.log == list(range(1, 13))
@@ -262,18 +262,18 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
                     raise
 
     def storm(process: int) -> list[str | None]:
-        made: list[str | None] = []
+        locations: list[str | None] = []
         for number in range(3):
             texts = version(database, ("spark", query(process, number)))
             try:
                 view = rivals.create_or_replace_view((database, "v"), SCHEMA, texts, properties=PATIENCE)
-                made.append(view.metadata_location)
+                locations.append(view.metadata_location)
             except CommitFailedError:
-                made.append(None)  # dropped and created again in between
+                locations.append(None)  # dropped and created again in between
             except (MetastoreRefusedError, CommitStateUnknownError):
                 if locks(rivals):
                     raise
-        return made
+        return locations
 
     dropper = threading.Thread(target=drop)
     dropper.start()

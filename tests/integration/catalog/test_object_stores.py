@@ -39,7 +39,7 @@ def catalog(open_catalog, s3: S3) -> HiveViewCatalog:
 
 
 @pytest.fixture
-def place(database: str) -> str:
+def location(database: str) -> str:
     return f"s3://{BUCKET}/{database}"
 
 
@@ -48,14 +48,14 @@ def below(s3: S3, database: str) -> int:
     return sum(key.startswith(f"{database}/") and not key.endswith("/") for key in s3.names())
 
 
-def everything(catalog: HiveViewCatalog, database: str, place: str) -> None:
+def everything(catalog: HiveViewCatalog, database: str, location: str) -> None:
     """Every operation that touches metadata files; ends with a view `w` that has four of them."""
     name = f"{database}.v"
-    catalog.create_view(name, SCHEMA, version(database), location=f"{place}/v")
+    catalog.create_view(name, SCHEMA, version(database), location=f"{location}/v")
     catalog.replace_view(name, OTHER_SCHEMA, version(database, OTHER))
     catalog.rename_view(name, f"{database}.w")
     view = catalog.load_view(f"{database}.w")
-    assert view.metadata_location.startswith(f"{place}/v/metadata/")
+    assert view.metadata_location.startswith(f"{location}/v/metadata/")
     view.update().set_properties({"a": "b"}).commit()
     rolled = catalog.load_view(f"{database}.w").update().rollback(version_id=1).commit()
     assert texts(rolled.current_version()) == texts(version(database))
@@ -65,14 +65,14 @@ def everything(catalog: HiveViewCatalog, database: str, place: str) -> None:
         catalog.load_view(name)
 
 
-def test_all_operations_on_s3(catalog, s3, database, place):
-    everything(catalog, database, place)
+def test_all_operations_on_s3(catalog, s3, database, location):
+    everything(catalog, database, location)
     assert below(s3, database) == 4
     catalog.drop_view(f"{database}.w", purge_files=True)
     assert below(s3, database) == 0  # every file that the view ever had
 
 
-def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, place, caplog):
+def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, location, caplog):
     """Only get, put and delete are permitted; S3 then answers 403 for absent objects."""
     present: set[str] = set()
 
@@ -86,7 +86,7 @@ def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, 
         return None
 
     s3.refuse = refuse
-    everything(catalog, database, place)
+    everything(catalog, database, location)
     assert [request for request in s3.requests if request.lists or request.copy] == []
     catalog.drop_view(f"{database}.w", purge_files=True)
     s3.refuse = lambda _: None
@@ -94,16 +94,16 @@ def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, 
     assert "Cannot list the metadata files" in caplog.text
 
 
-def test_failed_write_in_create_leaves_no_files(catalog, s3, raw, database, place):
+def test_failed_write_in_create_leaves_no_files(catalog, s3, raw, database, location):
     s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
     with pytest.raises(MetadataWriteError) as caught:
-        catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
-    assert caught.value.location.startswith(f"{place}/v/metadata/")
+        catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{location}/v")
+    assert caught.value.location.startswith(f"{location}/v/metadata/")
     assert raw.get_all_tables(database) == []
 
 
-def test_failed_write_in_replace_changes_nothing(catalog, s3, database, place):
-    before = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
+def test_failed_write_in_replace_changes_nothing(catalog, s3, database, location):
+    before = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{location}/v")
     s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
     with pytest.raises(MetadataWriteError):
         catalog.replace_view(f"{database}.v", OTHER_SCHEMA, version(database, OTHER))
@@ -111,25 +111,25 @@ def test_failed_write_in_replace_changes_nothing(catalog, s3, database, place):
     assert catalog.load_view(f"{database}.v") == before
 
 
-def test_unreadable_file_is_named_in_error(catalog, s3, database, place):
-    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")
+def test_unreadable_file_is_named_in_error(catalog, s3, database, location):
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{location}/v")
     s3.refuse = lambda request: 403 if request.method == "GET" else None
     with pytest.raises(MetadataFileError, match="Cannot read the metadata file") as caught:
         catalog.load_view(f"{database}.v")
     assert caught.value.location == view.metadata_location
 
 
-def test_secrets_are_in_no_log_error_or_repr(open_catalog, s3, database, place, caplog):
+def test_secrets_are_in_no_log_error_or_repr(open_catalog, s3, database, location, caplog):
     catalog = open_catalog(s3.properties)
     seen = [repr(catalog), str(catalog), repr(MetadataFiles(s3.properties))]
     with caplog.at_level(logging.DEBUG):
-        seen.append(repr(catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{place}/v")))
+        seen.append(repr(catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"{location}/v")))
         s3.refuse = lambda request: 403 if request.method == "GET" else None
         with pytest.raises(MetadataFileError) as unread:
             catalog.load_view(f"{database}.v")
         s3.refuse = lambda request: 403 if request.method in ("PUT", "POST") else None
         with pytest.raises(MetadataWriteError) as unwritten:
-            catalog.create_view(f"{database}.w", SCHEMA, version(database), location=f"{place}/w")
+            catalog.create_view(f"{database}.w", SCHEMA, version(database), location=f"{location}/w")
     seen += [str(unread.value), repr(unread.value), str(unwritten.value), repr(unwritten.value), caplog.text]
     assert caplog.records
     assert [text for text in seen if SECRET in text] == []

@@ -68,7 +68,7 @@ def test_options_override_environment(metastore: EmbeddedMetastore, database: st
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "said"),
+    ("text", "words", "message"),
     [
         ("", ["list"], "no catalog is named"),
         ("catalog:\n  a:\n    uri: x\n", ["list"], "it has a"),
@@ -84,11 +84,11 @@ def test_options_override_environment(metastore: EmbeddedMetastore, database: st
         ("", ["--uri", NOWHERE, "--property", "hive-views.pool-size=x", "list"], "it must be a whole number"),
     ],
 )
-def test_unusable_connection_options_are_rejected(home: Path, text: str, words: list[str], said: str) -> None:
+def test_unusable_connection_options_are_rejected(home: Path, text: str, words: list[str], message: str) -> None:
     configure(home, text)
     done = invoke(*words)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 BROKEN = {
@@ -103,14 +103,14 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_error_for_unreadable_configuration_hides_its_values(home: Path, case: str) -> None:
-    text, said = BROKEN[case]
+    text, message = BROKEN[case]
     configure(home, text)
     for words in (["--catalog", "a", "list"], ["--json", "--catalog", "a", "list"]):
         done = invoke(*words)
         assert (done.code, done.out) == (2, "")
         assert "cannot be read" in done.err
         assert f"{home / '.pyiceberg.yaml'}" in done.err
-        assert said in done.err
+        assert message in done.err
         assert "TOPSECRET" not in done.err
 
 

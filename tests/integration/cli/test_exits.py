@@ -97,16 +97,16 @@ def test_control_characters_in_errors_are_escaped(capsys: pytest.CaptureFixture[
     report_error(error, as_json=False)
     report_error(error, as_json=True)
     report_defect(ValueError(CONTROL_CHARACTERS), as_json=False)
-    said = capsys.readouterr().err
-    assert not set("\x1b\x07\x9b\u202e\r") & set(said)
-    text, line, *trace = said.splitlines()
+    stderr = capsys.readouterr().err
+    assert not set("\x1b\x07\x9b\u202e\r") & set(stderr)
+    text, line, *trace = stderr.splitlines()
     assert text.startswith("Error: Cannot read the metadata file s3://␛]0;title␇")
     assert json.loads(line)["operands"]["location"] == CONTROL_CHARACTERS
     assert trace[-1].startswith("ValueError: s3://␛]0;title␇")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nonsense"], "No such command 'nonsense'."),
         (["show"], "Missing argument 'NAME'."),
@@ -115,10 +115,10 @@ def test_control_characters_in_errors_are_escaped(capsys: pytest.CaptureFixture[
         (["set", "a.b", "--", "--json"], "is not of the form key=value"),
     ],
 )
-def test_usage_error(words: list[str], said: str) -> None:
+def test_usage_error(words: list[str], message: str) -> None:
     done = invoke("--uri", "thrift://127.0.0.1:1", *words)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert not done.err.startswith("{")
 
 

@@ -180,12 +180,12 @@ def test_show_view_with_missing_metadata_file(cli: Cli, catalog: HiveViewCatalog
 
 def test_history_includes_rollback(cli: Cli, top: str) -> None:
     assert cli("rollback", top, "--to-version", "1").code == 0
-    found = cli("history", top, "--json").json
-    assert (found["view"], found["current_version_id"]) == (top, 1)
-    for entry in found["entries"]:
+    answer = cli("history", top, "--json").json
+    assert (answer["view"], answer["current_version_id"]) == (top, 1)
+    for entry in answer["entries"]:
         assert iso_time(entry.pop("timestamp_ms")) == entry.pop("time")
     common = {"engine": "hive-views", "expired": False}
-    assert found["entries"] == [
+    assert answer["entries"] == [
         {"version_id": 1, "operation": "create", "current": False, **common},
         {"version_id": 2, "operation": "replace", "current": False, **common},
         {"version_id": 1, "operation": "rollback", "current": True, **common},
@@ -200,12 +200,12 @@ def test_history_includes_rollback(cli: Cli, top: str) -> None:
 
 
 def test_diff_prints_changed_texts_and_columns(cli: Cli, top: str, database: str) -> None:
-    found = cli("diff", top, "1", "2", "--json").json
-    assert list(found) == ["view", "old", "new", "texts", "columns"]
+    answer = cli("diff", top, "1", "2", "--json").json
+    assert list(answer) == ["view", "old", "new", "texts", "columns"]
     for side, number in (("old", 1), ("new", 2)):
-        assert TIME.fullmatch(found[side].pop("time"))
-        assert found[side] == {"version_id": number, "default_catalog": None, "default_namespace": [database]}
-    assert found["texts"] == [
+        assert TIME.fullmatch(answer[side].pop("time"))
+        assert answer[side] == {"version_id": number, "default_catalog": None, "default_namespace": [database]}
+    assert answer["texts"] == [
         {
             "text": "spark",
             "change": "changed",
@@ -220,7 +220,7 @@ def test_diff_prints_changed_texts_and_columns(cli: Cli, top: str, database: str
         },
     ]
     one = {"id": 3, "name": "one", "type": "int", "required": False, "comment": None}
-    assert found["columns"] == [{"name": "one", "change": "added", "old": None, "new": one}]
+    assert answer["columns"] == [{"name": "one", "change": "added", "old": None, "new": one}]
     text = cli("diff", top, "1", "2").out
     assert "Text: spark (changed)\n--- version 1 (spark)\n" in text
     assert "\nColumns\n+ one int\n" in text
@@ -235,14 +235,14 @@ def test_diff_of_columns(cli: Cli, database: str) -> None:
     for command, columns in (("create", before), ("replace", after)):
         flags = [word for column in columns for word in ("-c", column)]
         assert cli(command, name, "--sql", f"SELECT {command}", *flags).code == 0
-    found = cli("diff", name, "1", "2", "--json").json["columns"]
-    assert [(item["name"], item["change"]) for item in found] == [
+    column_changes = cli("diff", name, "1", "2", "--json").json["columns"]
+    assert [(item["name"], item["change"]) for item in column_changes] == [
         ("c", "removed"),
         ("B", "changed"),
         ("a", "moved"),
         ("e", "added"),
     ]
-    assert (found[1]["old"]["type"], found[1]["new"]["type"]) == ("int", "long")
+    assert (column_changes[1]["old"]["type"], column_changes[1]["new"]["type"]) == ("int", "long")
     text = cli("diff", name, "1", "2").out
     assert "~ b int (old) -> B long (new)\n~ a (moved)\n+ e int\n" in text
 
@@ -263,8 +263,8 @@ def test_diff_compares_typed_text_without_representation(cli: Cli, catalog: Hive
     view = catalog.load_view(name)
     changed = define("SELECT  *", dialect="spark", default_namespace=(database,), stored="SELECT a")
     view.update().replace_version(changed).commit()
-    found = cli("diff", name, "1", "2", "--json").json["texts"]
-    assert [(item["text"], item["change"]) for item in found] == [("typed", "changed"), ("spark", "same")]
+    text_changes = cli("diff", name, "1", "2", "--json").json["texts"]
+    assert [(item["text"], item["change"]) for item in text_changes] == [("typed", "changed"), ("spark", "same")]
     assert cli("show", name, "--json").json["version"]["original_text"] == "SELECT  *"
 
 

@@ -79,20 +79,20 @@ def test_mojibake_is_repaired_and_reverted(cli, add, sales, catalog, tmp_path):
     assert encode_row(catalog.store.get_row(name)) == before
 
 
-def refused(done: Done, kind: str, *told: str) -> None:
+def refused(done: Done, kind: str, *messages: str) -> None:
     """Check that a command failed with one error that names its subject."""
     assert done.code != 0
     assert done.error["type"] == kind
-    for text in told:
+    for text in messages:
         assert text in done.error["error"]
 
 
 def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
     catalog.execute(f"CREATE VIEW {legacy}.ours AS SELECT 1 AS id")
-    for name, told in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
+    for name, reason in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
         done = cli("--json", "import", "plan", legacy, "--view", f"{legacy}.{name}", "-o", plan)
-        refused(done, "NoSuchViewError", f"{legacy}.{name}", told)
+        refused(done, "NoSuchViewError", f"{legacy}.{name}", reason)
     assert not Path(plan).exists()
     views = [word for name in ("TOP", "old_base", "lost") for word in ("--view", f"{legacy}.{name}")]
     cli("import", "plan", *views, "-o", plan)
@@ -100,8 +100,8 @@ def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     refused(cli("--json", "import", "report", journal, "--view", f"{legacy}.none"), "NoSuchViewError", journal)
     done = cli("import", "revert", "-j", journal, "--view", f"{legacy}.none", "--view", f"{legacy}.lost")
     assert done.code == 1
-    told = " ".join(done.out.split())
-    assert f"{legacy}.none refused the import of {journal} has no legacy view of this name" in told
+    output = " ".join(done.out.split())
+    assert f"{legacy}.none refused the import of {journal} has no legacy view of this name" in output
     assert "1 already, 1 refused" in done.out
     assert catalog.view_exists((legacy, "top"))
 
@@ -130,12 +130,12 @@ def test_wrong_files_are_rejected_by_name(cli, legacy, everything, tmp_path):
             cli("--json", "import", *words), "UsageError", words[-2].replace("-o", "--output"), journal, "legacy rows"
         )
     refused(cli("--json", "export", legacy, "-o", journal), "UsageError", "--output", "legacy rows")
-    for place, told in ((str(tmp_path), "is a directory"), (str(tmp_path / "no" / "r"), "there is no directory")):
-        refused(cli("--json", "import", "report", journal, "--html", place), "UsageError", "--html", place, told)
-        refused(cli("--json", "import", "plan", legacy, "-o", place), "UsageError", "--output", place, told)
+    for path, reason in ((str(tmp_path), "is a directory"), (str(tmp_path / "no" / "r"), "there is no directory")):
+        refused(cli("--json", "import", "report", journal, "--html", path), "UsageError", "--html", path, reason)
+        refused(cli("--json", "import", "plan", legacy, "-o", path), "UsageError", "--output", path, reason)
     refused(cli("--json", "import", "run", plan, "-j", str(tmp_path / "no" / "j")), "JournalError", "No such file")
-    for place in ("/dev/zero", str(tmp_path)):
-        refused(cli("--json", "import", "run", plan, "-j", place), "JournalError", place, "it is not a file")
+    for path in ("/dev/zero", str(tmp_path)):
+        refused(cli("--json", "import", "run", plan, "-j", path), "JournalError", path, "it is not a file")
     refused(cli("--json", "import", "run", plan, "--most-calls", "0"), "UsageError", "--most-calls")
     assert Path(journal).read_bytes() == noted
 

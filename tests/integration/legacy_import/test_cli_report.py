@@ -30,8 +30,8 @@ def test_report_is_written_as_html(cli, add, sales, tmp_path):
     cli("import", "report", str(journal), "--html", str(page))
     assert '"status":"converted"' in page.read_text()
     assert '"rows":"the same 7 rows"' in page.read_text()
-    (told,) = cli("--json", "import", "report", str(journal)).json["views"]
-    assert told["rows"] == "the same 7 rows"
+    (view,) = cli("--json", "import", "report", str(journal)).json["views"]
+    assert view["rows"] == "the same 7 rows"
     assert "the same 7 rows" in cli("import", "report", str(journal)).out
     journal.with_name(f"{journal.name}.verified").write_text("[]")
     assert "does not hold the results" in cli("import", "report", str(journal)).err
@@ -69,6 +69,6 @@ def test_verify_mode_defaults_to_columns_on_spark(wanted, spark, elsewhere, cata
 
 def test_report_names_differing_views_and_the_revert_command(capsys):
     print_report(Report((), (), file="j", complete=False, differing=("a.b",)))
-    told = capsys.readouterr().out
-    assert "1 view is not as before to Spark: a.b." in told
-    assert "hive-views import revert --journal j --view NAME" in told
+    output = capsys.readouterr().out
+    assert "1 view is not as before to Spark: a.b." in output
+    assert "hive-views import revert --journal j --view NAME" in output

@@ -54,13 +54,13 @@ def altered_by_hive(raw, database: str, name: str) -> None:
 def test_concurrent_change_before_the_swap_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
-    held = Hold()
-    proxy.on(ALTER, held, nth=2)  # the first one marks the table
+    hold = Hold()
+    proxy.on(ALTER, hold, nth=2)  # the first one marks the table
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run_plan, import_plan, behind, journal)
-        held.wait_until_held()
+        hold.wait_until_held()
         altered_by_hive(raw, views, "base")
-        held.release()
+        hold.release()
         ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
     assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (ends["top"].status, ends["top"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "base"))
@@ -77,17 +77,17 @@ def test_files_are_kept_if_the_lock_is_lost_and_the_outcome_unknown(
     add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
-    held = Hold()
-    proxy.on(ALTER, held, nth=2)  # the first one marks the table
+    hold = Hold()
+    proxy.on(ALTER, hold, nth=2)  # the first one marks the table
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run_plan, import_plan, behind, journal)
-        held.wait_until_held()
+        hold.wait_until_held()
         for lock in raw.show_locks(ShowLocksRequest(dbname=sales)).locks:
             raw.unlock(UnlockRequest(lockid=lock.lockid))
         until(lambda: "is lost" in caplog.text)
-        held.release()
+        hold.release()
         (outcome,) = running.result().outcomes
     assert outcome.status is ImportStatus.UNKNOWN
     view = catalog.load_view((sales, "base"))
@@ -101,14 +101,14 @@ def test_next_view_is_computed_during_a_swap(add, sales, plan, open_catalog, pro
         add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
-    held = Hold()
-    proxy.on(ALTER, held, nth=2)
+    hold = Hold()
+    proxy.on(ALTER, hold, nth=2)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run_plan, import_plan, behind, journal)
-        held.wait_until_held()
+        hold.wait_until_held()
         until(lambda: any(call.method.startswith("get_table") and b"second" in call.request for call in proxy.calls))
         assert not any(call.method == ALTER and b"second" in call.request for call in proxy.calls)
-        held.release()
+        hold.release()
         assert running.result().complete
 
 
@@ -119,13 +119,13 @@ def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, op
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     before = {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
-    held = Hold()
-    proxy.on(ALTER, held, nth=2)
+    hold = Hold()
+    proxy.on(ALTER, hold, nth=2)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run_plan, import_plan, behind, journal)
-        held.wait_until_held()
+        hold.wait_until_held()
         raw.drop_table(views, "customers", True)
-        held.release()
+        hold.release()
         ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
     assert [ends[name].status for name in ("base", "middle", "top")] == [ImportStatus.CONVERTED] * 3
     assert (ends["late"].status, ends["late"].reason) == (ImportStatus.REFUSED, Reason.MISSING_TABLE)
@@ -168,13 +168,13 @@ def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, o
     import_plan = plan()
     run_plan(import_plan, catalog, journal)
     behind = open_catalog({"uri": proxy.uri})
-    held = Hold()
-    proxy.on(ALTER, held)
+    hold = Hold()
+    proxy.on(ALTER, hold)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(revert_run, behind, journal, names=[ViewName(views, "top")])
-        held.wait_until_held()
+        hold.wait_until_held()
         altered_by_hive(raw, views, "top")
-        held.release()
+        hold.release()
         (outcome,) = running.result()
     assert outcome.status is RevertStatus.FAILED
     assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")

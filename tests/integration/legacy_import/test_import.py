@@ -128,7 +128,7 @@ def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, 
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "named_settings"),
     [
         ({}, None),
         ({"ansi.enabled": "true", "session.timeZone": "UTC", "artifact.isolation.enabled": "false"}, None),
@@ -141,7 +141,7 @@ def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, 
         ({"of.tomorrow": "1"}, "spark.sql.of.tomorrow=1"),
     ],
 )
-def test_plan_names_settings_that_iceberg_readers_do_not_apply(add, sales, plan, settings, told):
+def test_plan_names_settings_that_iceberg_readers_do_not_apply(add, sales, plan, settings, named_settings):
     parameters = {**LAYOUTS["2.1"][0], "view.query.out.numCols": "1", "view.query.out.col.0": "id"}
     parameters |= {f"view.sqlConfig.spark.sql.{key}": value for key, value in settings.items()}
     del parameters["spark.sql.sources.schema"]
@@ -149,7 +149,7 @@ def test_plan_names_settings_that_iceberg_readers_do_not_apply(add, sales, plan,
     add(hive_view_row(sales, "v", text, text, [("id", "bigint")], **parameters))
     (entry,) = plan().entries
     reason = "which a reader through Iceberg does not set: set it there, if rows depend on it"
-    assert entry.changes == (() if told is None else (f"made under {told}, {reason}",))
+    assert entry.changes == (() if named_settings is None else (f"made under {named_settings}, {reason}",))
 
 
 def test_import_in_place_preserves_other_fields_of_the_row(add, sales, raw, catalog, plan, journal):
@@ -388,12 +388,12 @@ def test_mojibake_in_comments_is_noted_or_repaired(add, sales, plan, catalog, jo
     (entry,) = plan(mojibake="keep").entries
     assert not [text for text in entry.changes if "latin1" in text]
     (entry,) = plan().entries
-    (told,) = [text for text in entry.changes if "latin1" in text]
-    assert told.endswith(f"--mangled repair: comment of column id: {whole}; comment: die {whole}")
+    (change,) = [text for text in entry.changes if "latin1" in text]
+    assert change.endswith(f"--mangled repair: comment of column id: {whole}; comment: die {whole}")
 
     import_plan = plan(mojibake="repair")
-    (told,) = [text for text in import_plan.entries[0].changes if "latin1" in text]
-    assert told == (f"damage by a latin1 database is repaired: comment of column id: {whole}; comment: die {whole}")
+    (change,) = [text for text in import_plan.entries[0].changes if "latin1" in text]
+    assert change == (f"damage by a latin1 database is repaired: comment of column id: {whole}; comment: die {whole}")
     assert run_plan(import_plan, catalog, journal).complete
     view = catalog.load_view((sales, "v"))
     assert view.schema().fields[0].doc == whole
@@ -414,7 +414,7 @@ def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database,
         add(row)
     there = plan_import(catalog, databases=[sales], options=ImportOptions(to_database=other_database))
     here = plan_import(catalog, databases=[sales])
-    told = {
+    reported = {
         (entry.in_place, entry.name.name): text
         for entry in (*there.entries, *here.entries)
         for text in entry.changes
@@ -427,7 +427,7 @@ def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database,
         "Trino runs it with the rights of its owner {0} (SECURITY DEFINER); the new view has the same owner, but no "
         "engine applies these rights: its readers need their own"
     )
-    assert told == {
+    assert reported == {
         (True, "definer"): f"{definer.format('boss')}; Trino ignores the owner analyst in its text",
         (True, "invoker"): "in Trino it keeps running with its reader's rights (SECURITY INVOKER)",
         (True, "nobody"): definer.format("boss"),

@@ -132,19 +132,19 @@ def test_run_killed_at_a_metastore_call_is_resumed(catalog, short, shop, setting
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     file.write_text(write_plan(plan))
-    held = Hold()
+    hold = Hold()
     with ThriftProxy(short.port) as proxy:
-        proxy.on(ANY, held, nth=call)
+        proxy.on(ANY, hold, nth=call)
         with start(settings, proxy, file, journal) as run:
             # A run makes 25 calls, or a few more with heartbeats.
-            until(lambda: held.arrived.is_set() or run.poll() is not None)
+            until(lambda: hold.arrived.is_set() or run.poll() is not None)
             run.kill()
-        assert run.returncode == (-9 if held.arrived.is_set() else 0)
-        assert held.arrived.is_set() or call > 25
+        assert run.returncode == (-9 if hold.arrived.is_set() else 0)
+        assert hold.arrived.is_set() or call > 25
         check_end(catalog, short, shop, plan, journal)
         pointers = [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES]
-        if held.arrived.is_set():
-            held.release()
+        if hold.arrived.is_set():
+            hold.release()
     assert [catalog.load_view(f"{shop}.{name}").metadata_location for name in NAMES] == pointers
     check_reverted(catalog, journal)
     assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
@@ -157,15 +157,15 @@ def test_run_killed_after_writing_files_of_later_views_is_resumed(catalog, short
             raw.create_table(hive_view_row(shop, name, "select id from orders", text, IDS))
     plan, file, journal = plan_import(catalog, databases=[shop]), tmp_path / "plan", tmp_path / "journal"
     file.write_text(write_plan(plan))
-    held = Hold()
+    hold = Hold()
     with ThriftProxy(short.port) as proxy:
-        proxy.on(ALTER, held, nth=2)  # the first one marks the table
+        proxy.on(ALTER, hold, nth=2)  # the first one marks the table
         with start(settings, proxy, file, journal) as run:
-            held.wait_until_held()
+            hold.wait_until_held()
             until(lambda: len(read_journal(journal).announcements) > 1)
             run.kill()
         check_end(catalog, short, shop, plan, journal)
-        held.release()
+        hold.release()
     check_reverted(catalog, journal)
 
 
@@ -187,15 +187,15 @@ def test_run_killed_between_swap_and_reply_is_resumed(catalog, short, shop, sett
 
 def test_run_survives_kill_and_restart_of_the_metastore(catalog, short, shop, settings, tmp_path):
     plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
-    held = Hold()
+    hold = Hold()
     with (
         ThriftProxy(short.port) as proxy,
         HiveViewCatalog("prod", **{**settings, "uri": proxy.uri}) as behind,
         ThreadPoolExecutor(1) as pool,
     ):
-        proxy.on(ALTER, held, nth=3)  # after the table's mark and the first view
+        proxy.on(ALTER, hold, nth=3)  # after the table's mark and the first view
         running = pool.submit(run_plan, plan, behind, journal)
-        held.wait_until_held()
+        hold.wait_until_held()
         os.kill(short.pid, signal.SIGKILL)
         short.stop()
         proxy.disconnect()
@@ -215,7 +215,7 @@ def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
     plan, journal = plan_import(catalog, databases=[shop]), tmp_path / "journal"
     before = {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES}
     assert run_plan(plan, catalog, journal).complete
-    held = Hold()
+    hold = Hold()
     with ThriftProxy(short.port) as proxy:
         # The topmost view comes first: its row is restored, and the process is killed before the reply.
         proxy.on(ALTER, DropReply(silent=True))
@@ -223,16 +223,16 @@ def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
             until(lambda: any(isinstance(call.action, DropReply) and call.answered for call in proxy.calls))
             first.kill()
         proxy.clear()
-        proxy.on(ALTER, held)
+        proxy.on(ALTER, hold)
         with start(settings, proxy, journal, journal, "revert") as second:
-            held.wait_until_held()
+            hold.wait_until_held()
             second.kill()
         assert (first.returncode, second.returncode) == (-9, -9)
         assert [catalog.view_exists((shop, name)) for name in NAMES] == [True, True, False]
         outcomes = {outcome.name.name: outcome for outcome in revert_run(catalog, journal)}
         while lost := [outcome.name for outcome in outcomes.values() if lost_a_lock(outcome.text)]:
             outcomes |= {outcome.name.name: outcome for outcome in revert_run(catalog, journal, names=lost)}
-        held.release()  # the request of the killed process arrives late
+        hold.release()  # the request of the killed process arrives late
     results = {name: outcome.status for name, outcome in outcomes.items()}
     assert results == {"top": RevertStatus.ALREADY, "middle": RevertStatus.REVERTED, "base": RevertStatus.REVERTED}
     assert {name: encode_row(catalog.store.get_row(ViewName(shop, name))) for name in NAMES} == before
@@ -273,15 +273,15 @@ def test_concurrent_imports_convert_each_view_once(catalog, short, shop, setting
     plan, file = plan_import(catalog, databases=[shop]), tmp_path / "plan"
     file.write_text(write_plan(plan))
     journals = tmp_path / "journal0", tmp_path / "journal1"
-    held = Hold()
+    hold = Hold()
     with ThriftProxy(short.port) as proxy, ThreadPoolExecutor(1) as pool:
-        proxy.on(ALTER, held, nth=2)  # the first one marks the table
+        proxy.on(ALTER, hold, nth=2)  # the first one marks the table
         with start(settings, proxy, file, journals[0]) as first:
-            held.wait_until_held()
+            hold.wait_until_held()
             second = pool.submit(run_plan, plan, catalog, journals[1])
             # Both process the first view: one is swapping its row, the other has computed it.
             until(lambda: noted(journals[1], plan))
-            held.release()
+            hold.release()
             said = first.communicate(timeout=120)[0].strip()
         result = second.result()
     check_reports(catalog, plan, *journals)

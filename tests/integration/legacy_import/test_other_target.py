@@ -127,7 +127,7 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--to-uri", "thrift://127.0.0.1:1", "--to-catalog", "x"), "exclude each other"),
         (("--to-warehouse", "file:///x"), "needs --to-uri or --to-catalog"),
@@ -135,10 +135,10 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
         (("--to-database", "nobody_s"), "Namespace does not exist: nobody_s"),
     ],
 )
-def test_incomplete_target_is_rejected(cli, database, words, told):
+def test_incomplete_target_is_rejected(cli, database, words, message):
     done = cli("import", "plan", database, *words)
     assert done.code in (2, 3)
-    assert told in done.err
+    assert message in done.err
 
 
 def test_plan_is_run_and_reverted_only_for_its_target(catalog, target, short, views, journal, everything):
@@ -164,7 +164,7 @@ GRANTS = (("SELECT", "USER", "ann"), ("SELECT", "ROLE", "public"), ("ALL", "USER
 
 def grants(client: HMSClient, database: str, view: str) -> list[tuple[str, str, str, str, int, bool]]:
     """Return the grants on a view as another client reads them."""
-    place = hms.HiveObjectRef(hms.HiveObjectType.TABLE, database, view, None, None)
+    privilege_object = hms.HiveObjectRef(hms.HiveObjectType.TABLE, database, view, None, None)
     return sorted(
         (
             item.grantInfo.privilege,
@@ -175,7 +175,7 @@ def grants(client: HMSClient, database: str, view: str) -> list[tuple[str, str, 
             item.grantInfo.grantOption,
         )
         for who, kind in (("ann", hms.PrincipalType.USER), ("boss", hms.PrincipalType.USER), ("public", 2))
-        for item in client.list_privileges(who, kind, place)
+        for item in client.list_privileges(who, kind, privilege_object)
     )
 
 
@@ -183,9 +183,9 @@ def test_grants_survive_conversion_and_revert(catalog, metastore, views, plan, j
     with HMSClient(host="127.0.0.1", port=metastore.port) as client:
         for privilege, kind, who in GRANTS:
             info = hms.PrivilegeGrantInfo(privilege, 1_600_000_000, "root", hms.PrincipalType.USER, privilege == "ALL")
-            place = hms.HiveObjectRef(hms.HiveObjectType.TABLE, views, "top", None, None)
+            privilege_object = hms.HiveObjectRef(hms.HiveObjectType.TABLE, views, "top", None, None)
             principal = hms.PrincipalType._NAMES_TO_VALUES[kind]
-            bag = hms.PrivilegeBag([hms.HiveObjectPrivilege(place, who, principal, info)])
+            bag = hms.PrivilegeBag([hms.HiveObjectPrivilege(privilege_object, who, principal, info)])
             assert client.grant_privileges(bag)
         before = grants(client, views, "top")
         assert [(privilege, kind, who) for privilege, kind, who, *_ in before] == sorted(GRANTS)

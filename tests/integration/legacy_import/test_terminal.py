@@ -21,11 +21,11 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SWAP = "alter_table_with_environment_context"
 
 
-def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None) -> tuple[int, str, str]:
+def run_at_terminal(words: list[str], uri: str, interrupt: Hold | None = None) -> tuple[int, str, str]:
     """Run a command whose stderr is a terminal; returns its exit code, stdout, and the terminal's output."""
     controller, terminal = pty.openpty()
     environment = {**os.environ, "HIVE_VIEWS_URI": uri, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
-    said = b""
+    terminal_output = b""
     with subprocess.Popen(
         [sys.executable, "-m", "hive_views", *words],
         stdout=subprocess.PIPE,
@@ -44,12 +44,12 @@ def said_at_a_terminal(words: list[str], uri: str, interrupt: Hold | None = None
                 break
             if not data:
                 break
-            said += data
+            terminal_output += data
         assert process.stdout is not None
         out = process.stdout.read()
         code = process.wait(120)
     os.close(controller)
-    return code, out, ESCAPES.sub("", said.decode())
+    return code, out, ESCAPES.sub("", terminal_output.decode())
 
 
 def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales, metastore, tmp_path):
@@ -63,14 +63,14 @@ def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales,
     with ThriftProxy(metastore.port) as proxy:
         hold = proxy.on(SWAP, Hold(), nth=2)
         # The first alter marks the table for lineage.
-        code, out, said = said_at_a_terminal(["import", "run", str(plan)], proxy.uri, hold)
+        code, out, terminal_output = run_at_terminal(["import", "run", str(plan)], proxy.uri, hold)
     assert (code, out) == (130, "")
-    assert f"Run the same plan again to resume it from {journal}" in said
-    assert "Traceback" not in said
+    assert f"Run the same plan again to resume it from {journal}" in terminal_output
+    assert "Traceback" not in terminal_output
 
-    code, out, said = said_at_a_terminal(["import", "run", str(plan), "--json"], metastore.uri)
+    code, out, terminal_output = run_at_terminal(["import", "run", str(plan), "--json"], metastore.uri)
     assert code == 0
     # The bar, the counts, the rate, and the remaining time.
-    assert re.search(r"importing [━╸╺ ]+ 3/3 [0-9.]+/s 0:00:00", said), said
+    assert re.search(r"importing [━╸╺ ]+ 3/3 [0-9.]+/s 0:00:00", terminal_output), terminal_output
     assert '"converted": 3' in out
     assert [item.status for item in read_journal(journal).outcomes.values()] == [ImportStatus.CONVERTED] * 3

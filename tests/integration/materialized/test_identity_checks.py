@@ -33,9 +33,9 @@ def amounts(views, name) -> list[int]:
 
 
 def set_definition(catalog: HiveViewCatalog, name: tuple[str, str], threshold: int) -> None:
-    made = catalog.author(name, f"SELECT id, amount FROM {name[0]}.sales WHERE amount > {threshold}")
+    definition = catalog.author(name, f"SELECT id, amount FROM {name[0]}.sales WHERE amount > {threshold}")
     view = catalog.load_view(name)
-    version = with_link(made.version, storage_link_of(view.metadata))
+    version = with_link(definition.version, storage_link_of(view.metadata))
     view.update().replace_version(version, view.schema()).commit()
 
 
@@ -117,14 +117,14 @@ def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
     for other in ("mv__refresh_log", f"mv__refresh_{'0' * 32}"):
         catalog.create_table((market, other), catalog.load_table((market, "sales")).schema())
     storage = views.load(name).storage
-    place = f"{storage.metadata.location}/metadata/stats.puffin"
-    with storage.io.new_output(place).create() as file:
+    statistics_path = f"{storage.metadata.location}/metadata/stats.puffin"
+    with storage.io.new_output(statistics_path).create() as file:
         file.write(b"PFA1")
     snapshot = storage.metadata.current_snapshot_id
     statistics = StatisticsFile.model_validate(
         {
             "snapshot-id": snapshot,
-            "statistics-path": place,
+            "statistics-path": statistics_path,
             "file-size-in-bytes": 4,
             "file-footer-size-in-bytes": 4,
             "blob-metadata": [],
@@ -133,8 +133,8 @@ def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
     with storage.update_statistics() as update:
         update.set_statistics(statistics)
     left = views.remove_orphans(name, older_than_ms=0)
-    assert (left.snapshots, left.rows) == ((), ()) and place not in left.files
-    assert storage.io.new_input(place).exists()
+    assert (left.snapshots, left.rows) == ((), ()) and statistics_path not in left.files
+    assert storage.io.new_input(statistics_path).exists()
     assert catalog.table_exists((market, "mv__refresh_log"))
     assert catalog.table_exists((market, f"mv__refresh_{'0' * 32}"))
 
@@ -178,9 +178,9 @@ def test_storage_in_other_catalog_is_not_read(catalog, views, engine, market):
 )
 def test_view_of_other_writer_over_unreadable_source(catalog, views, engine, market, text, catalog_name):
     name = (market, "theirs")
-    made = catalog.author(name, f"SELECT id, amount FROM {market}.sales")
+    definition = catalog.author(name, f"SELECT id, amount FROM {market}.sales")
     version = define(text.format(market), dialect="spark", default_namespace=(market,), default_catalog=catalog_name)
-    catalog.create_view(name, made.schema, version)
+    catalog.create_view(name, definition.schema, version)
     views.create((market, "mv"), "SELECT id, amount FROM theirs")
     with pytest.raises(RefreshError):
         views.refresh((market, "mv"), engine)
@@ -235,10 +235,12 @@ def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, mar
     views.create(name, "SELECT id, amount FROM sales", layout="attached")
     views.refresh(name, engine)
     row = (market, f"mv__refresh_{'a' * 32}")
-    place = views.load(name).storage.metadata_location.replace("metadata/0", "metadata/9")
-    shutil.copy(views.load(name).storage.metadata_location.removeprefix("file:"), place.removeprefix("file:"))
-    catalog.register_table(row, place)
-    Path(place.removeprefix("file:")).unlink()
+    metadata_location = views.load(name).storage.metadata_location.replace("metadata/0", "metadata/9")
+    shutil.copy(
+        views.load(name).storage.metadata_location.removeprefix("file:"), metadata_location.removeprefix("file:")
+    )
+    catalog.register_table(row, metadata_location)
+    Path(metadata_location.removeprefix("file:")).unlink()
     assert [found.identifier for found in views.orphans(name, older_than_ms=0).rows] == [row]
     views.remove_orphans(name, older_than_ms=0)
     assert views.orphans(name, older_than_ms=0).rows == () and views.freshness(name).is_fresh

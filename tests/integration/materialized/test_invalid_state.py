@@ -47,8 +47,12 @@ def test_invalid_json_of_draft(catalog, views, engine, market, layout):
     views.refresh(name, engine)
     view = views.load(name)
     good = (view.storage if layout == "table" else view).metadata.properties[METADATA]
-    place = f"{view.storage.metadata.location}/nothing.json"
-    nowhere = {"format-version": 1, "storage-table-location": place, "associated-view-location": place}
+    missing_location = f"{view.storage.metadata.location}/nothing.json"
+    nowhere = {
+        "format-version": 1,
+        "storage-table-location": missing_location,
+        "associated-view-location": missing_location,
+    }
     for text in ("", "{", "[]", "{}", '{"format-version":"1"}', '{"format-version":2}', '{"format-version":0}',
                  '{"format-version":1,"storage-table-location":7}', "[" * 20_000, json.dumps(nowhere)):  # fmt: skip
         put(catalog, name, text)
@@ -97,21 +101,21 @@ def test_dropped_source_table(catalog, views, engine, market, layout):
 
 def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
     """The foreign table is never written to, and is kept when the view is dropped."""
-    name, place = (market, "mv"), (market, "mv__storage")
+    name, storage_name = (market, "mv"), (market, "mv__storage")
     views.create(name, QUERY)
     views.refresh(name, engine)
     schema = views.load(name).storage.schema()
     other = "00000000-0000-4000-8000-000000000000"
     for properties in ({}, {STAGED_WRITES: "false"}, {STAGED_WRITES: "true", STORAGE_OF: other}):
-        catalog.drop_table(place)
-        catalog.create_table(place, schema, properties=properties).append(pa.table({"id": [7], "amount": [7]}))
+        catalog.drop_table(storage_name)
+        catalog.create_table(storage_name, schema, properties=properties).append(pa.table({"id": [7], "amount": [7]}))
         assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.NO_STATE]
         assert not views.reading(name, allow_stale_data=True).from_storage
         with pytest.raises(RefreshError, match=f"{market}.mv__storage"):
             views.refresh(name, engine)
-        assert catalog.load_table(place).scan().to_arrow().to_pylist() == [{"id": 7, "amount": 7}]
+        assert catalog.load_table(storage_name).scan().to_arrow().to_pylist() == [{"id": 7, "amount": 7}]
     views.drop(name)
-    assert catalog.table_exists(place) and not catalog.view_exists(name)
+    assert catalog.table_exists(storage_name) and not catalog.view_exists(name)
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])

@@ -109,9 +109,9 @@ class World:
         self.divided = ("shop",) if divided else ()
         self.aside: str | None = None
         catalog.create_namespace(self.database)
-        made = catalog.create_table((self.database, "sales"), SALES, partition_spec=BY_SHOP)
-        made.append(rows((1, "a", 5, datetime(2026, 1, 1, 20, tzinfo=UTC)), schema=SALES))
-        made.append(rows((2, "b", 9, datetime(2026, 1, 1, 3, tzinfo=UTC)), schema=SALES))
+        table = catalog.create_table((self.database, "sales"), SALES, partition_spec=BY_SHOP)
+        table.append(rows((1, "a", 5, datetime(2026, 1, 1, 20, tzinfo=UTC)), schema=SALES))
+        table.append(rows((2, "b", 9, datetime(2026, 1, 1, 3, tzinfo=UTC)), schema=SALES))
         catalog.create_table((self.database, "shops"), SHOPS).append(rows(("a", "Rome"), schema=SHOPS))
         self.replace_big((2, None))
         self.layouts = dict(zip(NAMES, layouts, strict=True))
@@ -151,8 +151,8 @@ class World:
     def replace_big(self, value: tuple[int, str | None]) -> None:
         threshold, self.zones["big"] = value
         self.texts["big"] = BIG.format(threshold)
-        made = self._authored("big")
-        self.catalog.create_or_replace_view((self.database, "big"), made.schema, made.version)
+        definition = self._authored("big")
+        self.catalog.create_or_replace_view((self.database, "big"), definition.schema, definition.version)
 
     def replace_low(self, value: tuple[int, str | None]) -> None:
         threshold, self.zones["low"] = value
@@ -229,15 +229,15 @@ class World:
         return [*views, *(one for child in views for one in self._below(child))]
 
     def _authored(self, name: str) -> ViewDefinition:
-        made = self.catalog.author((self.database, name), self.texts[name])
+        definition = self.catalog.author((self.database, name), self.texts[name])
         zone = self.zones.get(name)
         own = {} if zone is None else encode({TIME_ZONE: zone, ANSI: "true"})
-        version = made.version.model_copy(update={"summary": {**made.version.summary, **own}})
-        return replace(made, version=version)
+        version = definition.version.model_copy(update={"summary": {**definition.version.summary, **own}})
+        return replace(definition, version=version)
 
     def _create(self, name: str) -> None:
-        made = self._authored(name)
-        self.views.create((self.database, name), made, layout=self.layouts[name], partitioned_by=self.divided)
+        definition = self._authored(name)
+        self.views.create((self.database, name), definition, layout=self.layouts[name], partitioned_by=self.divided)
 
     def _move(self, name: str, to: str) -> None:
         is_table = name.startswith("sales") or self.layouts.get(name.removesuffix("_2")) == "table"

@@ -170,8 +170,8 @@ def test_garbage_collection_keeps_files_of_second_name(catalog, views, stored, e
     without_uuid(raw, twin)
     catalog.load_table(twin).append(rows((9, "c", 9)).select(["id", "amount"]))
     views.refresh(name, engine, mode="full")
-    found = views.remove_orphans(name, older_than_ms=0)
-    assert found.files == () and "twin" in str(found.kept[0])
+    orphans = views.remove_orphans(name, older_than_ms=0)
+    assert orphans.files == () and "twin" in str(orphans.kept[0])
     with pytest.raises(SharedFilesError, match="twin"):
         views.expire(name, older_than_ms=0)
     assert catalog.load_table(twin).scan().to_arrow().num_rows == 4
@@ -191,12 +191,12 @@ def test_gc_enabled_false_keeps_files(catalog, views, stored, engine, market):
     name = stored("registered", storage_properties={"gc.enabled": "false"})
     left = local(views.load(name).storage.metadata.location) / "data" / "left.parquet"
     left.write_bytes(b"PAR1")
-    found = views.remove_orphans(name, older_than_ms=0)
-    assert found.files == () and "gc.enabled" in str(found.kept[0])
+    orphans = views.remove_orphans(name, older_than_ms=0)
+    assert orphans.files == () and "gc.enabled" in str(orphans.kept[0])
     catalog.drop_view(name, purge_files=True)
-    found = views.remove_abandoned(market, older_than_ms=0)
-    assert (found.tables, found.files) == ((ViewName(market, "mv__storage"),), ()) and "gc.enabled" in str(
-        found.kept[0]
+    garbage = views.remove_abandoned(market, older_than_ms=0)
+    assert (garbage.tables, garbage.files) == ((ViewName(market, "mv__storage"),), ()) and "gc.enabled" in str(
+        garbage.kept[0]
     )
     assert left.exists()
 
@@ -228,8 +228,8 @@ def test_table_inside_garbage_directory_is_kept(catalog, views, stored, market):
     dropped = catalog.load_table((market, "two"))
     catalog.drop_table((market, "two"))
     catalog.drop_view(name)
-    found = views.remove_abandoned(market, older_than_ms=0)
-    assert found.tables == (ViewName(market, "mv__storage"),) and found.files
+    garbage = views.remove_abandoned(market, older_than_ms=0)
+    assert garbage.tables == (ViewName(market, "mv__storage"),) and garbage.files
     assert catalog.load_table((market, "one")).scan().to_arrow().num_rows == 1
     assert catalog.register_table((market, "two"), dropped.metadata_location).scan().to_arrow().num_rows == 1
 
@@ -249,13 +249,13 @@ def test_only_deleted_files_are_reported_as_removed(open_catalog, market, stored
     directory = local(views.load(name).storage.metadata.location) / "metadata"
     for file in ("left.avro", "gone.avro"):
         (directory / file).write_bytes(b"Obj")
-    found = stubborn.remove_orphans(name, older_than_ms=0)
-    assert [local(file).name for file in found.files] == ["gone.avro"]
-    assert "left.avro" in str(found.kept[0]) and "not yours" in str(found.kept[0])
+    removed_orphans = stubborn.remove_orphans(name, older_than_ms=0)
+    assert [local(file).name for file in removed_orphans.files] == ["gone.avro"]
+    assert "left.avro" in str(removed_orphans.kept[0]) and "not yours" in str(removed_orphans.kept[0])
     views.refresh(name, engine, mode="full")
     expired = stubborn.expire(name, older_than_ms=0)
     assert expired.files > 0 and len(expired.kept) == 1 and expired.kept[0].item.endswith(".parquet")
     engine.catalog.drop_view(name)
-    found = stubborn.remove_abandoned(market, older_than_ms=0)
-    assert found.files and not any(file.endswith(".parquet") for file in found.files)
-    assert {Path(item.item).suffix for item in found.kept} == {".parquet", ".avro"}
+    removed_garbage = stubborn.remove_abandoned(market, older_than_ms=0)
+    assert removed_garbage.files and not any(file.endswith(".parquet") for file in removed_garbage.files)
+    assert {Path(item.item).suffix for item in removed_garbage.kept} == {".parquet", ".avro"}

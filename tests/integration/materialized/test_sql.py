@@ -105,9 +105,9 @@ def test_cascade_refreshes_each_once_in_order(run, catalog, market):
     assert not catalog.materialized.freshness((market, "base")).is_fresh, "without CASCADE only the one that is named"
     with pytest.raises(DependentsError):
         run("DROP MATERIALIZED VIEW base RESTRICT")
-    told: list[str] = []
-    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, progress=told.append)
-    assert [line.partition(":")[0] for line in told if "refresh:" in line or "unchanged" in line] == [
+    progress_lines: list[str] = []
+    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, progress=progress_lines.append)
+    assert [line.partition(":")[0] for line in progress_lines if "refresh:" in line or "unchanged" in line] == [
         f"[{number}/3] {market}.{name}" for number, name in enumerate(("base", "one", "top"), start=1)
     ]
 

@@ -369,12 +369,12 @@ def test_detached_metastore_outlives_parent_and_can_be_stopped(tmp_path: Path) -
 
 
 def test_stop_does_not_signal_other_process(tmp_path: Path) -> None:
-    place = MetastoreDirectory(tmp_path)
-    place.create()
-    lock = place.acquire()
+    directory = MetastoreDirectory(tmp_path)
+    directory.create()
+    lock = directory.acquire()
     with subprocess.Popen(["sleep", "600"]) as innocent:
         try:
-            place.write_record(innocent.pid, None, detached=False)
+            directory.write_record(innocent.pid, None, detached=False)
             with pytest.raises(EmbeddedMetastoreError, match="nothing was stopped"):
                 stop_metastore(tmp_path)
             assert innocent.poll() is None
@@ -415,7 +415,7 @@ def test_port_in_use_error_names_port(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("java", "said"),
+    ("java", "message"),
     [
         (None, "Java 11.0.2, which is too old. Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`"),
         ("echo 'openjdk version \"1.8.0_312\"' >&2; exit 1", "Java 1.8.0_312, which is too old. Install Java 17"),
@@ -423,11 +423,11 @@ def test_port_in_use_error_names_port(tmp_path: Path) -> None:
     ],
     ids=["11", "8", "none"],
 )
-def test_old_java_is_rejected(tmp_path: Path, java: str | None, said: str) -> None:
+def test_old_java_is_rejected(tmp_path: Path, java: str | None, message: str) -> None:
     command = script(tmp_path / "java", java or "echo 'openjdk version \"11.0.2\" 2019' >&2; exit 1")
     with pytest.raises(EmbeddedMetastoreError) as caught:
         EmbeddedMetastore(tmp_path / "m", java=command).start()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert running_metastore(tmp_path / "m") is None
 
 
@@ -438,21 +438,21 @@ def test_jvm_failure_shows_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ({"JAVA_HOME": "/no/such/java"}, "JAVA_HOME is '/no/such/java', which has no bin/java"),
         ({"PATH": "/no/such/path"}, "there is no Java. Install Java 17"),
     ],
 )
 def test_missing_java_error_names_location(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], message: str
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(EmbeddedMetastoreError) as caught:
         EmbeddedMetastore(tmp_path).start()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_java_argument_is_used(tmp_path: Path) -> None:
@@ -460,8 +460,8 @@ def test_java_argument_is_used(tmp_path: Path) -> None:
         EmbeddedMetastore(tmp_path, java="/no/such/java").start()
 
 
-@pytest.mark.parametrize(("absent", "said"), [("pyspark", "PySpark, whose jars"), ("py4j", "Py4J is missing")])
-def test_missing_package_is_named(tmp_path: Path, absent: str, said: str) -> None:
+@pytest.mark.parametrize(("absent", "message"), [("pyspark", "PySpark, whose jars"), ("py4j", "Py4J is missing")])
+def test_missing_package_is_named(tmp_path: Path, absent: str, message: str) -> None:
     import pyspark
 
     packages = tmp_path / "packages"
@@ -486,7 +486,7 @@ def test_missing_package_is_named(tmp_path: Path, absent: str, said: str) -> Non
         text=True,
         check=True,
     )
-    assert said in done.stdout
+    assert message in done.stdout
     assert "pip install 'hive_views[spark]'" in done.stdout
 
 
@@ -510,30 +510,30 @@ def test_import_is_light() -> None:
 
 
 def test_long_log_is_rotated(tmp_path: Path) -> None:
-    place = MetastoreDirectory(tmp_path)
-    place.create()
-    place.log.write_bytes(b"old\n" * (LOG_LIMIT_BYTES // 4))
-    place.create()
-    assert place.log.stat().st_size == LOG_LIMIT_BYTES
-    with place.log.open("ab") as log:
+    directory = MetastoreDirectory(tmp_path)
+    directory.create()
+    directory.log.write_bytes(b"old\n" * (LOG_LIMIT_BYTES // 4))
+    directory.create()
+    assert directory.log.stat().st_size == LOG_LIMIT_BYTES
+    with directory.log.open("ab") as log:
         log.write(b"one more\n")
-    place.create()
-    assert not place.log.exists()
+    directory.create()
+    assert not directory.log.exists()
     assert (tmp_path / "metastore.log.1").stat().st_size == LOG_LIMIT_BYTES + len("one more\n")
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [(None, "does not name the process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
 )
-def test_invalid_record_stops_nothing(tmp_path: Path, record: str | None, said: str) -> None:
-    place = MetastoreDirectory(tmp_path)
-    place.create()
-    lock = place.acquire()
+def test_invalid_record_stops_nothing(tmp_path: Path, record: str | None, message: str) -> None:
+    metastore_directory = MetastoreDirectory(tmp_path)
+    metastore_directory.create()
+    lock = metastore_directory.acquire()
     try:
         if record is not None:
             (tmp_path / "metastore.json").write_text(record)
-        with pytest.raises(EmbeddedMetastoreError, match=said):
+        with pytest.raises(EmbeddedMetastoreError, match=message):
             stop_metastore(tmp_path)
     finally:
         os.close(lock)

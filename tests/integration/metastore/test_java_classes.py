@@ -80,7 +80,7 @@ class Others:
     def fill(self, name: str) -> None:
         """Set every field that the release has."""
         java, table = self._java, self.table(name)
-        place = table.getSd()
+        descriptor = table.getSd()
         parameters = table.getParameters()
         parameters.put("their.own", "ü")
         parameters.put("empty", "")
@@ -96,16 +96,16 @@ class Others:
             "temporary": False,
             "partitionKeys[].name": "day",
             "partitionKeys[].type": "string",
-            "sd.cols": place.getCols(),
-            "sd.location": place.getLocation(),
-            "sd.inputFormat": place.getInputFormat(),
-            "sd.outputFormat": place.getOutputFormat(),
-            "sd.serdeInfo.serializationLib": place.getSerdeInfo().getSerializationLib(),
+            "sd.cols": descriptor.getCols(),
+            "sd.location": descriptor.getLocation(),
+            "sd.inputFormat": descriptor.getInputFormat(),
+            "sd.outputFormat": descriptor.getOutputFormat(),
+            "sd.serdeInfo.serializationLib": descriptor.getSerdeInfo().getSerializationLib(),
             "sd.bucketCols": column,
             "sd.sortCols[].col": "id",
             "sd.skewedInfo.skewedColNames": column,
             "sd.skewedInfo.skewedColValues": java.list_of(java.list_of("1"), java.list_of("2")),
-            "sd.skewedInfo.skewedColValueLocationMaps": java.map_of({java.list_of("1"): place.getLocation()}),
+            "sd.skewedInfo.skewedColValueLocationMaps": java.map_of({java.list_of("1"): descriptor.getLocation()}),
             # Fields of Hive's transactions, materialized views and statistics do not apply to views.
             "creationMetadata": None,
             "writeId": None,
@@ -125,15 +125,15 @@ def others(java: JavaClasses, metastore: MetastoreProcess, database: str) -> Ite
         yield Others(java, client, database)
 
 
-def differences(before: Any, after: Any, place: str = "") -> set[str]:
+def differences(before: Any, after: Any, key_path: str = "") -> set[str]:
     """Return the paths of the fields that differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         found = [
-            differences(before.get(key), after.get(key), f"{place}.{key}" if place else key)
+            differences(before.get(key), after.get(key), f"{key_path}.{key}" if key_path else key)
             for key in before.keys() | after.keys()
         ]
         return set().union(*found)
-    return set() if before == after else {place}
+    return set() if before == after else {key_path}
 
 
 WIDER = Schema(*SCHEMA.fields, NestedField(9, "more", StringType()))
@@ -204,15 +204,15 @@ def elsewhere(
     if HIVE_2:
         pytest.skip("Hive 2 has no catalogs")
     name = f"c_{uuid4().hex[:8]}"
-    place = f"{metastore.warehouse}/{name}"
+    warehouse = f"{metastore.warehouse}/{name}"
     with java.client(metastore.port) as client:
-        made = java.make("Catalog")
-        made.setName(name)
-        made.setLocationUri(place)
+        java_catalog = java.make("Catalog")
+        java_catalog.setName(name)
+        java_catalog.setLocationUri(warehouse)
         request = java.make("CreateCatalogRequest")
-        request.setCatalog(made)
+        request.setCatalog(java_catalog)
         client.create_catalog(request)
-    yield open_catalog({"metastore.catalog.default": name, "warehouse": place}), name
+    yield open_catalog({"metastore.catalog.default": name, "warehouse": warehouse}), name
 
 
 def test_views_in_another_catalog(

@@ -39,9 +39,9 @@ def answers(spark: SparkSession, metastore: EmbeddedMetastore) -> Any:
             cwd=REPOSITORY,
             env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         )
-        told = json.loads(done.stdout)
-        assert told["py4j"] == []
-        return list(told["answers"])
+        reply = json.loads(done.stdout)
+        assert reply["py4j"] == []
+        return list(reply["answers"])
 
     return run
 

@@ -92,7 +92,7 @@ EXPRESSIONS = (
 
 def test_inferred_types_equal_types_of_spark(spark: SparkSession, tables: str, properties: dict[str, str]) -> None:
     spark.sql(f"USE spark_catalog.{tables}")
-    told, other = 0, []
+    reported, other = 0, []
     with HiveViewCatalog("prod", **properties) as catalog:
         for expression in EXPRESSIONS:
             query = f"SELECT {expression} AS x FROM hive_t"
@@ -100,9 +100,9 @@ def test_inferred_types_equal_types_of_spark(spark: SparkSession, tables: str, p
                 ours = str(catalog.author((tables, "v"), query).schema.fields[0].field_type)
             except UnknownTypeError:
                 continue
-            told += 1
+            reported += 1
             exact = str(schema_of(spark, query).fields[0].field_type)
             if ours != exact:
                 other.append((expression, ours, exact))
     assert not other, "\n".join(map(str, other))
-    assert told > 80
+    assert reported > 80

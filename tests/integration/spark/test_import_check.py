@@ -96,15 +96,15 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
     result = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
     assert result.complete
     assert result.as_before
-    said = result.checks
-    told = {name.name: (verdict.good, verdict.text) for name, verdict in said.items()}
-    assert told["plain"] == (True, "the same 3 rows")
-    assert told["above"] == (True, "the same 2 rows")
-    assert told["summed"] == (True, "the same 2 rows")
-    assert told["chance"][0]
-    assert told["chance"][1].startswith("not comparable: it returns other rows each time")
+    checks = result.checks
+    results = {name.name: (verdict.good, verdict.text) for name, verdict in checks.items()}
+    assert results["plain"] == (True, "the same 3 rows")
+    assert results["above"] == (True, "the same 2 rows")
+    assert results["summed"] == (True, "the same 2 rows")
+    assert results["chance"][0]
+    assert results["chance"][1].startswith("not comparable: it returns other rows each time")
     assert {name.name: text for name, text in read_check_results(journal).items()} == {
-        n: text for n, (_, text) in told.items()
+        n: text for n, (_, text) in results.items()
     }
 
     # A later run knows what was before, and says what is other now.
@@ -112,16 +112,16 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
     result = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
     assert result.complete
     assert not result.as_before
-    said = result.checks
-    verdict = said[ViewName(views, "plain")]
+    checks = result.checks
+    verdict = checks[ViewName(views, "plain")]
     assert (verdict.good, verdict.text) == (False, "OTHER ROWS: 3 rows before, 4 after")
-    assert said[ViewName(views, "chance")].good
+    assert checks[ViewName(views, "chance")].good
 
-    # What cannot be read any more is said, and that nothing was counted before.
+    # The check reports what is unreadable, and that nothing was counted before.
     (tmp_path / "journal.rows").unlink()
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
-    verdict = said[ViewName(views, "plain")]
+    checks = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
+    verdict = checks[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("the legacy view was not read before the import, and Spark cannot read the new one:")
     revert_run(catalog, journal)
@@ -129,11 +129,11 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
 
 def test_columns_are_compared_without_reading_rows(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
-    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
-    assert {verdict.text for verdict in said.values()} == {"Spark's analyzer returns the same columns"}
+    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    assert {verdict.text for verdict in checks.values()} == {"Spark's analyzer returns the same columns"}
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
-    verdict = said[ViewName(views, "plain")]
+    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    verdict = checks[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
 
@@ -145,8 +145,8 @@ def test_changed_column_type_is_reported(spark, catalog: HiveViewCatalog, views,
     )
     plan = plan_import(catalog, databases=[views])
     good = {"Spark's analyzer returns the same columns"}
-    said = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
-    assert {verdict.text for verdict in said.values()} == good
+    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    assert {verdict.text for verdict in checks.values()} == good
     catalog.execute(f"CREATE OR REPLACE VIEW {views}.above AS SELECT CAST(id AS BIGINT) AS id, m FROM {views}.t")
     catalog.execute(f"CREATE OR REPLACE VIEW {views}.narrow (a, b) AS SELECT id, id AS b FROM {views}.t")
     result = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
@@ -169,10 +169,10 @@ def test_spark_import_checks_columns_by_default(spark, catalog: HiveViewCatalog,
     journal.touch()
     cut = ViewName(views, "plain")
     file.write_text(f'{{"name": "{cut}", "columns": ["id"')
-    told: list[tuple[str, int, int]] = []
-    result = job.run(plan, journal, check_progress=lambda *arguments: told.append(arguments))
+    progress_calls: list[tuple[str, int, int]] = []
+    result = job.run(plan, journal, check_progress=lambda *arguments: progress_calls.append(arguments))
     assert (result.complete, result.as_before, result.verify) == (True, True, COLUMNS)
-    assert told == [("before", 5, 5), ("after", 6, 6)]
+    assert progress_calls == [("before", 5, 5), ("after", 6, 6)]
     texts = {name.name: verdict.text for name, verdict in result.checks.items()}
     assert texts.pop("of_trino") == "plain Spark cannot read legacy Trino views; Spark's analyzer accepts the new one"
     assert set(texts.values()) == {"Spark's analyzer returns the same columns"}

@@ -56,16 +56,18 @@ def test_plan_run_and_verify_report_a_differing_view(shell, spark, legacy, tmp_p
     planned = document(shell("--json", "import", "plan", legacy, "--spark", "local[2]", "-o", str(plan)))
     assert planned["counts"] == {"pending": 4}
     changes = {view["name"].partition(".")[2]: view["changes"] for view in planned["views"]}
-    said = {name: [text for text in told if text.startswith((REFUSED, UNREADABLE))] for name, told in changes.items()}
-    (unreadable,) = said.pop("of_hive")
+    notes = {
+        name: [text for text in reasons if text.startswith((REFUSED, UNREADABLE))] for name, reasons in changes.items()
+    }
+    (unreadable,) = notes.pop("of_hive")
     assert unreadable.startswith(f"{UNREADABLE}[DATATYPE_MISMATCH")
-    assert said == {"base": [], "top": [], "of_trino": []}
+    assert notes == {"base": [], "top": [], "of_trino": []}
 
     run = ("import", "run", str(plan), "--spark", "local[2]", "--verify", "rows")
     done = document(shell("--json", *run))
     assert (done["counts"], done["complete"], done["differing"]) == ({"converted": 4}, True, [])
-    said = {view["name"].partition(".")[2]: view["rows"] for view in done["views"]}
-    assert (said["base"], said["top"]) == ("the same 2 rows", "the same 2 rows")
+    row_checks = {view["name"].partition(".")[2]: view["rows"] for view in done["views"]}
+    assert (row_checks["base"], row_checks["top"]) == ("the same 2 rows", "the same 2 rows")
     # The command has not stopped the Spark that it found.
     spark.sql(f"INSERT INTO spark_catalog.{legacy}.t VALUES (3, 'c')")
 
@@ -86,14 +88,14 @@ def test_plan_contains_analyzer_findings(spark, catalog, legacy, raw):
     # As if the import wrote another text.
     other = {"base": f"SELECT id, nothing FROM {legacy}.t"}
     entries = (replace(entry, new_text=other.get(entry.name.name, entry.new_text)) for entry in plan.entries)
-    told = {
+    notes = {
         entry.name.name: [text for text in entry.changes if text.startswith((REFUSED, UNREADABLE))]
         for entry in add_analyzer_findings(spark, catalog, replace(plan, entries=tuple(entries))).entries
     }
-    assert told["top"] == told["of_trino"] == []
-    assert [text[: len(REFUSED)] for text in told["base"]] == [REFUSED]
-    assert "nothing" in told["base"][0]
-    assert [text[: len(UNREADABLE)] for text in told["on_trino"]] == [UNREADABLE]
+    assert notes["top"] == notes["of_trino"] == []
+    assert [text[: len(REFUSED)] for text in notes["base"]] == [REFUSED]
+    assert "nothing" in notes["base"][0]
+    assert [text[: len(UNREADABLE)] for text in notes["on_trino"]] == [UNREADABLE]
 
 
 def test_executors_stay_within_most_calls(spark, metastore, open_catalog, legacy, tmp_path):

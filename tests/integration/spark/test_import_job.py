@@ -138,7 +138,7 @@ def test_spark_and_local_runs_share_journals(job, catalog, legacy, tmp_path):
 
 def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: EmbeddedMetastore, tmp_path: Path) -> None:
     database, settings = shop(short)
-    held, journal = Hold(), tmp_path / "journal"
+    hold, journal = Hold(), tmp_path / "journal"
     with (
         HiveViewCatalog("prod", **settings) as catalog,
         ThriftProxy(short.port) as proxy,
@@ -152,13 +152,13 @@ def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: Embedde
         with pytest.raises(UsageError, match=f"has no database {database}"):
             job.run(plan, journal)
         assert not journal.exists()
-        proxy.on(ALTER, held, nth=4)
+        proxy.on(ALTER, hold, nth=4)
         running = pool.submit(job.run, plan, journal, verify="none")
-        held.wait_until_held(120)
+        hold.wait_until_held(120)
         killed = worker_processes()
         for process in killed:
             os.kill(process, signal.SIGKILL)
-        held.release()
+        hold.release()
         assert killed
         # Spark's local mode does not retry tasks.
         with pytest.raises(ImportJobError, match="run again"):
@@ -209,10 +209,10 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
     ):
         plan = plan_import(catalog, databases=[database])
         before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
-        job, held = SparkImport(spark, behind, most_calls=2), Hold()
-        proxy.on(ALTER, held, nth=3)
+        job, hold = SparkImport(spark, behind, most_calls=2), Hold()
+        proxy.on(ALTER, hold, nth=3)
         running = pool.submit(job.run, plan, tmp_path / "on_spark", verify="none")
-        held.wait_until_held(300)
+        hold.wait_until_held(300)
         os.kill(short.pid, signal.SIGKILL)
         short.stop()
         proxy.disconnect()
@@ -228,13 +228,13 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
         converted = [name for name in ends if catalog.view_exists(name.identifier)]
         assert {outcome.status for outcome in revert_views(catalog, converted)} == {RevertStatus.REVERTED}
         proxy.clear()
-        held = Hold()
-        proxy.on(ALTER, held)
+        hold = Hold()
+        proxy.on(ALTER, hold)
         running = pool.submit(job.run, plan, journals[0], verify="none")
-        held.wait_until_held(300)
+        hold.wait_until_held(300)
         other = pool.submit(run_plan, plan, catalog, journals[1])
         until(lambda: noted(journals[1], plan))
-        held.release()
+        hold.release()
         running.result()
         other.result()
         check_reports(catalog, plan, *journals)
@@ -244,18 +244,18 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
 
 def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: Path) -> None:
     database, settings = shop(short)
-    file, journal, held = tmp_path / "plan", tmp_path / "journal", Hold()
+    file, journal, hold = tmp_path / "plan", tmp_path / "journal", Hold()
     with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
         plan = plan_import(catalog, databases=[database])
         file.write_text(write_plan(plan))
         before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
-        proxy.on(ALTER, held, nth=4)
+        proxy.on(ALTER, hold, nth=4)
         with start(settings, proxy, file, journal, "spark") as driver:
-            held.wait_until_held(120)
+            hold.wait_until_held(120)
             driver.kill()
         assert driver.returncode == -9
         # The request of the killed process arrives and is executed.
-        held.release()
+        hold.release()
         check_done(catalog, plan, journal)
         assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
 

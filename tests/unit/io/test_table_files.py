@@ -12,7 +12,7 @@ from hive_views.io.locations import is_below, path_of
 
 
 @pytest.mark.parametrize(
-    ("location", "place", "below"),
+    ("location", "directory", "below"),
     [
         ("file:/wh/t/data/a.parquet", "file:///wh/t", True),
         ("/wh/t/data/a.parquet", "file:/wh/t/", True),
@@ -39,19 +39,19 @@ from hive_views.io.locations import is_below, path_of
         ("file:/wh/t/a.parquet", "file:/wh/u/../t", False),
     ],
 )
-def test_is_below(location: str, place: str, below: bool) -> None:
-    assert is_below(location, place) is below
+def test_is_below(location: str, directory: str, below: bool) -> None:
+    assert is_below(location, directory) is below
 
 
 NAMES = st.sampled_from(["a", "b", "..", ".", "", "ab"])
 
 
 @given(st.lists(NAMES, max_size=5), st.lists(NAMES, max_size=7))
-def test_is_below_agrees_with_the_file_system(place: list[str], location: list[str]) -> None:
+def test_is_below_agrees_with_the_file_system(directory: list[str], location: list[str]) -> None:
     """Resolve a path like a file system."""
     import posixpath
 
-    above = posixpath.normpath("/wh/" + "/".join(place).replace("..", "up"))
+    above = posixpath.normpath("/wh/" + "/".join(directory).replace("..", "up"))
     path: Any = f"{above}/" + "/".join(location)
     if is_below(f"file:{path}", f"file:{above}"):
         assert posixpath.normpath(path).startswith(f"{above}/")
@@ -78,7 +78,7 @@ def test_path_of_equivalent_locations(one: str, other: str, same: bool) -> None:
 
 @given(st.lists(NAMES, max_size=5), st.sampled_from(["file:", "file://", "hdfs://name:1", "s3a://bucket"]))
 def test_is_below_rejects_ambiguous_paths(names: list[str], start: str) -> None:
-    place = f"{start}/wh/{'/'.join(names)}"
-    for location in (f"{place}/a", f"{start}/wh/a", f"{place}/../a"):
-        if is_below(location, place):
-            assert path_of(location).startswith(f"{path_of(place)}/")
+    directory = f"{start}/wh/{'/'.join(names)}"
+    for location in (f"{directory}/a", f"{start}/wh/a", f"{directory}/../a"):
+        if is_below(location, directory):
+            assert path_of(location).startswith(f"{path_of(directory)}/")

@@ -104,14 +104,14 @@ CASES = [
 
 @pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
 def test_freshness_verdict_and_causes(recorded, observed, verdict, causes):
-    found = decide(recorded, observed, now_ms=2000)
-    assert (found.verdict, [reason.cause for reason in found.reasons]) == (verdict, causes)
-    assert str(found).startswith(verdict.value)
+    freshness = decide(recorded, observed, now_ms=2000)
+    assert (freshness.verdict, [reason.cause for reason in freshness.reasons]) == (verdict, causes)
+    assert str(freshness).startswith(verdict.value)
 
 
 @pytest.mark.parametrize(("recorded", "observed", "verdict", "causes"), CASES)
 def test_grace_period_excuses_age_but_not_redefinition(recorded, observed, verdict, causes):
-    found = decide(recorded, observed, now_ms=2000, max_staleness_ms=1000)
+    freshness = decide(recorded, observed, now_ms=2000, max_staleness_ms=1000)
     hard = {
         Cause.DEFINITION,
         Cause.OTHER_VIEW,
@@ -121,17 +121,17 @@ def test_grace_period_excuses_age_but_not_redefinition(recorded, observed, verdi
         Cause.SETTINGS,
     }
     if verdict is Verdict.FRESH or hard & set(causes) or recorded.state is None:
-        assert found.verdict is verdict
+        assert freshness.verdict is verdict
     else:
-        assert found.verdict is Verdict.WITHIN_GRACE
+        assert freshness.verdict is Verdict.WITHIN_GRACE
     assert decide(recorded, observed, now_ms=2001, max_staleness_ms=1000).verdict is verdict
     assert decide(recorded, observed, now_ms=999, max_staleness_ms=1000).verdict is verdict, "a clock that was set back"
 
 
 def test_view_without_recorded_uuid_has_unknown_freshness():
     state = replace(STATE, sources=(STATE.sources[0], replace(STATE.sources[1], uuid=None)))
-    found = decide(replace(RECORDED, state=state), NOW, now_ms=2000)
-    assert [reason.cause for reason in found.reasons] == [Cause.NO_STATE]
+    freshness = decide(replace(RECORDED, state=state), NOW, now_ms=2000)
+    assert [reason.cause for reason in freshness.reasons] == [Cause.NO_STATE]
 
 
 def test_reasons_name_source_and_both_states():
@@ -174,10 +174,10 @@ def test_fresh_requires_same_objects_in_same_state(before, now, version, current
         tuple(ObservedSource(kind, ViewName("d", name), uuid, number, schema, schema)
               for kind, name, uuid, number, schema in now),
     )  # fmt: skip
-    found = decide(RecordedRefresh(state), observed, now_ms=1)
+    freshness = decide(RecordedRefresh(state), observed, now_ms=1)
     named = {name: uuid for _, name, uuid, _, _ in before}
     moved = any(named.get(name, uuid) != uuid for _, name, uuid, _, _ in now)
-    assert found.is_fresh == (version == current and unique(before) == unique(now) and not moved)
+    assert freshness.is_fresh == (version == current and unique(before) == unique(now) and not moved)
 
 
 # -- Snapshots --------------------------------------------------------------------------------------------------------
@@ -195,11 +195,11 @@ def chain(names: list[str], expired: int = 0) -> TableState:
 def test_operations_since_snapshot(names, since, expired):
     assume(since <= len(names) and expired <= max(len(names) - 1, 0))
     facts = chain(names, expired)
-    found = facts.operations_since(since or NO_SNAPSHOT)
+    operations = facts.operations_since(since or NO_SNAPSHOT)
     if since > expired or (since == 0 and expired == 0):
-        assert found == tuple(reversed(names[since:]))
+        assert operations == tuple(reversed(names[since:]))
         assert facts.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
     else:
-        assert found is None and not facts.only_grew_since(since or NO_SNAPSHOT)
+        assert operations is None and not facts.only_grew_since(since or NO_SNAPSHOT)
     for snapshot in facts.same_rows:
         assert set(names[snapshot:]) == {"replace"}

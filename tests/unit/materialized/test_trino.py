@@ -28,9 +28,10 @@ def text(document: object) -> str:
 
 
 def test_trino_definition_is_decoded():
-    found = trino.definition(text(DOCUMENT))
-    assert (found.sql, found.catalog, found.schema, found.columns, found.grace_ms, found.comment) == (
-        "SELECT 1 AS one", "iceberg", "db", (("one", "integer"),), 600_000.0, "c")  # fmt: skip
+    definition = trino.definition(text(DOCUMENT))
+    assert (definition.sql, definition.catalog, definition.schema) == ("SELECT 1 AS one", "iceberg", "db")
+    assert (definition.columns, definition.grace_ms, definition.comment) == (
+        (("one", "integer"),), 600_000.0, "c")  # fmt: skip
     assert trino.definition(text({**DOCUMENT, "gracePeriod": None})).grace_ms is None
 
 
@@ -41,17 +42,17 @@ def test_invalid_definition_is_rejected(broken):
 
 
 def test_trino_refresh_summary_is_parsed():
-    found = trino.refresh_of(
+    refresh = trino.refresh_of(
         {
             "dependsOnTables": "db.t=5,db.u=,UNKNOWN",
             "dependsOnNonDeterministicFunctions": "true",
             "trino-query-start-time": "2024-05-01T10:00:00.123456789Z",
         }
     )
-    assert found is not None
-    assert found.tables == {ViewName("db", "t"): 5, ViewName("db", "u"): None}
-    assert found.others and found.unrepeatable == ("dependsOnNonDeterministicFunctions",)
-    assert found.started_ms == 1714557600123
+    assert refresh is not None
+    assert refresh.tables == {ViewName("db", "t"): 5, ViewName("db", "u"): None}
+    assert refresh.others and refresh.unrepeatable == ("dependsOnNonDeterministicFunctions",)
+    assert refresh.started_ms == 1714557600123
     assert trino.refresh_of({}) is None
     for broken in ("db.t", "t=5", "db.t=x"):
         with pytest.raises(InvalidRefreshStateError):
@@ -75,7 +76,7 @@ T = ViewName("db", "t")
     ],
 )
 def test_trino_freshness_verdict(summary, current, gone, grace, verdict):
-    found = trino.decide(trino.refresh_of(summary), current, missing=gone, now_ms=1000, grace_ms=grace)
-    assert found.verdict is verdict
+    freshness = trino.decide(trino.refresh_of(summary), current, missing=gone, now_ms=1000, grace_ms=grace)
+    assert freshness.verdict is verdict
     if not summary:
-        assert found.reasons[0].cause is Cause.NEVER_REFRESHED
+        assert freshness.reasons[0].cause is Cause.NEVER_REFRESHED

@@ -47,33 +47,33 @@ children = st.lists(
 )
 
 
-def version(found):
-    return define("select 1", dialect="spark", default_namespace=("s",), summary={LINEAGE: encode(found)})
+def version(lineage):
+    return define("select 1", dialect="spark", default_namespace=("s",), summary={LINEAGE: encode(lineage)})
 
 
 @given(children, st.randoms())
-def test_summary_lineage_round_trips_in_any_order(found, random):
-    shuffled = list(found)
+def test_summary_lineage_round_trips_in_any_order(lineage, random):
+    shuffled = list(lineage)
     random.shuffle(shuffled)
-    assert encode(shuffled) == encode(found)
-    assert decode(encode(found)) == tuple(sorted(found))
-    assert lineage_of_version(version(found)) == tuple(sorted(found))
+    assert encode(shuffled) == encode(lineage)
+    assert decode(encode(lineage)) == tuple(sorted(lineage))
+    assert lineage_of_version(version(lineage)) == tuple(sorted(lineage))
 
 
 @given(children)
-def test_row_lineage_round_trips(found):
-    parameters = row_parameters(version(found), LOCATION)
+def test_row_lineage_round_trips(lineage):
+    parameters = row_parameters(version(lineage), LOCATION)
     if parameters:
-        assert lineage_in_row(parameters, LOCATION) == tuple(sorted(found))
+        assert lineage_in_row(parameters, LOCATION) == tuple(sorted(lineage))
         assert len(parameters[ROW_LINEAGE]) <= MAX_ROW_LINEAGE
         assert lineage_in_row(parameters, LOCATION.replace("00003", "00004")) is None
         assert lineage_in_row(parameters, None) is None
 
 
 @given(children.filter(bool))
-def test_row_patterns_match_every_dependency(found):
-    parameters = row_parameters(version(found), LOCATION)
-    for child in found if parameters else ():
+def test_row_patterns_match_every_dependency(lineage):
+    parameters = row_parameters(version(lineage), LOCATION)
+    for child in lineage if parameters else ():
         for pattern in (row_pattern(uuid=child.uuid), row_pattern(name=child.name)):
             # As the server reads a pattern: '.' is any character, '.*' any number of them, the rest is itself.
             like = re.escape(pattern).replace(r"\.\*", ".*").replace(r"\.", ".")
@@ -87,14 +87,14 @@ def test_row_patterns_match_every_dependency(found):
     )
 )
 def test_invalid_text_is_not_a_lineage(text):
-    found = decode(text)
-    assert found is None or found == () or all(isinstance(child, Dependency) for child in found)
+    lineage = decode(text)
+    assert lineage is None or lineage == () or all(isinstance(child, Dependency) for child in lineage)
 
 
 @given(st.text())
 def test_invalid_parameter_is_not_a_lineage(text):
-    found = lineage_in_row({ROW_LINEAGE: text, ROW_LINEAGE_OF: "00003-aaaa.gz.metadata.json"}, LOCATION)
-    assert found is None or found == ()
+    lineage = lineage_in_row({ROW_LINEAGE: text, ROW_LINEAGE_OF: "00003-aaaa.gz.metadata.json"}, LOCATION)
+    assert lineage is None or lineage == ()
 
 
 def test_view_without_sources_has_empty_lineage():
