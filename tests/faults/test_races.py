@@ -245,9 +245,10 @@ def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, ob
 
 
 def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
-    """In any order the final view is complete, and rejected changes left no files."""
+    """In any order the final view is complete; rejected changes leave no files, unknown outcomes keep theirs."""
     done = threading.Event()
     drops = 0
+    unknown_outcomes = 0
 
     def drop() -> None:
         nonlocal drops
@@ -262,6 +263,7 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
                     raise
 
     def storm(process: int) -> list[str | None]:
+        nonlocal unknown_outcomes
         locations: list[str | None] = []
         for number in range(3):
             texts = version(database, ("spark", query(process, number)))
@@ -273,6 +275,7 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
             except (MetastoreRefusedError, CommitStateUnknownError):
                 if locks(rivals):
                     raise
+                unknown_outcomes += 1
         return locations
 
     dropper = threading.Thread(target=drop)
@@ -285,7 +288,10 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
         dropper.join()
     assert locations
     assert drops
-    assert {path.name for path in observer.files()} == {location.rpartition("/")[2] for location in locations}
+    files = {path.name for path in observer.files()}
+    committed_files = {location.rpartition("/")[2] for location in locations}
+    assert committed_files <= files
+    assert len(files - committed_files) <= unknown_outcomes
     for name in observer.names():
         assert observer.view(name).pointer in locations
     assert observer.locks() == []
