@@ -20,6 +20,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.store import CAS_REJECTED
+from hive_views.metastore.transport.methods import UnknownMethodError
 
 _ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectException)
 """Declared errors that only checks raise."""
@@ -55,7 +56,8 @@ _PROVING_MESSAGES: Mapping[type[Exception], re.Pattern[str]] = {
 
 def proves_unchanged(error: BaseException) -> bool:
     """Return whether an error that the server answered proves that its request was not and will not be carried out."""
-    if isinstance(error, _ALWAYS_PROOF):
+    # A method that the server does not have is not carried out.
+    if isinstance(error, _ALWAYS_PROOF) or isinstance(error.__cause__, UnknownMethodError):
         return True
     pattern = _PROVING_MESSAGES.get(type(error))  # type: ignore[arg-type]
     return pattern is not None and pattern.match(getattr(error, "message", None) or "") is not None

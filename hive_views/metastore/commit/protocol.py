@@ -167,7 +167,7 @@ class ChangeRequest:
             self._has_failed = self._has_failed or not proves_unchanged(declared)
             rejection = declared
         except MetastoreRefusedError as error:
-            self._has_failed = True
+            self._has_failed = self._has_failed or not proves_unchanged(error)
             rejection = error
         except MetastoreUnavailableError:
             self._pending -= 1

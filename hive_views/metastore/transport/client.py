@@ -379,7 +379,7 @@ class MetastoreClient:
                 raise
             except UnknownMethodError as error:
                 self._pool.give_back(connection, monotonic())
-                raise MetastoreRefusedError(method, str(error), uri=connection.uri) from None
+                raise MetastoreRefusedError(method, str(error), uri=connection.uri) from error
             except TApplicationException as error:
                 if error.type == TApplicationException.UNKNOWN_METHOD:
                     self._pool.give_back(connection, monotonic())
