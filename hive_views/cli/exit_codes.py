@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     FAILED = (
         1,
         "The command failed, or `doctor`, `deps check` or `deps impact` found a problem; "
-        "nothing was changed unless the text says so.",
+        "nothing was changed unless the message states otherwise.",
     )
     USAGE = (2, "Wrong usage: an option, a name, a property or a definition that cannot be used. Nothing was changed.")
     NOT_FOUND = (3, "No such view, version, database or table.")

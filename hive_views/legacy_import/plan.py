@@ -377,7 +377,7 @@ def plan_import(
         progress: Called after each view.
 
     Returns:
-        The plan. A view that cannot be read or converted has a status that says so and never stops the others.
+        The plan. A view that cannot be read or converted has a status with the reason and does not stop the others.
 
     Raises:
         NoSuchNamespaceError: If a database of the views, or the database of the option `to_database`, does not exist.

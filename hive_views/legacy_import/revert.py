@@ -65,7 +65,7 @@ def revert_run(
     Args:
         catalog: The catalog of the legacy views.
         journal_path: The run's journal.
-        names: Only these views; empty for all. The outcome of a name that is not in the run's plan says so.
+        names: Only these views; empty for all. A name that is not in the run's plan gets an outcome with that reason.
         force: Discard changes since the import, instead of refusing to revert such a view.
         to: The catalog of the new views; None for `catalog`.
         progress: Called after each view.

@@ -28,7 +28,7 @@ _ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectExc
 _INVALID_OPERATIONS = (
     r"new table \S+ already exists",  # a rename; 2.3.10, 4.2.0
     r".* table not found$",  # 2.3.10, 4.2.0
-    r"table \S+ doesn't exist$",  # 3.1.3, from its source
+    r"table \S+ doesn't exist$",  # 3.1.3, not measured
     # A rename into an unknown database; 2.3.10 ("Database … doesn't exist."), 4.2.0 ("database hive.…").
     r"Unable to change partition or table\..*\bdatabase\b",
     r".* is not a valid object name$",  # 2.3.10, 4.2.0
@@ -40,7 +40,7 @@ _META_EXCEPTIONS = (
     re.escape(CAS_REJECTED),  # compare-and-swap; 2.3.10, 4.0.1, 4.2.0
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
     r"Failed to create external path ",  # the directory of a database; 4.2.0
-    r"Permission denied: user \[",  # Apache Ranger's check before the change, from its source
+    r"Permission denied: user \[",  # Apache Ranger's check before the change, not measured
     # DataNucleus compares lengths before it sends a statement; 2.3.10, 4.2.0.
     r'(\w+: )?Attempt to store value ".*" in column ".*" that has maximum length of \d+',
     r".*failed : .*A truncation error was encountered trying to shrink",  # Derby; 2.3.10
