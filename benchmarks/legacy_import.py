@@ -25,7 +25,7 @@ from benchmarks.raw import RawMetastore, write_file
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import read_journal
-from hive_views.legacy_import.plan import Plan, plan_import
+from hive_views.legacy_import.plan import ImportPlan, plan_import
 from hive_views.legacy_import.report.report import report_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
@@ -276,7 +276,7 @@ def _row(
     )
 
 
-def _check(plan: Plan, size: int) -> None:
+def _check(plan: ImportPlan, size: int) -> None:
     if len(plan.ready) != size:
         raise AssertionError(f"{len(plan.ready)} of {size} views are ready: {[e.problem for e in plan.entries][:3]}")
 

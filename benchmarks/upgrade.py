@@ -14,7 +14,17 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.measure import Result
-from hive_views.schema_upgrade import Address, Password, Plan, Session, apply, connect, detect, parse_address, plan
+from hive_views.schema_upgrade import (
+    Address,
+    Password,
+    Session,
+    UpgradePlan,
+    apply,
+    connect,
+    detect,
+    parse_address,
+    plan,
+)
 from tests.integration.schema_upgrade import servers
 from tests.integration.schema_upgrade.states import old_schema
 
@@ -104,7 +114,7 @@ def _reset(session: Session) -> None:
     session.commit()
 
 
-def _batches(session: Session, new_plan: Plan) -> tuple[float, int]:
+def _batches(session: Session, new_plan: UpgradePlan) -> tuple[float, int]:
     committed = [perf_counter()]
 
     def tell(progress: object) -> None:

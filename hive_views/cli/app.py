@@ -20,7 +20,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.commands import dependencies, materialized, metastore, reading, sql, upgrade, writing
 from hive_views.cli.commands import doctor as diagnosis
 from hive_views.cli.commands import legacy_import as importing
-from hive_views.cli.connection import Connection, parse_properties
+from hive_views.cli.connection import ConnectionOptions, parse_properties
 from hive_views.errors import HiveViewsError, UsageError
 
 PROGRAM = "hive-views"
@@ -141,7 +141,7 @@ def options(
             raise UsageError("--catalog", "give either --catalog or --uri, not both")
         # The command line takes precedence over the environment.
         catalog, uri = (catalog, None) if is_catalog_typed else (None, uri)
-    context.obj = Connection(
+    context.obj = ConnectionOptions(
         name=catalog,
         uri=uri,
         warehouse=warehouse,

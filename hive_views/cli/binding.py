@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from hive_views.cli.connection import Connection
+from hive_views.cli.connection import ConnectionOptions
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import print_json, shown
 from hive_views.errors import UsageError
@@ -62,7 +62,7 @@ def bind(
     summary, helps = read_docstring(inspect.getdoc(function) or "")
 
     def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
-        connection = context.ensure_object(Connection)
+        connection = context.ensure_object(ConnectionOptions)
         as_json = as_json or connection.as_json
         if TELL in signature.parameters:
             arguments[TELL] = None if as_json else tell

@@ -23,7 +23,7 @@ _HIVE_TYPES = ("hive", None)
 
 
 @dataclass
-class Connection:
+class ConnectionOptions:
     """The global options of one call of the command line."""
 
     name: str | None = None

@@ -5,6 +5,6 @@ temporary file, which are removed at the end, also after errors and interruption
 """
 
 from hive_views.doctor.examination import examine
-from hive_views.doctor.report import Finding, Level, Report
+from hive_views.doctor.report import DoctorReport, Finding, Level
 
-__all__ = ["Finding", "Level", "Report", "examine"]
+__all__ = ["DoctorReport", "Finding", "Level", "examine"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hive_views.config import CatalogConfig
 from hive_views.doctor.behavior import check_row
 from hive_views.doctor.environment import check_java, check_storage, check_views
-from hive_views.doctor.report import Finding, Level, Report, report_failure
+from hive_views.doctor.report import DoctorReport, Finding, Level, report_failure
 from hive_views.doctor.server import (
     check_lock_expiry,
     check_reachable,
@@ -33,7 +33,7 @@ def examine(
     database: str | None = None,
     write: bool = True,
     on_finding: Callable[[Finding], None] | None = None,
-) -> Report:
+) -> DoctorReport:
     """Examine the metastore of a catalog: its capabilities and problems.
 
     Args:
@@ -59,7 +59,7 @@ def examine(
                 on_finding(finding)
     levels = {finding.level for finding in findings}
     worst = next((level for level in (Level.PROBLEM, Level.WARNING) if level in levels), Level.OK)
-    return Report(worst, tuple(findings))
+    return DoctorReport(worst, tuple(findings))
 
 
 def _examinations(

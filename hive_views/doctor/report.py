@@ -41,7 +41,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """The results of all checks."""
 
     level: Level

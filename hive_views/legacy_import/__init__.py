@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.legacy_view import Writer as Writer
     from hive_views.legacy_import.options import ImportOptions as ImportOptions
     from hive_views.legacy_import.options import RenameRule as RenameRule
-    from hive_views.legacy_import.plan import Plan as Plan
+    from hive_views.legacy_import.plan import ImportPlan as ImportPlan
     from hive_views.legacy_import.plan import PlanEntry as PlanEntry
     from hive_views.legacy_import.plan import PlanStatus as PlanStatus
     from hive_views.legacy_import.plan import plan_import as plan_import
     from hive_views.legacy_import.plan import read_plan as read_plan
     from hive_views.legacy_import.plan import write_plan as write_plan
     from hive_views.legacy_import.report.page import render_report_page as render_report_page
-    from hive_views.legacy_import.report.report import Report as Report
+    from hive_views.legacy_import.report.report import ImportReport as ImportReport
     from hive_views.legacy_import.report.report import ReportEntry as ReportEntry
     from hive_views.legacy_import.report.report import read_check_results as read_check_results
     from hive_views.legacy_import.report.report import report_outcomes as report_outcomes
@@ -50,10 +50,10 @@ _MODULES = {
     "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
     "legacy_view": ("ConversionError", "Problem", "Reason", "Writer"),
     "options": ("ImportOptions", "RenameRule"),
-    "plan": ("Plan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
+    "plan": ("ImportPlan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
     "report.page": ("render_report_page",),
     "report.report": (
-        "Report",
+        "ImportReport",
         "ReportEntry",
         "read_check_results",
         "report_outcomes",
@@ -71,14 +71,14 @@ __all__ = [
     "History",
     "ImportOptions",
     "ImportOutcome",
+    "ImportPlan",
+    "ImportReport",
     "ImportStatus",
-    "Plan",
     "PlanEntry",
     "PlanStatus",
     "Problem",
     "Reason",
     "RenameRule",
-    "Report",
     "ReportEntry",
     "RevertOutcome",
     "RevertStatus",

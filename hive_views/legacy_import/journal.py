@@ -23,7 +23,7 @@ from typing import IO, Any
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import Reason
-from hive_views.legacy_import.plan import Plan, PlanEntry, PlanStatus
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
 
 FORMAT = 1
 """Version of the journal's format."""
@@ -177,7 +177,7 @@ class Announcement:
 class History:
     """The content of a journal."""
 
-    plan: Plan
+    plan: ImportPlan
     """The plan of the run."""
     announcements: dict[ViewName, list[Announcement]] = field(default_factory=dict)
     """Announcements by view, in order."""
@@ -221,7 +221,7 @@ class History:
 class Journal:
     """A journal open for writing; a context manager, safe to share between threads."""
 
-    def __init__(self, path: Path, plan: Plan | None = None) -> None:
+    def __init__(self, path: Path, plan: ImportPlan | None = None) -> None:
         """Open a journal, or create it for a plan; raises JournalError if it is locked, damaged or of another plan."""
         self.path = path
         self._lock = threading.Lock()
@@ -248,7 +248,7 @@ class Journal:
         with contextlib.suppress(OSError):
             self._file.close()
 
-    def _open(self, plan: Plan | None) -> History:
+    def _open(self, plan: ImportPlan | None) -> History:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -343,7 +343,7 @@ def read_journal(path: Path) -> History:
     return history
 
 
-def read_journal_of(path: Path, plan: Plan) -> History | None:
+def read_journal_of(path: Path, plan: ImportPlan) -> History | None:
     """Read the journal of a plan without its rows; None if no run of the plan has started."""
     try:
         with path.open("rb") as file:
@@ -354,7 +354,7 @@ def read_journal_of(path: Path, plan: Plan) -> History | None:
         raise JournalError(str(path), str(error)) from error
 
 
-def _read_history(path: Path, file: IO[bytes], plan: Plan | None, *, with_rows: bool) -> History | None:
+def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_rows: bool) -> History | None:
     """Read a journal line by line; None without a complete line. The history refers to `plan` if it is given."""
     history = None
     try:
@@ -371,11 +371,11 @@ def _read_history(path: Path, file: IO[bytes], plan: Plan | None, *, with_rows: 
     return history
 
 
-def _read_plan_line(path: Path, line: bytes, plan: Plan | None) -> Plan:
+def _read_plan_line(path: Path, line: bytes, plan: ImportPlan | None) -> ImportPlan:
     event = json.loads(line)
     if event["event"] != "plan" or event["format"] != FORMAT:
         raise ValueError("its first line is not a plan of a format that this version reads")
-    recorded_plan = Plan.from_json(event["plan"])
+    recorded_plan = ImportPlan.from_json(event["plan"])
     if plan is not None and recorded_plan != plan:
         raise JournalError(str(path), "it is of another plan; give each plan its own journal")
     return plan or recorded_plan

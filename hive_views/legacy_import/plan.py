@@ -144,7 +144,7 @@ class PlanEntry:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ImportPlan:
     """What an import will do: its entries, each after the entries that it reads."""
 
     entries: tuple[PlanEntry, ...]
@@ -193,7 +193,7 @@ class Plan:
         }
 
     @classmethod
-    def from_json(cls, document: object) -> Plan:
+    def from_json(cls, document: object) -> ImportPlan:
         """Parse what `to_json` returned.
 
         Raises:
@@ -205,7 +205,7 @@ class Plan:
             raise PlanError(f"this is not a plan of an import: {error!r}") from error
 
 
-def read_plan(text: str) -> Plan:
+def read_plan(text: str) -> ImportPlan:
     """Parse the JSON text of a plan.
 
     Raises:
@@ -215,19 +215,19 @@ def read_plan(text: str) -> Plan:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise PlanError(f"this is not a complete plan of an import, plan again: {error}") from error
-    return Plan.from_json(document)
+    return ImportPlan.from_json(document)
 
 
-def write_plan(plan: Plan) -> str:
+def write_plan(plan: ImportPlan) -> str:
     """Return the JSON text of a plan; equal plans have equal texts."""
     return json.dumps(plan.to_json(), ensure_ascii=False, indent=1)
 
 
-def _plan_from_json(document: Any) -> Plan:
+def _plan_from_json(document: Any) -> ImportPlan:
     if document["format"] != FORMAT:
         raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
     options = document["options"]
-    return Plan(
+    return ImportPlan(
         entries=tuple(map(PlanEntry.from_json, document["entries"])),
         options=ImportOptions(
             renames=tuple(map(RenameRule.parse, options["renames"])),
@@ -364,7 +364,7 @@ def plan_import(
     to: HiveViewCatalog | None = None,
     most_calls: int = MOST_CALLS,
     progress: PlanProgress | None = None,
-) -> Plan:
+) -> ImportPlan:
     """Plan the import of all legacy views of databases, or of single views. Writes nothing.
 
     Args:
@@ -409,7 +409,7 @@ def list_candidates(
     return list(dict.fromkeys((*list_view_names(catalog.store, databases), *names)))
 
 
-def check_all_planned(plan: Plan, catalog: HiveViewCatalog, names: Sequence[ViewName]) -> None:
+def check_all_planned(plan: ImportPlan, catalog: HiveViewCatalog, names: Sequence[ViewName]) -> None:
     """Raise NoSuchViewError if a view that the user named is not in the plan, for example because of a typo."""
     planned = {entry.name for entry in plan.entries}
     for name in names:
@@ -428,7 +428,7 @@ def plan_views(
     *,
     to: HiveViewCatalog | None = None,
     progress: PlanProgress | None = None,
-) -> Plan:
+) -> ImportPlan:
     """Order scanned views and plan each of them; raises MetastoreUnavailableError."""
     order = order_views(views)
     planner = Planner(catalog, to, options)
@@ -439,7 +439,7 @@ def plan_views(
         entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
         if progress is not None:
             progress(len(entries), len(order.views))
-    return Plan(tuple(entries.values()), options, order.cycles, target_metastore(to))
+    return ImportPlan(tuple(entries.values()), options, order.cycles, target_metastore(to))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from hive_views.legacy_import.journal import Announcement, ImportOutcome, Import
 from hive_views.legacy_import.legacy_view import ConversionError, Reason
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_most_calls
 from hive_views.legacy_import.plan import (
-    Plan,
+    ImportPlan,
     PlanEntry,
     PlannedStore,
     PlanStatus,
@@ -97,7 +97,7 @@ class RunResult:
 
 
 def run_plan(
-    plan: Plan,
+    plan: ImportPlan,
     catalog: HiveViewCatalog,
     journal_path: Path,
     *,
@@ -172,7 +172,11 @@ def run_plan(
 
 
 def dry_run(
-    plan: Plan, catalog: HiveViewCatalog, *, to: HiveViewCatalog | None = None, progress: RunProgress | None = None
+    plan: ImportPlan,
+    catalog: HiveViewCatalog,
+    *,
+    to: HiveViewCatalog | None = None,
+    progress: RunProgress | None = None,
 ) -> RunResult:
     """Check whether a plan can be run now. Writes nothing to metastore, storage or journal.
 
@@ -208,7 +212,7 @@ def dry_run(
 class RunState:
     """The outcomes of a run so far, its journal, and which views can be converted next."""
 
-    def __init__(self, plan: Plan, journal: Journal, store: MetastoreStore, progress: RunProgress | None) -> None:
+    def __init__(self, plan: ImportPlan, journal: Journal, store: MetastoreStore, progress: RunProgress | None) -> None:
         """Start, or resume from the journal; `store` is that of the new views."""
         self._plan = plan
         self._journal = journal
@@ -540,7 +544,7 @@ class Importer:
 
 
 def importer_for(
-    plan: Plan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, is_dry_run: bool = False
+    plan: ImportPlan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, is_dry_run: bool = False
 ) -> Importer:
     """Return the importer of a plan's views; raises PlanError if the plan is for another target."""
     plan.check_target(target_metastore(to))

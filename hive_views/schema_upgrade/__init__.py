@@ -4,7 +4,7 @@ from hive_views.schema_upgrade.address import Address, Password, find_password, 
 from hive_views.schema_upgrade.connection import connect
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import Applied, apply
-from hive_views.schema_upgrade.plan_model import Plan, Step, dumps, loads
+from hive_views.schema_upgrade.plan_model import Step, UpgradePlan, dumps, loads
 from hive_views.schema_upgrade.planner import assumed_schema, plan
 from hive_views.schema_upgrade.rendering import render
 from hive_views.schema_upgrade.reversal import RolledBack, rollback
@@ -16,11 +16,11 @@ __all__ = [
     "Address",
     "Applied",
     "Password",
-    "Plan",
     "RolledBack",
     "Schema",
     "Session",
     "Step",
+    "UpgradePlan",
     "Verification",
     "apply",
     "assumed_schema",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError, UpgradeError
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.planner import plan as make_plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
@@ -42,7 +42,7 @@ class Applied:
 
 def apply(
     session: Session,
-    plan: Plan,
+    plan: UpgradePlan,
     *,
     dry_run: bool = False,
     while_running: bool = False,
@@ -122,7 +122,7 @@ def _ignore_progress(_: Progress) -> None:
     """Discard progress reports."""
 
 
-def _remaining(session: Session, plan: Plan, schema: Schema) -> tuple[Step, ...]:
+def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Step, ...]:
     """The steps still to apply, after a check that the schema is the one that the plan was made for."""
     fresh = make_plan(schema, plan.target)
     if schema.fingerprint == plan.fingerprint:
@@ -148,7 +148,7 @@ def _remaining(session: Session, plan: Plan, schema: Schema) -> tuple[Step, ...]
     return fresh.steps
 
 
-def _begun(session: Session, plan: Plan, schema: Schema) -> bool:
+def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
     """Whether the journal has rows of the plan."""
     if not _existing_journal_tables(session):
         return False
@@ -204,7 +204,7 @@ def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
 
 
 def _apply_step(
-    session: Session, plan: Plan, step: Step, batch_size: int | None, progress: ProgressCallback
+    session: Session, plan: UpgradePlan, step: Step, batch_size: int | None, progress: ProgressCallback
 ) -> list[Doubt]:
     doubts: list[Doubt] = []
     is_one_transaction = session.dialect.transactional_ddl and step.kind.is_schema
@@ -224,7 +224,7 @@ def _apply_step(
     return doubts
 
 
-def _write_journal(session: Session, plan: Plan, step: Step, state: str) -> None:
+def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) -> None:
     """Write the state of a step into the journal, replacing the row of an interrupted run."""
     quote = session.dialect.quote
     table = quote(journal.JOURNAL.name)
@@ -246,7 +246,7 @@ def _write_journal(session: Session, plan: Plan, step: Step, state: str) -> None
     )
 
 
-def without_rows(plan: Plan) -> Plan:
+def without_rows(plan: UpgradePlan) -> UpgradePlan:
     """A plan without its row steps, e.g. while an old Hive still writes rows without types.
 
     Args:

@@ -82,7 +82,7 @@ class HiveScript:
 
 
 @dataclass(frozen=True)
-class Plan:
+class UpgradePlan:
     """The steps of an upgrade. A plan contains no user and no password."""
 
     dialect: str
@@ -111,13 +111,13 @@ class Plan:
         return next((step for step in self.steps if step.id == step_id), None)
 
 
-def identified(plan: Plan) -> Plan:
+def identified(plan: UpgradePlan) -> UpgradePlan:
     """The plan with the ID computed from its content."""
     bare = replace(plan, id="")
     return replace(bare, id=hashlib.sha256(dumps(bare).encode()).hexdigest()[:16])
 
 
-def dumps(plan: Plan) -> str:
+def dumps(plan: UpgradePlan) -> str:
     """A plan as JSON.
 
     Args:
@@ -129,7 +129,7 @@ def dumps(plan: Plan) -> str:
     return json.dumps({"format": FORMAT, **asdict(plan)}, indent=2, ensure_ascii=False) + "\n"
 
 
-def loads(text: str) -> Plan:
+def loads(text: str) -> UpgradePlan:
     """A plan from its JSON.
 
     Args:
@@ -150,7 +150,7 @@ def loads(text: str) -> Plan:
             HiveScript(script["name"], tuple(script["conflicts"])) for script in document.pop("hive_scripts")
         )
         notes = tuple(document.pop("notes"))
-        plan = Plan(steps=steps, hive_scripts=scripts, notes=notes, **document)
+        plan = UpgradePlan(steps=steps, hive_scripts=scripts, notes=notes, **document)
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidPlanError):
             raise

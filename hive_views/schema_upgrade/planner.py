@@ -9,7 +9,7 @@ from hive_views.errors import UsageError
 from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Plan, Step, Undo, identified
+from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, Undo, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
     CHARSET_COLUMNS,
@@ -26,7 +26,7 @@ from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table, last_l
 _FROM_BACKUP = "from the backup in the same database"
 
 
-def plan(schema: Schema, target: str | None = None) -> Plan:
+def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
     """Plan the steps that a schema needs to support views.
 
     Args:
@@ -47,7 +47,7 @@ def plan(schema: Schema, target: str | None = None) -> Plan:
     scripts = tuple(
         HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
     )
-    unidentified = Plan(
+    unidentified = UpgradePlan(
         dialect=schema.dialect,
         place=schema.place,
         fingerprint=schema.fingerprint,

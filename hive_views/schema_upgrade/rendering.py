@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.requirements import WIDENINGS
 from hive_views.schema_upgrade.table_types import decidable, new_type
 
@@ -23,7 +23,7 @@ _MISSING = {
 }
 
 
-def render(plan: Plan) -> str:
+def render(plan: UpgradePlan) -> str:
     """Render a plan as a script for the database's client (mysql, psql, ij, SQL*Plus, sqlcmd).
 
     Differences from `apply`: the script does not check that the database is the one that the plan was made for, writes
@@ -41,7 +41,7 @@ def render(plan: Plan) -> str:
 
 
 class _Renderer:
-    def __init__(self, plan: Plan, sql: Dialect) -> None:
+    def __init__(self, plan: UpgradePlan, sql: Dialect) -> None:
         self._plan = plan
         self._sql = sql
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import journal, view_texts
-from hive_views.schema_upgrade.plan_model import Kind, Plan, Step
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.table_types import TableRow, decide
 
@@ -72,7 +72,7 @@ class _Batch:
 
 
 def run_row_step(
-    session: Session, plan: Plan, step: Step, *, batch_size: int | None, progress: ProgressCallback
+    session: Session, plan: UpgradePlan, step: Step, *, batch_size: int | None, progress: ProgressCallback
 ) -> list[Doubt]:
     """Apply a step that changes rows. It can be repeated at any time and continues where it stopped."""
     quote = session.dialect.quote
@@ -111,7 +111,7 @@ def doubtful_rows(session: Session) -> list[Doubt]:
 
 
 def _apply_batch(
-    session: Session, plan: Plan, step: Step, after: int, size: int, progress: Callable[[str], None]
+    session: Session, plan: UpgradePlan, step: Step, after: int, size: int, progress: Callable[[str], None]
 ) -> _Batch:
     read = {Kind.BACK_FILL: _read_types, Kind.FILL: _read_flags, Kind.REPAIR: _read_texts}[step.kind]
     for _ in range(_ATTEMPTS):
@@ -126,7 +126,7 @@ def _apply_batch(
     )
 
 
-def _change(session: Session, plan: Plan, step: Step, change: _Change, progress: Callable[[str], None]) -> bool:
+def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, progress: Callable[[str], None]) -> bool:
     """Change rows and back up their old values; False if a row no longer holds the old value."""
     quote = session.dialect.quote
     field, key = quote(change.field), quote("TBL_ID")

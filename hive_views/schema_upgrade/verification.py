@@ -10,7 +10,7 @@ from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
 from hive_views.schema_upgrade.row_changes import Doubt, doubtful_rows
 from hive_views.schema_upgrade.session import Session
-from hive_views.schema_upgrade.view_checks import ViewCheck, check_views
+from hive_views.schema_upgrade.view_checks import ViewTextCheck, check_views
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Verification:
     """TBL_ID, column and reason of view texts that look damaged, e.g. characters replaced by `?`."""
     views: int
     """The number of views."""
-    broken: tuple[ViewCheck, ...]
+    broken: tuple[ViewTextCheck, ...]
     """Views that are not valid."""
 
     @property

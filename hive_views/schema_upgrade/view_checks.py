@@ -20,7 +20,7 @@ from hive_views.spec.version_texts import HIVE, row_texts
 
 
 @dataclass(frozen=True)
-class ViewCheck:
+class ViewTextCheck:
     """The problems of one view."""
 
     tbl_id: int
@@ -33,10 +33,12 @@ class ViewCheck:
     """Descriptions of all its problems."""
 
 
-def check_views(session: Session, schema: Schema, files: MetadataFiles | None = None) -> tuple[int, list[ViewCheck]]:
+def check_views(
+    session: Session, schema: Schema, files: MetadataFiles | None = None
+) -> tuple[int, list[ViewTextCheck]]:
     """Check all views; returns their number and those with problems."""
     by_catalog: dict[str, DatabaseSchemas] = {}
-    count, checks = 0, list[ViewCheck]()
+    count, checks = 0, list[ViewTextCheck]()
     for view in views(session, schema):
         count += 1
         schemas = by_catalog.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
@@ -45,7 +47,7 @@ def check_views(session: Session, schema: Schema, files: MetadataFiles | None = 
             order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
             worst = min((problem.validity for problem in problems), key=order.index)
             descriptions = tuple(_describe(problem) for problem in problems)
-            checks.append(ViewCheck(view.tbl_id, view.identifier, worst.value, descriptions))
+            checks.append(ViewTextCheck(view.tbl_id, view.identifier, worst.value, descriptions))
     session.rollback()
     return count, checks
 

@@ -3,10 +3,11 @@
 from hive_views.sql.analysis.references import FunctionReference, References, TableReference, references
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
-from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 from hive_views.sql.rewriting.expand import Expansion, OutputColumn, UnknownTypeError, expand, typed_columns
 
 __all__ = [
+    "ExpandedDefinition",
     "Expansion",
     "FunctionReference",
     "OutputColumn",
@@ -15,7 +16,6 @@ __all__ = [
     "TableReference",
     "TableSchema",
     "UnknownTypeError",
-    "ViewDefinition",
     "define_view",
     "expand",
     "parse_statement",

@@ -13,7 +13,7 @@ from hive_views.cli.output import console, print_table, shown
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.doctor import Finding, Report
+    from hive_views.doctor import DoctorReport, Finding
 
 _SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "bold red"), "skipped": ("-", "dim")}
 _SIGN_WIDTH = 2
@@ -26,7 +26,7 @@ def doctor(
     database: Annotated[str | None, typer.Option(metavar="DATABASE")] = None,
     no_write: bool = False,
     tell: Callable[[Finding], None] | None = None,
-) -> Report:
+) -> DoctorReport:
     """Check what the metastore supports, what is wrong, and what to do about it.
 
     Creates and removes a temporary row and a temporary file, since servers report wrong versions. The exit code is 1 if
@@ -44,7 +44,7 @@ def doctor(
     return examine(catalog, database=database, write=not no_write, on_finding=tell)
 
 
-def exit_code(report: Report) -> ExitCode:
+def exit_code(report: DoctorReport) -> ExitCode:
     """Return the exit code: 1 if there is a problem."""
     return ExitCode.FAILED if report.level.value == "problem" else ExitCode.OK
 
@@ -69,7 +69,7 @@ def print_finding(finding: Finding) -> None:
     sys.stdout.flush()
 
 
-def print_summary(report: Report) -> None:
+def print_summary(report: DoctorReport) -> None:
     """Print the numbers of findings, which were printed before."""
     levels = [finding.level.value for finding in report.findings]
     console().print(

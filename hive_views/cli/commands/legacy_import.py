@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.connection import Connection
+from hive_views.cli.connection import ConnectionOptions
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, print_table, shown
 from hive_views.cli.progress import bar
@@ -24,7 +24,7 @@ from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.legacy_import import ExportedView, Plan, Report, ReportEntry, RevertOutcome
+    from hive_views.legacy_import import ExportedView, ImportPlan, ImportReport, ReportEntry, RevertOutcome
 
 Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
@@ -79,7 +79,7 @@ def plan_views(
     to_warehouse: ToWarehouse = None,
     spark: Spark = None,
     most_calls: MostCalls = MOST_CALLS,
-) -> Report:
+) -> ImportReport:
     """Plan an import: which legacy views can become Iceberg views, in which order, and which cannot and why.
 
     Nothing is written except the plan's file.
@@ -175,7 +175,7 @@ def run_views(
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
-) -> Report:
+) -> ImportReport:
     """Run a plan: convert each ready view, after the views that it reads.
 
     A run that was killed is resumed by running it again. A view whose row changed since the plan is refused.
@@ -260,7 +260,7 @@ def report_views(
     *,
     view: Views = [],  # noqa: B006
     html: Annotated[str | None, typer.Option(metavar="FILE")] = None,
-) -> Report:
+) -> ImportReport:
     """Report on an import: per view its status, the reason, the old and the new text and their difference, and timings.
 
     Args:
@@ -447,11 +447,11 @@ class ExportResult:
     """The file that it was written to."""
 
 
-def _exit_code(result: Report | RevertResult) -> ExitCode:
+def _exit_code(result: ImportReport | RevertResult) -> ExitCode:
     return ExitCode.OK if result.complete else ExitCode.FAILED
 
 
-def print_report(report: Report) -> None:
+def print_report(report: ImportReport) -> None:
     """Print the views as a table, the differences of their texts in colors, and the sums."""
     check_results = report.check_results or {}
     _print_views(
@@ -545,7 +545,7 @@ def _print_diff(entry: ReportEntry) -> None:
 # -- Arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _read_plan(path: str) -> Plan:
+def _read_plan(path: str) -> ImportPlan:
     from hive_views.legacy_import import read_plan
     from hive_views.legacy_import.journal import is_journal
 
@@ -603,5 +603,5 @@ def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterato
             raise UsageError("--to-warehouse", "it needs --to-uri or --to-catalog; add one of them")
         yield None
         return
-    with contextlib.closing(Connection(name=name, uri=uri, warehouse=warehouse).catalog()) as catalog:
+    with contextlib.closing(ConnectionOptions(name=name, uri=uri, warehouse=warehouse).catalog()) as catalog:
         yield catalog

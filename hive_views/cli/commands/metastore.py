@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.connection import Connection
+from hive_views.cli.connection import ConnectionOptions
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, print_json
 
@@ -160,7 +160,7 @@ def _start_command(
 ) -> None:
     # Not registered with `bind`: in the foreground it continues after it printed its result.
     def show(status: MetastoreStatus) -> None:
-        (print_json if as_json or context.ensure_object(Connection).as_json else render)(status)
+        (print_json if as_json or context.ensure_object(ConnectionOptions).as_json else render)(status)
         sys.stdout.flush()
 
     if foreground:

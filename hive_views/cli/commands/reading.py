@@ -41,7 +41,7 @@ _INDENT = "  "
 
 
 @dataclass(frozen=True)
-class ListedView:
+class ViewListEntry:
     """A view in a list."""
 
     view: str
@@ -54,12 +54,12 @@ class ListedView:
 class ViewList:
     """The result of `list`."""
 
-    views: tuple[ListedView, ...]
+    views: tuple[ViewListEntry, ...]
     """The views, sorted."""
 
 
 @dataclass(frozen=True)
-class Column:
+class VersionColumn:
     """A column of a version."""
 
     id: int
@@ -110,7 +110,7 @@ class Version:
     expanded_text: str | None
     """The text of this version for Hive and plain Spark."""
     representations: tuple[Representation, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[VersionColumn, ...]
     summary: dict[str, str]
 
 
@@ -146,7 +146,7 @@ class ViewHistory:
 
 
 @dataclass(frozen=True)
-class Row:
+class RowTexts:
     """The metastore's row, as Hive and plain Spark read it."""
 
     original_text: str | None
@@ -182,7 +182,7 @@ class ViewDetails:
     """All versions that the metadata contains."""
     version: Version
     """The requested version; the current one by default."""
-    row: Row
+    row: RowTexts
     """The metastore's row."""
     drift: tuple[Difference, ...]
     """The differences between the row and the metadata file."""
@@ -224,9 +224,9 @@ class ColumnDifference:
     name: str
     change: str
     """`added`, `removed`, `changed` (type, comment or nullability) or `moved` (position only)."""
-    old: Column | None
+    old: VersionColumn | None
     """The column in the old version; null for an added one."""
-    new: Column | None
+    new: VersionColumn | None
     """The column in the new version; null for a removed one."""
 
 
@@ -274,7 +274,7 @@ def list_views(
                 names += catalog.list_views(listed_database)
             except NoSuchNamespaceError:
                 continue  # dropped since it was listed
-    return ViewList(tuple(ListedView(".".join(name), name[0], name[1]) for name in names))
+    return ViewList(tuple(ViewListEntry(".".join(name), name[0], name[1]) for name in names))
 
 
 def show_view(
@@ -306,7 +306,7 @@ def show_view(
         current_version_id=metadata.current_version_id,
         version_ids=tuple(existing.version_id for existing in metadata.versions),
         version=_load_version(view, metadata.current_version_id if version is None else version),
-        row=Row(view.original_text, view.expanded_text, view.parameters),
+        row=RowTexts(view.original_text, view.expanded_text, view.parameters),
         drift=view.drift,
         properties=dict(metadata.properties),
         history=tuple(_history_entries(metadata)),
@@ -395,7 +395,7 @@ def _load_version(view: HiveView, version_id: int) -> Version:
         expanded_text=texts.expanded,
         representations=tuple(representations),
         columns=tuple(
-            Column(field["id"], field["name"], type_text(field["type"]), field["required"], field.get("doc"))
+            VersionColumn(field["id"], field["name"], type_text(field["type"]), field["required"], field.get("doc"))
             for field in schema["fields"]
         ),
         summary=dict(version.summary),
@@ -632,7 +632,7 @@ def _highlighted_sql(text: str) -> Text:
     return Text("\n").join(Text(_INDENT) + line for line in highlighted.split("\n", allow_blank=True))
 
 
-def _column_table(columns: Iterable[Column]) -> Table:
+def _column_table(columns: Iterable[VersionColumn]) -> Table:
     table = _table("#", "Name", "Type", "Comment")
     for number, column in enumerate(columns, start=1):
         kind = f"{column.type}{' not null' if column.required else ''}"
@@ -664,6 +664,6 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _column_text(column: Column) -> str:
+def _column_text(column: VersionColumn) -> str:
     comment = f" ({shown(column.comment)})" if column.comment else ""
     return f"{shown(column.name)} {shown(column.type)}{' not null' if column.required else ''}{comment}"

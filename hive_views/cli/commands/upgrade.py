@@ -17,7 +17,7 @@ from hive_views.cli.output import console, shown
 from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
-    from hive_views.schema_upgrade import Address, Applied, Plan, RolledBack, Schema, Session, Verification
+    from hive_views.schema_upgrade import Address, Applied, RolledBack, Schema, Session, UpgradePlan, Verification
     from hive_views.schema_upgrade.row_changes import Doubt, Progress
     from hive_views.schema_upgrade.schema import Column
 
@@ -126,7 +126,7 @@ def plan(
     schema_name: SchemaName = None,
     target: Target = None,
     output: Output = None,
-) -> Plan:
+) -> UpgradePlan:
     """Plan the changes that a metastore database needs to support views. Nothing is changed.
 
     Args:
@@ -336,14 +336,14 @@ def _open(url: str, user: str | None, password_file: Path | None, schema_name: s
     return connect(_address(url, user, password_file, schema_name))
 
 
-def _make_plan(session: Session, target: str | None) -> Plan:
+def _make_plan(session: Session, target: str | None) -> UpgradePlan:
     from hive_views.schema_upgrade import detect as detect_schema
     from hive_views.schema_upgrade import plan as make_plan
 
     return make_plan(detect_schema(session), target)
 
 
-def _read_plan(path: Path) -> Plan:
+def _read_plan(path: Path) -> UpgradePlan:
     from hive_views.schema_upgrade import loads
 
     try:
@@ -374,7 +374,7 @@ def _print_detection(report: DetectionReport) -> None:
         out.print(f"  {column.name:<44} {column.type or 'missing'}", soft_wrap=True)
 
 
-def _print_plan(new_plan: Plan) -> None:
+def _print_plan(new_plan: UpgradePlan) -> None:
     out = console()
     versions = f"schema {new_plan.version}, views of {new_plan.target}"
     out.print(f"Plan {new_plan.id} for {new_plan.place}: {versions}", soft_wrap=True)

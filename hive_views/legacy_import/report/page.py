@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hive_views.legacy_import.report.report import Report, ReportEntry
+from hive_views.legacy_import.report.report import ImportReport, ReportEntry
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
 
 _PACKAGE = "hive_views.legacy_import.report"
 
 
-def render_report_page(report: Report, title: str) -> str:
+def render_report_page(report: ImportReport, title: str) -> str:
     """Return a report as an HTML page."""
     return page(
         title,
@@ -22,7 +22,7 @@ def render_report_page(report: Report, title: str) -> str:
     )
 
 
-def report_data(report: Report, title: str) -> dict[str, Any]:
+def report_data(report: ImportReport, title: str) -> dict[str, Any]:
     """Return the data for the page's script."""
     check_results = report.check_results or {}
     return {

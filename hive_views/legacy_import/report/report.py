@@ -17,7 +17,7 @@ from typing import Any
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
-from hive_views.legacy_import.plan import Plan, PlanEntry
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 
 DiffPiece = tuple[str, str]
 """A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new text), and the piece's text."""
@@ -85,7 +85,7 @@ class ReportEntry:
 
 
 @dataclass(frozen=True)
-class Report:
+class ImportReport:
     """What an import did, or will do."""
 
     entries: tuple[ReportEntry, ...]
@@ -148,27 +148,29 @@ class Report:
         return document
 
 
-def report_plan(plan: Plan) -> Report:
+def report_plan(plan: ImportPlan) -> ImportReport:
     """Return the report of a plan that was not run."""
     return _report(plan, {}, {})
 
 
-def report_outcomes(plan: Plan, outcomes: Iterable[ImportOutcome]) -> Report:
+def report_outcomes(plan: ImportPlan, outcomes: Iterable[ImportOutcome]) -> ImportReport:
     """Return the report of a run from its outcomes."""
     return _report(plan, {outcome.name: outcome for outcome in outcomes}, {})
 
 
-def report_run(history: History) -> Report:
+def report_run(history: History) -> ImportReport:
     """Return the report of a run from its journal; views that were not processed yet are pending."""
     return _report(history.plan, history.outcomes, history.reverted)
 
 
-def _report(plan: Plan, outcomes: Mapping[ViewName, ImportOutcome], reverted: Mapping[ViewName, str]) -> Report:
+def _report(
+    plan: ImportPlan, outcomes: Mapping[ViewName, ImportOutcome], reverted: Mapping[ViewName, str]
+) -> ImportReport:
     entries = (
         ReportEntry(entry, outcomes.get(entry.name) or planned_outcome(entry), reverted.get(entry.name))
         for entry in plan.entries
     )
-    return Report(tuple(entries), tuple(tuple(map(str, cycle)) for cycle in plan.cycles))
+    return ImportReport(tuple(entries), tuple(tuple(map(str, cycle)) for cycle in plan.cycles))
 
 
 def _check_results_file(journal: Path) -> Path:

@@ -33,7 +33,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RefreshPlan:
     """How the rows will be computed."""
 
     action: str
@@ -72,36 +72,36 @@ class PlanInput:
     """The engine's settings."""
 
 
-def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Plan:
+def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> RefreshPlan:
     """Decide how to compute rows that are not fresh, or that were computed under other settings."""
     recorded, freshness = given.recorded, given.freshness
     state = recorded.state
     changed = changed_tables(freshness)
     if not freshness.reasons and has_other_settings(recorded, given.settings):
-        return Plan("full", f"its rows were computed with {format_settings(recorded.settings)}")
+        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings)}")
     if state is None or not freshness.reasons or changed is None:
-        return Plan("full", "; ".join(map(str, freshness.reasons)) or "it was requested")
+        return RefreshPlan("full", "; ".join(map(str, freshness.reasons)) or "it was requested")
     if not given.is_repeatable:
-        return Plan("full", "its definition may give other rows each time")
+        return RefreshPlan("full", "its definition may give other rows each time")
     if recorded.settings and recorded.settings != dict(given.settings):
-        return Plan("full", f"its rows were computed with {format_settings(recorded.settings)}")
+        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings)}")
     if not state.has_unique_uuids:
-        return Plan("full", "more than one of its sources has the same UUID")
+        return RefreshPlan("full", "more than one of its sources has the same UUID")
     rewritten = []
     for name in changed:
         since = _recorded_snapshot(state, given.tables, name)
         if since is None:
-            return Plan("full", f"the earlier state of {name} is not known")
+            return RefreshPlan("full", f"the earlier state of {name} is not known")
         if not given.tables[name].only_grew_since(since):
             rewritten.append(name)
     for leaf in given.leaves.leaves:
         name = ViewName(*leaf.name)
         since = _recorded_snapshot(state, given.tables, name)
         if since is None:
-            return Plan("full", f"the earlier state of {name} is not known")
+            return RefreshPlan("full", f"the earlier state of {name} is not known")
         table = given.tables[name]
         if not (table.has_schema_of(table.snapshot_id) and table.has_schema_of(since)):
-            return Plan("full", f"{name} has other columns than it had")
+            return RefreshPlan("full", f"{name} has other columns than it had")
     if rewritten:
         why = f"rows of {', '.join(map(str, rewritten))} were changed or deleted"
         return _plan_partitions(given, state, changed, why, changed_partitions)
@@ -112,7 +112,9 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Pl
     except NotIncrementalError as error:
         why = f"its definition cannot be updated from added rows: {error}"
         return _plan_partitions(given, state, changed, why, changed_partitions)
-    return Plan("incremental", f"rows were added to {', '.join(map(str, sorted(set(changed))))}", selections, aggregate)
+    return RefreshPlan(
+        "incremental", f"rows were added to {', '.join(map(str, sorted(set(changed))))}", selections, aggregate
+    )
 
 
 def has_other_settings(recorded: RecordedRefresh, settings: Mapping[str, str]) -> bool:
@@ -139,18 +141,18 @@ def _plan_partitions(
     changed: tuple[ViewName, ...],
     why: str,
     changed_partitions: PartitionCondition,
-) -> Plan:
+) -> RefreshPlan:
     """Recompute only some partitions, if one table changed and the affected partitions can be determined."""
     changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
     if len(changed) != 1 or len(changed_leaves) != 1:
-        return Plan("full", why)
+        return RefreshPlan("full", why)
     since = _recorded_snapshot(state, given.tables, changed[0])
     assert since is not None, "the caller checks that the snapshot is known"
     try:
         where = changed_partitions(changed_leaves[0], since)
     except NotIncrementalError as error:
-        return Plan("full", f"{why}; partitions: {error}")
-    return Plan("partitions", f"{why}, where {where}", where=where)
+        return RefreshPlan("full", f"{why}; partitions: {error}")
+    return RefreshPlan("partitions", f"{why}, where {where}", where=where)
 
 
 def _decimal_precisions(schema: Schema) -> list[int | None]:

@@ -27,7 +27,7 @@ from hive_views.materialized.properties import REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.redefine import new_storage_columns
 from hive_views.materialized.refresh.inline import catalog_names, inline
 from hive_views.materialized.refresh.partition_changes import changed_partitions
-from hive_views.materialized.refresh.plan import Mode, Plan, PlanInput, has_other_settings, plan_refresh
+from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, has_other_settings, plan_refresh
 from hive_views.materialized.refresh.publish import discard_snapshot, publish
 from hive_views.materialized.refresh.stage import Engine, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
@@ -122,7 +122,7 @@ def refresh(
     _check_leaves(view, sources, leaves)
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
     is_repeatable = not functions or is_true(view.properties, REPEATABLE)
-    plan = Plan("full", "it was requested")
+    plan = RefreshPlan("full", "it was requested")
     if mode is not Mode.FULL:
         given = PlanInput(recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings)
         plan = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))

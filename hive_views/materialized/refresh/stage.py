@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.freshness.sources import Sources
     from hive_views.materialized.freshness.verdict import RecordedRefresh
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.refresh.plan import Plan
+    from hive_views.materialized.refresh.plan import RefreshPlan
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -206,7 +206,7 @@ def staging_request(
     recorded: RecordedRefresh,
     sources: Sources,
     leaves: IncrementalQuery,
-    plan: Plan,
+    plan: RefreshPlan,
     schema: Schema,
     summary: Mapping[str, str],
     refresh_id: str,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import Writer
-from hive_views.legacy_import.plan import Plan, PlanEntry, PlanProgress
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanProgress
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import read_rows
 from hive_views.spark.legacy_import.verified_run import check_session_metastore
@@ -35,8 +35,8 @@ UNREADABLE = "Spark cannot read the legacy view today: "
 
 
 def add_analyzer_findings(
-    spark: SparkSession, catalog: HiveViewCatalog, plan: Plan, progress: PlanProgress | None = None
-) -> Plan:
+    spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan, progress: PlanProgress | None = None
+) -> ImportPlan:
     """Analyze the ready views of a plan, without reading rows, and add the findings to their changes."""
     check_session_metastore(spark, catalog, plan)
     ready = {entry.name for entry in plan.ready}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions
-from hive_views.legacy_import.plan import Plan, PlanProgress, target_metastore
+from hive_views.legacy_import.plan import ImportPlan, PlanProgress, target_metastore
 from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
 from hive_views.spark.legacy_import.analyzer_findings import add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
@@ -42,7 +42,7 @@ def plan_on_spark(
     progress: PlanProgress | None = None,
     check_progress: PlanProgress | None = None,
     session: SparkSession | None = None,
-) -> Plan:
+) -> ImportPlan:
     """Plan an import on Spark, and analyze the new texts if one Spark can read both the legacy and the new views."""
     is_analyzed = to is None and catalog.name != SESSION_CATALOG
     with _session(catalog, master, catalog.name if is_analyzed else None, session) as spark:
@@ -52,7 +52,7 @@ def plan_on_spark(
 
 
 def run_on_spark(
-    plan: Plan,
+    plan: ImportPlan,
     catalog: HiveViewCatalog,
     journal: Path,
     *,

@@ -27,7 +27,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_most_calls
 from hive_views.legacy_import.plan import (
-    Plan,
+    ImportPlan,
     PlanEntry,
     Planner,
     PlanOrder,
@@ -111,7 +111,7 @@ class SparkImport:
         options: ImportOptions | None = None,
         to: HiveViewCatalog | None = None,
         progress: PlanProgress | None = None,
-    ) -> Plan:
+    ) -> ImportPlan:
         """Plan an import; the plan equals that of `hive_views.legacy_import.plan_import`.
 
         Args:
@@ -133,7 +133,7 @@ class SparkImport:
         """
         options = options or ImportOptions()
         candidates = list_candidates(self._catalog, databases, names, options, to)
-        importer = importer_for(Plan((), options, to=target_metastore(to)), self._catalog, to)
+        importer = importer_for(ImportPlan((), options, to=target_metastore(to)), self._catalog, to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
         scanned = self._run_stage(name_lists, partial(_scan, importer))
         order = order_views(view for views in scanned for view in views)
@@ -150,13 +150,13 @@ class SparkImport:
                         loaded[entry.name] = future_view
                     if progress is not None:
                         progress(len(entries), len(order.views))
-        plan = Plan(tuple(entries[name] for name in order.views), options, order.cycles, target_metastore(to))
+        plan = ImportPlan(tuple(entries[name] for name in order.views), options, order.cycles, target_metastore(to))
         check_all_planned(plan, self._catalog, names)
         return plan
 
     def run(
         self,
-        plan: Plan,
+        plan: ImportPlan,
         journal_path: Path,
         *,
         to: HiveViewCatalog | None = None,
@@ -200,7 +200,7 @@ class SparkImport:
     def _run(
         self,
         importer: Importer,
-        plan: Plan,
+        plan: ImportPlan,
         journal_path: Path,
         to: HiveViewCatalog | None,
         progress: RunProgress | None,

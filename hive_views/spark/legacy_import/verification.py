@@ -22,7 +22,7 @@ from hive_views.errors import HiveViewsError, JournalError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Writer
-from hive_views.legacy_import.plan import Plan, PlanEntry
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
@@ -104,7 +104,7 @@ class ViewCheck:
             raise JournalError(str(file), f"it does not hold the content of views: {error!r}") from error
 
     def read_before(
-        self, plan: Plan, converted: Sequence[ViewName] = (), progress: CheckProgress | None = None
+        self, plan: ImportPlan, converted: Sequence[ViewName] = (), progress: CheckProgress | None = None
     ) -> None:
         """Read the legacy views of a plan before it is run, except those that were read or converted already."""
         done = {*self._before, *converted}
@@ -124,7 +124,7 @@ class ViewCheck:
                 progress("before", start + len(part), len(names))
 
     def compare_after(
-        self, plan: Plan, outcomes: Sequence[ImportOutcome], progress: CheckProgress | None = None
+        self, plan: ImportPlan, outcomes: Sequence[ImportOutcome], progress: CheckProgress | None = None
     ) -> dict[ViewName, CheckResult]:
         """Read the converted views and compare them with the legacy views."""
         converted = {outcome.name for outcome in outcomes if outcome.status is ImportStatus.CONVERTED}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportStatus, read_journal_of
-from hive_views.legacy_import.plan import Plan, target_metastore
+from hive_views.legacy_import.plan import ImportPlan, target_metastore
 from hive_views.legacy_import.report.report import write_check_results
 from hive_views.legacy_import.run import RunResult
 from hive_views.spark.legacy_import.verification import CheckProgress, CheckResult, ViewCheck
@@ -74,7 +74,7 @@ def resolve_verify_mode(verify: str | None, *, has_spark: bool, is_other_metasto
 
 def run_verified(
     spark: SparkSession,
-    plan: Plan,
+    plan: ImportPlan,
     catalog: HiveViewCatalog,
     journal: Path,
     run: Callable[[], RunResult],
@@ -123,7 +123,7 @@ def run_verified(
     return CheckedRun(result.outcomes, results, verify)
 
 
-def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: Plan) -> None:
+def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan) -> None:
     """Raise UsageError if the session's catalog is another metastore, in which no legacy view could be read."""
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
         if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quote_identifier(database)}"):

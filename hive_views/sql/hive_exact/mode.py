@@ -14,7 +14,7 @@ from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import token_span
 from hive_views.sql.resolver.context import Environment, ExpansionMode, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_table
 
 
@@ -27,11 +27,11 @@ def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | 
         context.pending_copies.append((target_tokens, source_tokens))
 
 
-def _no_key_source(context: ResolutionContext, scope: Scope, column: Column) -> None:
+def _no_key_source(context: ResolutionContext, scope: Scope, column: ScopeColumn) -> None:
     """Hive does not qualify a grouping key by the names under GROUP BY."""
 
 
-def _star_name(context: ResolutionContext, scope: Scope, column: Column, name: str) -> tuple[str | None, str]:
+def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:
     return scope.original(column)
 
 

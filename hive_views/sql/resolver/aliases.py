@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from hive_views.sql.parsing.syntax_tree import is_star, select_item_end
 from hive_views.sql.resolver.context import QueryBlock, ResolutionContext
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
 def claim_alias(context: ResolutionContext, alias: str, block: QueryBlock, at: exp.Expr) -> None:
@@ -54,7 +54,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
             name = names[position]
         elif table == "":
             name = column.internal
-        new = Column(column.internal, alias, name, column.type_source)
+        new = ScopeColumn(column.internal, alias, name, column.type_source)
         result.put_unique(alias, name, new)
         written = result.names.get(new, (alias, name))[1]
         if written != name and context.mode.names_all_columns:
@@ -62,7 +62,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
     return result
 
 
-def _rename_output_column(context: ResolutionContext, column: Column, name: str) -> None:
+def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name: str) -> None:
     """Give a column of a derived table's SELECT list another name, because its own is a duplicate."""
     item = context.select_items.get(column)
     context.renamed_columns[column] = name

@@ -18,7 +18,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import start_offsets
-from hive_views.sql.resolver.scopes import Column, Schemas, Scope, TypeSource
+from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
 from hive_views.sql.types.inference import TypeInference
@@ -126,7 +126,7 @@ class QueryResolver(Protocol):
         ...
 
 
-Handler = Callable[["ResolutionContext", Any, Environment], "Column | None"]
+Handler = Callable[["ResolutionContext", Any, Environment], "ScopeColumn | None"]
 """Resolves one kind of node; returns the column that the expression is, or None for any other value."""
 
 
@@ -222,9 +222,9 @@ class ExpansionMode:
     """Whether the expressions of grouping keys are known after window functions are computed."""
     reuse_column: Callable[[ResolutionContext, exp.Expr, exp.Expr | None, Environment], None]
     """Write an expression that repeats a grouping key, an aggregate or a window function."""
-    key_source: Callable[[ResolutionContext, Scope, Column], Column | None]
+    key_source: Callable[[ResolutionContext, Scope, ScopeColumn], ScopeColumn | None]
     """The column under GROUP BY under whose name a grouping key is written."""
-    star_name: Callable[[ResolutionContext, Scope, Column, str], tuple[str | None, str]]
+    star_name: Callable[[ResolutionContext, Scope, ScopeColumn, str], tuple[str | None, str]]
     """The table and the name that a star over a grouped block is replaced by, for one column."""
     sampled_name: Callable[[ResolutionContext, str, str | None, Sequence[str]], str | None]
     """The text for an item of TABLESAMPLE: from its first name, its qualified name if it is a column, and the bucket
@@ -307,16 +307,16 @@ class ResolutionContext:
         self.quotes_names = mode.quotes_regex_names or not self.regex_names
         self.edits = TokenEdits(text)
         self.star_edits = TokenEdits(text)
-        self.bindings: dict[int, Column] = {}
+        self.bindings: dict[int, ScopeColumn] = {}
         self.subqueries: dict[int, Scope] = {}
         self.tables: dict[tuple[str, str], int] = {}
         self.pending_edits: list[tuple[tuple[int, int], str]] = []
         self.pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
-        self.select_items: dict[Column, exp.Expr] = {}
+        self.select_items: dict[ScopeColumn, exp.Expr] = {}
         self.added_names: list[tuple[int, str]] = []
-        self.renamed_columns: dict[Column, str] = {}
-        self.expanded_stars: list[tuple[int, int, list[tuple[str, str, Column]]]] = []
-        self.unqualified_keys: set[Column] = set()
+        self.renamed_columns: dict[ScopeColumn, str] = {}
+        self.expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = []
+        self.unqualified_keys: set[ScopeColumn] = set()
         self.has_star = False
         self.ctes: dict[str, CteDefinition] = {}
         self.cte_definitions: list[CteDefinition] = []
@@ -364,7 +364,7 @@ class ResolutionContext:
                 return True
         return False
 
-    def key_binding(self, scope: Scope, column: Column) -> Column | None:
+    def key_binding(self, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
         """Return the column under a GROUP BY that a grouping key is, where it is a plain column."""
         for text, key_column in scope.keys.items():
             if key_column is column:

@@ -15,7 +15,7 @@ from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
 from hive_views.sql.parsing.syntax_tree import comparison_key, token_span
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import visit, visit_children, widen
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
 def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
@@ -27,7 +27,7 @@ def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
     return "int" if written == "integer" else written
 
 
-def _paren(context: ResolutionContext, node: exp.Paren, env: Environment) -> Column | None:
+def _paren(context: ResolutionContext, node: exp.Paren, env: Environment) -> ScopeColumn | None:
     return visit(context, node.this, env)
 
 
@@ -80,7 +80,7 @@ def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> Non
             )
 
 
-def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     column = visit(context, node.this, env)
     context.mode.check_operands(context, (node,))
     if column is None or not context.dialect.removes_redundant_casts:
@@ -128,7 +128,7 @@ def _like(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
 def _lambda(context: ResolutionContext, node: exp.Lambda, env: Environment) -> None:
     inner = Scope()
     parameters = [item.name.lower() for item in node.expressions]
-    inner.tables[None] = {name: Column(name, None, name) for name in parameters}
+    inner.tables[None] = {name: ScopeColumn(name, None, name) for name in parameters}
     visit(context, node.this, Environment((inner,), env.scopes[0], reuses_computed=False))
 
 

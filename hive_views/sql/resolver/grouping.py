@@ -22,7 +22,7 @@ from hive_views.sql.parsing.syntax_tree import (
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.names import function_name, resolve
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
 
 # -- Calls of a block --------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def resolve_groups(
             )
         source = resolve(context, item, env)
         type_source = source.type_source if source is not None else context.type_source(item)
-        column = Column(f"_col{len(scope.columns)}", "", "", type_source)
+        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", type_source)
         text = comparison_key(item)
         if text in scope.keys:
             continue
@@ -112,11 +112,11 @@ def resolve_groups(
         _name_key(unwrapped(item), ungrouped, scope, column)
     for text, item in aggregates.items():
         _resolve_aggregate(context, item, ungrouped)
-        column = Column(f"_col{len(scope.columns)}", "", "", context.type_source(item))
+        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", context.type_source(item))
         scope.put_key(text, column, item)
     if set_members is not None:
         scope.has_grouping_sets = True
-        column = Column(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
+        column = ScopeColumn(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
         scope.put(None, "grouping__id", column)
         context.in_grouping_sets = True
         for item in set_members:
@@ -198,7 +198,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, items: list[e
     return item
 
 
-def _name_key(item: exp.Expr, ungrouped: Scope, scope: Scope, column: Column) -> None:
+def _name_key(item: exp.Expr, ungrouped: Scope, scope: Scope, column: ScopeColumn) -> None:
     """Let a grouping key that is a plain column be named with and without its table."""
     if type(item) is not exp.Column:
         return
@@ -299,7 +299,7 @@ def resolve_windows(
             resolved.add(window_name)
             _resolve_window_definition(context, definition, env)
             reference = definition.args.get("alias")
-        column = Column(f"_col{len(result.columns)}", None, "", context.type_source(window))
+        column = ScopeColumn(f"_col{len(result.columns)}", None, "", context.type_source(window))
         result.put_key(text, column, window)
     if context.mode.resolves_all_names:
         for window_name, definition in definitions.items():

@@ -10,7 +10,7 @@ from sqlglot import exp
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.names import function_name, quote_alias, resolve
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.types import hive_types
 
 # -- Lateral views -----------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def resolve_lateral(
         result.add(scope)
     for position, (name, type_text) in enumerate(produced or [(name, None) for name in names]):
         name = names[position] if names else name
-        result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name, type_text))
+        result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name, type_text))
     result.keep_merged(scope, alias)
     if alias not in block.aliases:
         block.aliases.append(alias)
@@ -90,7 +90,7 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
     for item in columns:
         quote_alias(context, item)
     for name in [item.name.lower() for item in columns] or ["col"]:
-        result.put(alias, name, Column(f"_col{len(result.columns)}", alias, name))
+        result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name))
     result.keep_merged(scope, alias)
     return alias, result
 

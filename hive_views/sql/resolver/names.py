@@ -17,14 +17,14 @@ from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError
-from hive_views.sql.resolver.scopes import AmbiguousName, Column, JoinColumn, MergedKey, Scope
+from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
 # -- Expressions -------------------------------------------------------------------------------------------------------
 
 
-def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     """Resolve every name of an expression; its edits count only if all of its names could be resolved."""
     pending, copies = context.pending_edits, context.pending_copies
     first_edit, first_copy = len(pending), len(copies)
@@ -40,7 +40,7 @@ def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> Col
         del copies[first_copy:]
 
 
-def visit(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+def visit(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     """Resolve the names of a node and of everything under it; returns the column that it is, if it is one."""
     if env.reuses_computed and (env.scopes[0].keys or (env.outer is not None and env.outer.keys)):
         column = _computed_column(context, node, env)
@@ -81,7 +81,7 @@ def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
     return unquote_identifier(context.text.raw(index)).lower() if index is not None else None
 
 
-def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> Column | None:
+def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     """Return the column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
     scope = env.scopes[0]
     text = comparison_key(node)
@@ -102,7 +102,7 @@ def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environmen
 # -- Column references -------------------------------------------------------------------------------------------------
 
 
-def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> Column | None:
+def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> ScopeColumn | None:
     arguments = node.args
     identifier = arguments["this"]
     if type(identifier) is exp.Star:
@@ -116,7 +116,7 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> C
 
 def _simple_column(
     context: ResolutionContext, node: exp.Column, identifier: Any, table: Any, env: Environment
-) -> Column | None:
+) -> ScopeColumn | None:
     """Do what `_resolve_chain` does for the most frequent names, `a` and `t.a` of one scope; None for any other."""
     scope = env.scopes[0]
     name = identifier.this
@@ -127,7 +127,7 @@ def _simple_column(
     if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
         return None
     tables = scope.tables
-    columns: dict[str, Column] | None = None
+    columns: dict[str, ScopeColumn] | None = None
     if table is not None:
         if type(table) is exp.Identifier and _is_name(table.this):
             columns = tables.get(table.this.lower())
@@ -162,7 +162,9 @@ def _dot(context: ResolutionContext, node: exp.Dot, env: Environment) -> None:
     _resolve_fields(context, column.type if column is not None else None, parts)
 
 
-def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment) -> Column | None:
+def _resolve_chain(
+    context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment
+) -> ScopeColumn | None:
     """`a`, `t.a`, `a.field`, `t.a.field.field`: read from the left, as Hive does."""
     if context.dialect.allows_database_in_column:
         return _resolve_dotted(context, node, parts, env)
@@ -203,7 +205,9 @@ def _resolve_chain(context: ResolutionContext, node: exp.Expr, parts: list[Any],
     return column
 
 
-def _resolve_dotted(context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment) -> Column | None:
+def _resolve_dotted(
+    context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment
+) -> ScopeColumn | None:
     """Resolve a name of Spark or Trino: with as many parts as possible for the table, the others are fields.
 
     Spark reads a name in every way inside a subquery before it searches the query around it. Trino searches all
@@ -247,11 +251,11 @@ def _resolve_dotted(context: ResolutionContext, node: exp.Expr, parts: list[Any]
 
 def _find_qualified(
     context: ResolutionContext, scopes: tuple[Scope, ...], names: list[str], at: exp.Expr, env: Environment
-) -> tuple[Column | None, Scope | None]:
+) -> tuple[ScopeColumn | None, Scope | None]:
     """Return the column of a name whose last part is the column and whose other parts are its table."""
     *qualifier, name = names
     table = qualifier[-1] if qualifier else None
-    matches: list[tuple[Column, Scope]] = []
+    matches: list[tuple[ScopeColumn, Scope]] = []
     try:
         for scope in scopes:
             if len(qualifier) > 1 and not is_qualified_as(scope, qualifier):
@@ -279,7 +283,7 @@ def is_qualified_as(scope: Scope, qualifier: Sequence[str]) -> bool:
     return database == qualifier[-2] and (len(qualifier) < 3 or not catalog or catalog == qualifier[-3])
 
 
-def _check_fields(context: ResolutionContext, column: Column, fields: Sequence[exp.Expr]) -> None:
+def _check_fields(context: ResolutionContext, column: ScopeColumn, fields: Sequence[exp.Expr]) -> None:
     """Reject the field of a column whose type has no fields."""
     if fields and column.type is not None and hive_types.base(column.type) not in _TYPES_WITH_FIELDS:
         raise context.fail(
@@ -300,7 +304,13 @@ def _check_database_capture(context: ResolutionContext, env: Environment, table:
 
 
 def _write_reference(
-    context: ResolutionContext, begin: Any, end: Any, is_whole: bool, column: Column, scope: Scope, env: Environment
+    context: ResolutionContext,
+    begin: Any,
+    end: Any,
+    is_whole: bool,
+    column: ScopeColumn,
+    scope: Scope,
+    env: Environment,
 ) -> None:
     """Replace a column reference by its qualified name, with the parentheses and no-op signs around it."""
     table: str | None
@@ -345,7 +355,7 @@ def written_join_column(context: ResolutionContext, entry: JoinColumn) -> str:
 
 
 def _is_captured(
-    context: ResolutionContext, env: Environment, column: Column, tables: Sequence[str | None], name: str
+    context: ResolutionContext, env: Environment, column: ScopeColumn, tables: Sequence[str | None], name: str
 ) -> bool:
     """Return whether `table.name` of an outer column is read as another name inside the subquery.
 
@@ -367,12 +377,12 @@ def _is_captured(
     )
 
 
-def _has_column(scope: Scope, column: Column) -> bool:
+def _has_column(scope: Scope, column: ScopeColumn) -> bool:
     return column in scope.names or (scope.merged is not None and column in scope.merged.columns.values())
 
 
 def _uncaptured_name(
-    context: ResolutionContext, begin: Any, end: Any, column: Column, env: Environment, text: str
+    context: ResolutionContext, begin: Any, end: Any, column: ScopeColumn, env: Environment, text: str
 ) -> str:
     """Return the name of an outer column as it is written, where it has no table; refuse it otherwise."""
     outer = env.outer
@@ -488,8 +498,8 @@ def _scope_of_table(context: ResolutionContext, env: Environment, alias: str, at
 
 def _find_column(
     context: ResolutionContext, env: Environment, table: str | None, name: str, at: exp.Expr
-) -> tuple[Column | None, Scope | None]:
-    match: Column | None = None
+) -> tuple[ScopeColumn | None, Scope | None]:
+    match: ScopeColumn | None = None
     owner: Scope | None = None
     try:
         for scope in env.scopes:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.names import visit
 from hive_views.sql.resolver.ordering import resolve_order
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
@@ -19,7 +19,7 @@ def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr |
         visit(context, node, Environment((env.ungrouped,), env.outer, None, False, True, True))
 
 
-def _star_name(context: ResolutionContext, scope: Scope, column: Column, name: str) -> tuple[str | None, str]:
+def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:
     source = context.key_binding(scope, column)
     return (source.table, source.name) if source is not None else (scope.original(column)[0], name)
 

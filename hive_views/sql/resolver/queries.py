@@ -21,7 +21,7 @@ from hive_views.sql.resolver.grouping import (
     windows_with_names,
 )
 from hive_views.sql.resolver.names import check_identifier, resolve
-from hive_views.sql.resolver.scopes import Column, Scope
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_from, resolve_source, unified_type, values_scope
 from hive_views.sql.resolver.stars import resolve_items
 from hive_views.sql.types import hive_types
@@ -167,7 +167,7 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
                 )
         elif right_column.type is None:
             type_source = None
-        result.put("__u", name, Column(left_column.internal, "__u", name, type_source))
+        result.put("__u", name, ScopeColumn(left_column.internal, "__u", name, type_source))
     return result
 
 

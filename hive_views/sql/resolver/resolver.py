@@ -15,7 +15,7 @@ from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
 from hive_views.sql.resolver.portable import PORTABLE
 from hive_views.sql.resolver.queries import resolve_query
-from hive_views.sql.resolver.scopes import Column, Schemas, Scope
+from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
 
@@ -32,7 +32,7 @@ class Resolution:
     context: ResolutionContext
 
     @property
-    def columns(self) -> list[tuple[str, Column]]:
+    def columns(self) -> list[tuple[str, ScopeColumn]]:
         """The name and the column of each column of the result."""
         return [(self.scope.names[column][1], column) for column in self.scope.columns]
 

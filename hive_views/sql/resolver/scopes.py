@@ -49,7 +49,7 @@ TypeSource = str | Callable[[], str | None] | None
 """A Hive type text, a function that infers it, or None where it is not known."""
 
 
-class Column:
+class ScopeColumn:
     """One column that can be named in a scope.
 
     Attributes:
@@ -82,7 +82,7 @@ class Column:
         return self._type
 
 
-NamedColumns = tuple[dict[str, Column], list[Column], dict[Column, tuple[str | None, str]]]
+NamedColumns = tuple[dict[str, ScopeColumn], list[ScopeColumn], dict[ScopeColumn, tuple[str | None, str]]]
 """A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each."""
 
 _MAX_CACHED_ALIASES = 64
@@ -92,7 +92,7 @@ def named_columns(schema: TableSchema, alias: str) -> NamedColumns:
     """Return the columns of a table under an alias; queries share them, so they must not be changed."""
     named = schema._named.get(alias)
     if named is None:
-        by_name = {name: Column(name, alias, name, type_text) for name, type_text in schema.columns}
+        by_name = {name: ScopeColumn(name, alias, name, type_text) for name, type_text in schema.columns}
         named = (by_name, list(by_name.values()), {column: (alias, name) for name, column in by_name.items()})
         if len(schema._named) >= _MAX_CACHED_ALIASES:
             schema._named.clear()
@@ -143,10 +143,10 @@ class MergedColumns:
 
     visible: list[JoinColumn]
     hidden: list[JoinColumn]
-    columns: dict[str, Column | None]
+    columns: dict[str, ScopeColumn | None]
 
 
-class MergedKey(Column):
+class MergedKey(ScopeColumn):
     """A key of a join with USING or NATURAL that is not the column of one table."""
 
     __slots__ = ("join_column",)
@@ -156,7 +156,7 @@ class MergedKey(Column):
         self.join_column = join_column
 
 
-_NO_KEYS: dict[str, Column] = {}
+_NO_KEYS: dict[str, ScopeColumn] = {}
 _NO_NODES: dict[str, Any] = {}
 """The keys of scopes without keys: one shared pair, since most scopes have none."""
 _NO_QUALIFIERS: Mapping[str, tuple[str, str]] = {}
@@ -184,7 +184,7 @@ class Scope:
         has_grouping_sets: Whether it is the result of GROUP BY with ROLLUP, CUBE or GROUPING SETS.
     """
 
-    keys: dict[str, Column] = _NO_KEYS
+    keys: dict[str, ScopeColumn] = _NO_KEYS
     key_nodes: dict[str, Any] = _NO_NODES
     ambiguous: frozenset[tuple[str | None, str]] = frozenset()
     with_virtual: tuple[str, ...] = ()
@@ -197,9 +197,9 @@ class Scope:
     has_grouping_sets = False
 
     def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
-        self.tables: dict[str | None, dict[str, Column]] = {}
-        self.columns: list[Column] = []
-        self.names: dict[Column, tuple[str | None, str]] = {}
+        self.tables: dict[str | None, dict[str, ScopeColumn]] = {}
+        self.columns: list[ScopeColumn] = []
+        self.names: dict[ScopeColumn, tuple[str | None, str]] = {}
         if grouped:
             self.grouped = True
         if around is not None:
@@ -212,7 +212,7 @@ class Scope:
             self.merged = like.merged
             self.qualifiers = like.qualifiers
 
-    def put(self, table: str | None, name: str, column: Column) -> None:
+    def put(self, table: str | None, name: str, column: ScopeColumn) -> None:
         """Add a column under a table alias, or a further name for a column of the scope."""
         columns = self.tables.get(table)
         if columns is None:
@@ -224,7 +224,7 @@ class Scope:
             self.names[column] = (table, name)
             self.columns.append(column)
 
-    def put_unique(self, table: str | None, name: str, column: Column) -> bool:
+    def put_unique(self, table: str | None, name: str, column: ScopeColumn) -> bool:
         """Add a column, under its internal name if the scope has another one of its name; False if it has both."""
         existing = self.find(table, name)
         if existing is None:
@@ -238,7 +238,7 @@ class Scope:
             return False
         return True
 
-    def put_key(self, key: str, column: Column, node: Any = None) -> None:
+    def put_key(self, key: str, column: ScopeColumn, node: Any = None) -> None:
         """Add the column that holds the value of an expression."""
         if self.keys is _NO_KEYS:
             self.keys = {}
@@ -255,7 +255,7 @@ class Scope:
         """Return whether a table alias (lower case) is in the scope."""
         return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
-    def find(self, table: str | None, name: str) -> Column | None:
+    def find(self, table: str | None, name: str) -> ScopeColumn | None:
         """Return the column of a name in one table, or in any if the table is None.
 
         Raises:
@@ -266,17 +266,17 @@ class Scope:
             return self.around.find(table, name)
         return column
 
-    def find_own(self, table: str | None, name: str) -> Column | None:
+    def find_own(self, table: str | None, name: str) -> ScopeColumn | None:
         """Do what `find` does, without the scope around this one."""
         return self._find_in_table(table, name) if table is not None else self._find_in_tables(name)
 
-    def _find_in_table(self, table: str, name: str) -> Column | None:
+    def _find_in_table(self, table: str, name: str) -> ScopeColumn | None:
         column = self.tables.get(table, {}).get(name)
         if column is None and name in VIRTUAL_COLUMNS and table in self.with_virtual:
             return self._add_virtual(table, name)
         return column
 
-    def _find_in_tables(self, name: str) -> Column | None:
+    def _find_in_tables(self, name: str) -> ScopeColumn | None:
         if name in self.hidden:
             return self.tables.get(None, {}).get(name)
         if self.merged is not None and name in self.merged.columns:
@@ -284,7 +284,7 @@ class Scope:
             if column is None:
                 raise AmbiguousName(name)
             return column
-        match: Column | None = None
+        match: ScopeColumn | None = None
         match_alias: str | None = None
         for alias, columns in self.tables.items():
             column = columns.get(name)
@@ -306,7 +306,7 @@ class Scope:
             return (table, name) in self.ambiguous
         return any(column == name for _, column in self.ambiguous)
 
-    def original(self, column: Column) -> tuple[str | None, str]:
+    def original(self, column: ScopeColumn) -> tuple[str | None, str]:
         """Return the table alias and the name under which a column was added."""
         alias_and_name = self.names.get(column)
         if alias_and_name is None and self.around is not None:
@@ -321,13 +321,13 @@ class Scope:
                 self.tables[table] = {}
             for column in other.columns:
                 table, name = other.names[column]
-                new = Column(f"_col{len(self.columns)}", column.table, column.name, column.type_source)
+                new = ScopeColumn(f"_col{len(self.columns)}", column.table, column.name, column.type_source)
                 self.tables[table][name] = new
                 self.columns.append(new)
                 self.names[new] = (table, name)
             self.with_virtual += other.with_virtual
             return
-        further_names: dict[Column, list[tuple[str | None, str]]] = {}
+        further_names: dict[ScopeColumn, list[tuple[str | None, str]]] = {}
         for table, columns in other.tables.items():
             for name, column in columns.items():
                 if other.names[column] != (table, name):
@@ -335,7 +335,7 @@ class Scope:
         first = len(self.columns)
         for position, column in enumerate(other.columns, first):
             table, name = other.names[column]
-            new = Column(f"_col{position}", column.table, column.name, column.type_source)
+            new = ScopeColumn(f"_col{position}", column.table, column.name, column.type_source)
             if table == "" and name in other.keys:
                 self.put_key(name, new)
             else:
@@ -362,7 +362,7 @@ class Scope:
 
     def merge(self, visible: list[JoinColumn], hidden: list[JoinColumn]) -> None:
         """Set the columns of a join's result."""
-        columns: dict[str, Column | None] = {}
+        columns: dict[str, ScopeColumn | None] = {}
         for entry in visible:
             name = entry.name
             columns[name] = None if name in columns else self.join_column(entry)
@@ -374,7 +374,7 @@ class Scope:
             own = [JoinColumn(name, (alias,)) for name in self.tables.get(alias, {})]
             self.merge(scope.merged.visible + own, scope.merged.hidden)
 
-    def join_column(self, entry: JoinColumn) -> Column:
+    def join_column(self, entry: JoinColumn) -> ScopeColumn:
         """Return a column of the join's result: the column of its table, or one for the key of several tables."""
         columns = [self.tables[table or None][entry.name] for table in entry.tables]
         if entry.is_qualified and len(columns) == 1:
@@ -402,7 +402,7 @@ class Scope:
         result.add_tables(self)
         return result
 
-    def find_any(self, name: str) -> Column | None:
+    def find_any(self, name: str) -> ScopeColumn | None:
         """Return the first column of a name in any table."""
         for columns in self.tables.values():
             if name in columns:
@@ -414,7 +414,7 @@ class Scope:
         result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
-        keys: dict[str, Column] = {}
+        keys: dict[str, ScopeColumn] = {}
         for column in inputs.columns:
             table, name = inputs.names[column]
             if table == "" and name in inputs.keys:
@@ -445,7 +445,7 @@ class Scope:
         result = Scope()
         for column in self.columns:
             _, name = self.names[column]
-            result.put(None, name, Column(column.internal, None, name, column.type_source))
+            result.put(None, name, ScopeColumn(column.internal, None, name, column.type_source))
         return result
 
     def hiding(self, names: Container[str]) -> Scope:
@@ -460,10 +460,10 @@ class Scope:
     def with_aliases(self, items: list[Any]) -> Scope:
         """Return this scope and the aliases of a SELECT list that are no names of its own."""
         names = [item.alias.lower() for item in items if item.alias]
-        missing = {name: Column("", None, name) for name in names if self.find_any(name) is None}
+        missing = {name: ScopeColumn("", None, name) for name in names if self.find_any(name) is None}
         return self.with_names(missing) if missing else self
 
-    def with_names(self, columns: dict[str, Column]) -> Scope:
+    def with_names(self, columns: dict[str, ScopeColumn]) -> Scope:
         """Return this scope and further names without a table, as far as it does not have them."""
         result = Scope(like=self)
         result.with_virtual = ()
@@ -485,7 +485,7 @@ class Scope:
             if not (table == "" and name in self.keys):
                 yield f"{table}.{name}" if has_tables and table else name
 
-    def _add_virtual(self, table: str, name: str) -> Column:
-        column = Column(name, table, name, VIRTUAL_COLUMNS[name])
+    def _add_virtual(self, table: str, name: str) -> ScopeColumn:
+        column = ScopeColumn(name, table, name, VIRTUAL_COLUMNS[name])
         self.names[column] = (table, name)
         return column

@@ -19,7 +19,7 @@ from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, cla
 from hive_views.sql.resolver.context import CteDefinition, Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.lateral_views import resolve_lateral, resolve_unnest
 from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children, written_join_column
-from hive_views.sql.resolver.scopes import Column, JoinColumn, Scope, Using, named_columns
+from hive_views.sql.resolver.scopes import JoinColumn, Scope, ScopeColumn, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -204,7 +204,7 @@ def _resolve_table_function(
     visit_children(context, function, Environment((Scope(),), block.outer))
     scope = Scope()
     for position, name in enumerate(names or ["col"]):
-        scope.put(alias, name, Column(f"_col{position}", alias, name))
+        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name))
     return alias, scope
 
 
@@ -237,7 +237,7 @@ def _resolve_partitioned_function(
     quote_alias(context, identifier)
     result = Scope()
     for position, column in enumerate(scope.columns):
-        result.put(None, column.name, Column(f"_col{position}", None, column.name, column.type_source))
+        result.put(None, column.name, ScopeColumn(f"_col{position}", None, column.name, column.type_source))
     return alias, result
 
 
@@ -324,9 +324,9 @@ def values_scope(
         items = [row.expressions[position] if isinstance(row, exp.Tuple) else row for row in rows]
         source = context.type_source(items[0])
         for item in items[1:] if context.dialect.unifies_rows_of_values else ():
-            columns = (Column("", None, "", type_source) for type_source in (source, context.type_source(item)))
+            columns = (ScopeColumn("", None, "", type_source) for type_source in (source, context.type_source(item)))
             source = unified_type(*columns)
-        scope.put(alias, name, Column(f"_col{position}", alias, name, source))
+        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, source))
     return scope
 
 
@@ -490,7 +490,7 @@ def _resolve_using(
 # -- Types of several rows or branches ---------------------------------------------------------------------------------
 
 
-def unified_type(left: Column, right: Column, *, by_name: bool = False) -> Callable[[], str | None]:
+def unified_type(left: ScopeColumn, right: ScopeColumn, *, by_name: bool = False) -> Callable[[], str | None]:
     """Return a function for the type of two columns in Spark and Trino, which unify more types than Hive does.
 
     The type is not known where Spark and Hive unify the types by different rules, or match columns by name.

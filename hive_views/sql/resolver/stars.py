@@ -15,10 +15,10 @@ from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionC
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
 from hive_views.sql.resolver.names import function_name, is_qualified_as, qualified_name, quote_alias, resolve
-from hive_views.sql.resolver.scopes import AmbiguousName, Column, MergedKey, Scope
+from hive_views.sql.resolver.scopes import AmbiguousName, MergedKey, Scope, ScopeColumn
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
-StarColumns = list[tuple[str, str, Column]]
+StarColumns = list[tuple[str, str, ScopeColumn]]
 """The table, the name and the output column of each column of a star; no table where it has to be named without."""
 
 
@@ -82,7 +82,7 @@ def _resolve_item(
     scope: Scope,
     env: Environment,
     output: Scope,
-) -> tuple[Column, bool]:
+) -> tuple[ScopeColumn, bool]:
     """Resolve one element of a SELECT list; returns its column, and whether its text gives it this name."""
     kind = type(item)
     if kind is exp.Aliases and not context.dialect.allows_generators_beside_columns:
@@ -101,7 +101,7 @@ def _resolve_item(
         if derived_name is not None and output.find_any(derived_name) is None:
             name = derived_name
     type_source = source.type_source if source is not None else context.type_source(inner)
-    column = Column(f"_col{len(output.columns)}", table, name, type_source)
+    column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source)
     output.put(table, name, column)
     context.select_items[column] = item
     if type(source) is MergedKey and alias is None:
@@ -123,7 +123,7 @@ def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: 
     if not context.dialect.has_lateral_aliases:
         return ungrouped
     aliases = {
-        name: Column(column.internal, None, name, column.type_source)
+        name: ScopeColumn(column.internal, None, name, column.type_source)
         for name, column in output.tables.get(None, {}).items()
         if not name.startswith("_c")
     }
@@ -156,7 +156,7 @@ def _has_own_name(bare: exp.Expr, name: str) -> bool:
     return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
 
 
-def _derived_name(context: ResolutionContext, bare: exp.Expr, source: Column | None, windows: int) -> str | None:
+def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, windows: int) -> str | None:
     """Return the name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
     inner: Any
     if context.named_windows:
@@ -366,7 +366,7 @@ def _using_columns(
         column = ungrouped.tables.get(owner, {}).get(name)
         if column is None:
             continue
-        new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
+        new = ScopeColumn(f"_col{len(output.columns)}", owner, name, column.type_source)
         output.put_unique(owner, name, new)
         columns.append((owner, name, new))
     return columns
@@ -374,7 +374,7 @@ def _using_columns(
 
 def _grouped_column(
     context: ResolutionContext, scope: Scope, table: str | None, name: str, item: exp.Expr
-) -> tuple[Column, str | None, str]:
+) -> tuple[ScopeColumn, str | None, str]:
     try:
         column = scope.find(table, name)
     except AmbiguousName:
@@ -385,9 +385,9 @@ def _grouped_column(
 
 
 def _put_star_column(
-    context: ResolutionContext, owner: str | None, name: str, column: Column, output: Scope, item: exp.Expr
-) -> Column:
-    new = Column(f"_col{len(output.columns)}", owner, name, column.type_source)
+    context: ResolutionContext, owner: str | None, name: str, column: ScopeColumn, output: Scope, item: exp.Expr
+) -> ScopeColumn:
+    new = ScopeColumn(f"_col{len(output.columns)}", owner, name, column.type_source)
     context.select_items[new] = item
     if not output.put_unique(owner, name, new):
         raise context.fail(f"Cannot add column {owner}.{name}: the SELECT list has it twice", item, name)
@@ -488,7 +488,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
         produced or [(alias_name, None) for alias_name in names] or [("col", None)]
     ):
         column_name = names[position] if names else own_name
-        output.put(None, column_name, Column(f"_col{position}", None, column_name, type_text))
+        output.put(None, column_name, ScopeColumn(f"_col{position}", None, column_name, type_text))
     return output
 
 
@@ -511,8 +511,8 @@ def _resolve_transform(
         name = definition.name.lower()
         kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
         type_text = kind.sql(dialect="hive").lower() if kind is not None else "string"
-        output.put(None, name, Column(f"_col{position}", None, name, type_text))
+        output.put(None, name, ScopeColumn(f"_col{position}", None, name, type_text))
     if not definitions:
         for position, name in enumerate(("key", "value")):
-            output.put(None, name, Column(f"_col{position}", None, name, "string"))
+            output.put(None, name, ScopeColumn(f"_col{position}", None, name, "string"))
     return output

@@ -13,7 +13,7 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 
 
 @dataclass(frozen=True)
-class ViewDefinition:
+class ExpandedDefinition:
     """A view as its statement defines it.
 
     Attributes:
@@ -47,7 +47,7 @@ def define_view(
     mode: str = "portable",
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
-) -> ViewDefinition:
+) -> ExpandedDefinition:
     """Return what is stored for the view that a statement defines.
 
     Args:
@@ -95,7 +95,7 @@ def define_view(
             expanded = _partition_keys_last(expansion, statement, columns, partition_keys)
     elif partitioned_on:
         columns, partition_keys = _split_last(columns, partitioned_on, statement)
-    return ViewDefinition(
+    return ExpandedDefinition(
         statement.name.database(database),
         statement.name.name,
         expansion.original,

@@ -15,7 +15,7 @@ from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView, Drop, Statement
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 
 _CREATE_FUNCTION = re.compile(
     r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.]+)`?(.*)", re.IGNORECASE | re.DOTALL
@@ -95,7 +95,7 @@ def _current_database(request: Mapping[str, Any]) -> str:
     return own if database not in databases and own in databases else database
 
 
-def _answer(definition: ViewDefinition | None, error: str | None) -> dict[str, Any]:
+def _answer(definition: ExpandedDefinition | None, error: str | None) -> dict[str, Any]:
     if definition is None:
         return {"original": None, "expanded": None, "columns": None, "partition_keys": None, "error": error}
     return {
@@ -180,7 +180,7 @@ def _check_target(statement: Statement, schemas: RequestSchemas, database: str, 
 
 def _define(
     statement: Statement, schemas: RequestSchemas, database: str, mode: str, conf: Mapping[str, str]
-) -> ViewDefinition | None:
+) -> ExpandedDefinition | None:
     if not isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs)):
         return None
     definition = define_view(statement, schemas, database=database, mode=mode, functions=schemas.functions, conf=conf)
@@ -189,7 +189,7 @@ def _define(
 
 
 def _check_cycle(
-    definition: ViewDefinition,
+    definition: ExpandedDefinition,
     schemas: RequestSchemas,
     statement: CreateView | CreateMaterializedView | AlterViewAs,
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.connection import Connection, configured_catalog, parse_properties
+from hive_views.cli.connection import ConnectionOptions, configured_catalog, parse_properties
 from hive_views.errors import UsageError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import invoke
@@ -53,7 +53,7 @@ def test_default_catalog(home: Path, metastore: EmbeddedMetastore, database: str
 def test_options_override_the_configuration(home: Path, metastore: EmbeddedMetastore) -> None:
     configure(home, f"catalog:\n  prod:\n    uri: {NOWHERE}\n    warehouse: file:///there\n    nested:\n      a: b\n")
     properties = {"hive-views.pool-size": "3", "uri": metastore.uri}
-    catalog = Connection(name="prod", warehouse="file:///here", properties=properties).catalog()
+    catalog = ConnectionOptions(name="prod", warehouse="file:///here", properties=properties).catalog()
     assert catalog.name == "prod"
     given = {"uri": metastore.uri, "warehouse": "file:///here", "hive-views.pool-size": "3"}
     assert catalog.properties == {**given, "hive.hive2-compatible": "true"}  # our default, said to PyIceberg's tables

@@ -19,7 +19,7 @@ from hive_views.cli.commands.sql import SqlResult
 from hive_views.dependencies.impact import AffectedView
 from hive_views.dependencies.render import TreeLine
 from hive_views.dependencies.validity import CheckedView, ViewProblem
-from hive_views.doctor import Finding, Report
+from hive_views.doctor import DoctorReport, Finding
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
@@ -38,7 +38,7 @@ DOCUMENTS = {
     },
     **{
         value.__name__: value
-        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, Report, Finding, SqlResult)
+        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, DoctorReport, Finding, SqlResult)
     },
     "Drift": Difference,
     "MetastoreStatus": metastore_commands.MetastoreStatus,

@@ -12,7 +12,7 @@ import pytest
 from hive_views import HiveViewCatalog, define
 from hive_views.cli.columns import parse_columns
 from hive_views.config import ConnectionConfig
-from hive_views.doctor import Finding, Level, Report, examine
+from hive_views.doctor import DoctorReport, Finding, Level, examine
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, ShowLocksRequest
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, TemporaryRow
@@ -26,7 +26,7 @@ NOWHERE = "thrift://127.0.0.1:1"
 
 def checked(
     uri: str, database: str | None = None, *, write: bool = True, **properties: str
-) -> tuple[Report, dict[str, Finding]]:
+) -> tuple[DoctorReport, dict[str, Finding]]:
     """Return a report and the last finding of each check."""
     with_catalog = HiveViewCatalog("test", **{"uri": uri, **properties})
     report = examine(with_catalog, database=database, write=write)
@@ -34,7 +34,7 @@ def checked(
     return report, {finding.check: finding for finding in report.findings}
 
 
-def levels(report: Report) -> dict[str, str]:
+def levels(report: DoctorReport) -> dict[str, str]:
     """Return the findings that are warnings or problems."""
     return {finding.check: finding.level.value for finding in report.findings if finding.level is not Level.OK}
 

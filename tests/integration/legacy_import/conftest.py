@@ -11,7 +11,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions
-from hive_views.legacy_import.plan import Plan, PlanEntry, plan_import
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, plan_import
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import encode_row
@@ -22,7 +22,7 @@ from tests.integration.legacy_import.rows import table_row
 __all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 Add = Callable[..., str]
-Planner = Callable[..., Plan]
+Planner = Callable[..., ImportPlan]
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +67,7 @@ def sales(add, database) -> str:
 def plan(catalog: HiveViewCatalog, database: str) -> Planner:
     """A function that plans the import of the test's database."""
 
-    def make(**options: object) -> Plan:
+    def make(**options: object) -> ImportPlan:
         return plan_import(catalog, databases=[database], options=ImportOptions(**options))  # type: ignore[arg-type]
 
     return make
@@ -96,6 +96,6 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "journal.jsonl"
 
 
-def entry_of(plan: Plan, name: str) -> PlanEntry:
+def entry_of(plan: ImportPlan, name: str) -> PlanEntry:
     """Return the entry of a view by its name without the database."""
     return next(entry for entry in plan.entries if entry.name.name == name)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from hive_views import HiveViewCatalog
-from hive_views.legacy_import.plan import Plan, read_plan
+from hive_views.legacy_import.plan import ImportPlan, read_plan
 from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 
@@ -30,7 +30,7 @@ def main(properties: str, plan: str, journal: str, how: str = "run") -> None:
     print("complete" if complete else "incomplete", flush=True)
 
 
-def _on_spark(plan: Plan, catalog: HiveViewCatalog, journal: Path) -> bool:
+def _on_spark(plan: ImportPlan, catalog: HiveViewCatalog, journal: Path) -> bool:
     from hive_views.spark.legacy_import.job import SparkImport
     from hive_views.spark.runtime import plain_session
 

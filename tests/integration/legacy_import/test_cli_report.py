@@ -9,7 +9,7 @@ import pytest
 from hive_views.cli.commands.legacy_import import print_report
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.report.report import Report, write_check_results
+from hive_views.legacy_import.report.report import ImportReport, write_check_results
 from hive_views.spark.legacy_import.verified_run import resolve_verify_mode
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
@@ -68,7 +68,7 @@ def test_verify_mode_defaults_to_columns_on_spark(wanted, spark, elsewhere, cata
 
 
 def test_report_names_differing_views_and_the_revert_command(capsys):
-    print_report(Report((), (), file="j", complete=False, differing=("a.b",)))
+    print_report(ImportReport((), (), file="j", complete=False, differing=("a.b",)))
     output = capsys.readouterr().out
     assert "1 view is not as before to Spark: a.b." in output
     assert "hive-views import revert --journal j --view NAME" in output

@@ -18,7 +18,7 @@ from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportStatus, read_journal, read_journal_of
 from hive_views.legacy_import.legacy_view import Reason
-from hive_views.legacy_import.plan import Plan, plan_import, write_plan
+from hive_views.legacy_import.plan import ImportPlan, plan_import, write_plan
 from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -102,7 +102,7 @@ def check_reverted(catalog: HiveViewCatalog, journal: Path) -> None:
     assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}, outcomes
 
 
-def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, plan: Plan, journal: Path) -> None:
+def check_end(catalog: HiveViewCatalog, short: EmbeddedMetastore, shop: str, plan: ImportPlan, journal: Path) -> None:
     """Resume a run, and check its end: each view is converted once, and no unused file is left."""
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
@@ -241,13 +241,13 @@ def test_killed_revert_is_resumed(catalog, short, shop, settings, tmp_path):
     assert run_plan(plan, catalog, tmp_path / "second").complete
 
 
-def noted(journal: Path, plan: Plan) -> bool:
+def noted(journal: Path, plan: ImportPlan) -> bool:
     """Return whether a running import has announced a view or recorded an outcome."""
     history = read_journal_of(journal, plan)
     return history is not None and bool(history.announcements or history.outcomes)
 
 
-def check_reports(catalog: HiveViewCatalog, plan: Plan, *journals: Path) -> None:
+def check_reports(catalog: HiveViewCatalog, plan: ImportPlan, *journals: Path) -> None:
     """Check that the journals of several runs of a plan are true, and that no view was converted by two of them."""
     reports = [read_journal(journal).outcomes for journal in journals]
     for entry in plan.ready:

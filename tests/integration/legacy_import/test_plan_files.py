@@ -14,7 +14,7 @@ from hive_views.legacy_import.journal import Announcement, Journal, planned_outc
 from hive_views.legacy_import.legacy_view import Problem, Reason, Writer
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import (
-    Plan,
+    ImportPlan,
     PlanEntry,
     PlanStatus,
     order_views,
@@ -28,7 +28,7 @@ from hive_views.metastore.row_codec import read_row
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 
 
-def plan_of(views: int) -> Plan:
+def plan_of(views: int) -> ImportPlan:
     """A plan of views that are much alike, as views are."""
     entries = [
         PlanEntry(
@@ -59,13 +59,13 @@ def plan_of(views: int) -> Plan:
         )
     )
     options = ImportOptions(renames=(RenameRule.parse("old_*:new_*"),))
-    return Plan(tuple(entries), options, ((ViewName("sales", "bad"),),), "thrift://other:9083")
+    return ImportPlan(tuple(entries), options, ((ViewName("sales", "bad"),),), "thrift://other:9083")
 
 
 def test_plan_equals_its_text_read_again():
     plan = plan_of(4)
     assert json.loads(write_plan(plan)) == json.loads(json.dumps(plan.to_json()))
-    for written in (plan, Plan(())):
+    for written in (plan, ImportPlan(())):
         assert read_plan(write_plan(written)) == written
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hive_views.errors import PlanError, SqlError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions, RenameRule
-from hive_views.legacy_import.plan import Plan, read_plan, write_plan
+from hive_views.legacy_import.plan import ImportPlan, read_plan, write_plan
 from hive_views.legacy_import.readers.trino_sql import to_portable_sql
 from hive_views.legacy_import.report.report import diff_texts
 from hive_views.sql.rewriting.rename import rename_tables
@@ -119,4 +119,4 @@ def test_invalid_plans_are_rejected(text):
 
 
 def test_plan_without_views_is_valid():
-    assert read_plan(write_plan(Plan(()))) == Plan(())
+    assert read_plan(write_plan(ImportPlan(()))) == ImportPlan(())

@@ -20,7 +20,7 @@ from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import History, ImportStatus, Journal, read_journal
 from hive_views.legacy_import.options import ImportOptions, RenameRule
-from hive_views.legacy_import.plan import Plan, plan_import, write_plan
+from hive_views.legacy_import.plan import ImportPlan, plan_import, write_plan
 from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -92,7 +92,7 @@ def journal_content(history: History) -> dict[str, Any]:
     }
 
 
-def target_rows(catalog: HiveViewCatalog, plan: Plan) -> dict[ViewName, str]:
+def target_rows(catalog: HiveViewCatalog, plan: ImportPlan) -> dict[ViewName, str]:
     """Return the rows of a plan's targets without UUIDs and times."""
     rows_by_name = {}
     for entry in plan.entries:
@@ -180,7 +180,7 @@ def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
     return name, {"uri": short.uri, "warehouse": short.warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 
 
-def check_done(catalog: HiveViewCatalog, plan: Plan, journal: Path) -> None:
+def check_done(catalog: HiveViewCatalog, plan: ImportPlan, journal: Path) -> None:
     """Resume in one process, and check that each view is what its report says and can be reverted."""
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
@@ -286,7 +286,7 @@ def worker_processes() -> list[int]:
 def test_unwritable_journal_prevents_conversion(job, catalog, legacy, tmp_path):
     plan = job.plan(databases=[legacy])
     before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
-    run_plan(Plan((), plan.options), catalog, tmp_path / "other")
+    run_plan(ImportPlan((), plan.options), catalog, tmp_path / "other")
     with pytest.raises(JournalError, match="another plan"):
         job.run(plan, tmp_path / "other")
     # As on a full disk: the file cannot grow beyond its first line.

@@ -22,7 +22,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.export import export_script
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned_outcome
 from hive_views.legacy_import.legacy_view import Reason, Writer
-from hive_views.legacy_import.plan import Plan, PlanEntry, PlanStatus, plan_import
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus, plan_import
 from hive_views.legacy_import.revert import RevertStatus, revert_views
 from hive_views.legacy_import.run import PendingImport, importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -72,7 +72,7 @@ INSERTS = (
 class Corpus:
     """What stands in the metastore, and what the import did with it."""
 
-    plan: Plan
+    plan: ImportPlan
     outcomes: dict[str, ImportOutcome]
     before: dict[str, Content]
     rows: dict[ViewName, bytes]
@@ -224,7 +224,7 @@ def fast(spark: SparkSession) -> SparkSession:
     return session
 
 
-def chosen(plan: Plan) -> Plan:
+def chosen(plan: ImportPlan) -> ImportPlan:
     """Every twentieth view, and those that these read."""
     wanted = {entry.name for entry in plan.ready[::20]}
     for entry in reversed(plan.entries):  # those that read come behind those that are read
@@ -233,7 +233,9 @@ def chosen(plan: Plan) -> Plan:
     return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in wanted), cycles=())
 
 
-def imported(plan: Plan, finished: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog) -> dict[str, ImportOutcome]:
+def imported(
+    plan: ImportPlan, finished: dict[ViewName, ImportOutcome], catalog: HiveViewCatalog
+) -> dict[str, ImportOutcome]:
     """Run the rest of the plan with four workers, level by level."""
     importer = importer_for(plan, catalog)
 

@@ -12,7 +12,7 @@ from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import PlanEntry, PlanStatus
 from hive_views.legacy_import.report.page import render_report_page, report_data
-from hive_views.legacy_import.report.report import Report, ReportEntry
+from hive_views.legacy_import.report.report import ImportReport, ReportEntry
 from tests.unit.dependencies.render.graphs import HOSTILE
 
 VIEWS = 2000
@@ -57,12 +57,12 @@ def line(number: int) -> ReportEntry:
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
-    return Report(tuple(line(number) for number in range(VIEWS)), (("a.b", "a.c"),))
+def report() -> ImportReport:
+    return ImportReport(tuple(line(number) for number in range(VIEWS)), (("a.b", "a.c"),))
 
 
 @pytest.fixture(scope="module")
-def text(report: Report) -> str:
+def text(report: ImportReport) -> str:
     compared = {report.entries[1].entry.name: "the same 12 rows"}
     return render_report_page(replace(report, check_results=compared), "plan.json.journal")
 
@@ -155,7 +155,7 @@ def test_hostile_texts_are_escaped(browser):
         lines.append(
             ReportEntry(entry, ImportOutcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad))
         )
-    report = Report(tuple(lines), (tuple(HOSTILE),))
+    report = ImportReport(tuple(lines), (tuple(HOSTILE),))
     report = replace(report, check_results={lines[0].entry.name: HOSTILE[4]})
     browser.open(render_report_page(report, "</title><script>window.escaped=1</script>"))
     views = report_data(report, "")["views"]
@@ -173,7 +173,7 @@ def test_hostile_texts_are_escaped(browser):
 
 
 def test_empty_report_shows_a_message(browser):
-    browser.open(render_report_page(Report((), ()), "nothing"))
+    browser.open(render_report_page(ImportReport((), ()), "nothing"))
     assert browser.run(COUNT) == "0 views"
     assert browser.run("return document.getElementById('nothing').checkVisibility()")
     assert browser.console() == []

@@ -9,21 +9,21 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateMaterializedView, CreateView
-from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, collapse_whitespace, load_cases
 
 CASES = load_cases("hive_answers.jsonl")
 WAREHOUSE = Warehouse()
 
 
-def define(case: dict[str, Any], mode: str = "hive-exact") -> ViewDefinition:
+def define(case: dict[str, Any], mode: str = "hive-exact") -> ExpandedDefinition:
     statement = parse_statement(case["ddl"])
     assert isinstance(statement, (CreateView, CreateMaterializedView))
     conf = dict(case.get("conf", ()))
     return define_view(statement, WAREHOUSE, database="sales", mode=mode, functions=FUNCTIONS, conf=conf)
 
 
-def column_names(view: ViewDefinition) -> list[str]:
+def column_names(view: ExpandedDefinition) -> list[str]:
     return [column.name for column in (*view.columns, *view.partition_keys)]
 
 

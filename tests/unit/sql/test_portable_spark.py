@@ -11,7 +11,7 @@ import pytest
 
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
-from hive_views.sql.rewriting.definition import ViewDefinition, define_view
+from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 from hive_views.sql.types import hive_types
 from tests.unit.sql.hive_fixtures import FUNCTIONS, WAREHOUSE, Warehouse, load_cases
 
@@ -50,7 +50,7 @@ def value(type_text: str, generator: random.Random) -> str:
     return f"named_struct({', '.join(f'{name!r}, {value(field, generator)}' for name, field in fields.items())})"
 
 
-def define(ddl: str, conf: dict[str, str]) -> tuple[str, ViewDefinition]:
+def define(ddl: str, conf: dict[str, str]) -> tuple[str, ExpandedDefinition]:
     statement = parse_statement(ddl)
     assert isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs))
     view = define_view(statement, Warehouse(), database="sales", functions=FUNCTIONS, conf=conf)
