@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog as HiveViewCatalog
@@ -15,24 +16,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Imported on first use: PyIceberg's catalogs alone take 0.3 s to import.
-_MODULES = {
-    "EmbeddedMetastore": "hive_views.local_metastore.embedded",
-    "HiveView": "hive_views.catalog.views",
-    "HiveViewCatalog": "hive_views.catalog.catalog",
-    "HiveViewsError": "hive_views.errors",
-    "ViewUpdate": "hive_views.catalog.views",
-    "define": "hive_views.spec.version_texts",
-}
-
-__all__ = ["EmbeddedMetastore", "HiveView", "HiveViewCatalog", "HiveViewsError", "ViewUpdate", "__version__", "define"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "catalog.catalog": ("HiveViewCatalog",),
+        "catalog.views": ("HiveView", "ViewUpdate"),
+        "errors": ("HiveViewsError",),
+        "local_metastore.embedded": ("EmbeddedMetastore",),
+        "spec.version_texts": ("define",),
+    },
+)
+__all__ += ["__version__"]

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.legacy_import.export import ExportedView as ExportedView
@@ -44,70 +45,24 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.run import dry_run as dry_run
     from hive_views.legacy_import.run import run_plan as run_plan
 
-# Imported on first use: the command line reads only the options.
-_MODULES = {
-    "export": ("ExportedView", "export_rows", "export_script", "script_text"),
-    "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
-    "legacy_view": ("ConversionError", "Problem", "Reason", "Writer"),
-    "options": ("ImportOptions", "RenameRule"),
-    "plan": ("ImportPlan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
-    "report.page": ("render_report_page",),
-    "report.report": (
-        "ImportReport",
-        "ReportEntry",
-        "read_check_results",
-        "report_outcomes",
-        "report_plan",
-        "report_run",
-    ),
-    "revert": ("RevertOutcome", "RevertStatus", "revert_run", "revert_views"),
-    "run": ("RunResult", "dry_run", "run_plan"),
-}
-_HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
-
-__all__ = [
-    "ConversionError",
-    "ExportedView",
-    "History",
-    "ImportOptions",
-    "ImportOutcome",
-    "ImportPlan",
-    "ImportReport",
-    "ImportStatus",
-    "PlanEntry",
-    "PlanStatus",
-    "Problem",
-    "Reason",
-    "RenameRule",
-    "ReportEntry",
-    "RevertOutcome",
-    "RevertStatus",
-    "RunResult",
-    "Writer",
-    "dry_run",
-    "export_rows",
-    "export_script",
-    "plan_import",
-    "read_check_results",
-    "read_journal",
-    "read_plan",
-    "render_report_page",
-    "report_outcomes",
-    "report_plan",
-    "report_run",
-    "revert_run",
-    "revert_views",
-    "run_plan",
-    "script_text",
-    "write_plan",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "export": ("ExportedView", "export_rows", "export_script", "script_text"),
+        "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
+        "legacy_view": ("ConversionError", "Problem", "Reason", "Writer"),
+        "options": ("ImportOptions", "RenameRule"),
+        "plan": ("ImportPlan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
+        "report.page": ("render_report_page",),
+        "report.report": (
+            "ImportReport",
+            "ReportEntry",
+            "read_check_results",
+            "report_outcomes",
+            "report_plan",
+            "report_run",
+        ),
+        "revert": ("RevertOutcome", "RevertStatus", "revert_run", "revert_views"),
+        "run": ("RunResult", "dry_run", "run_plan"),
+    },
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.materialized.freshness.verdict import Cause as Cause
@@ -24,53 +25,19 @@ if TYPE_CHECKING:
     from hive_views.materialized.time_travel import StoredSnapshot as StoredSnapshot
     from hive_views.materialized.views import MaterializedViews as MaterializedViews
 
-# Imported on first use: they need sqlglot, which takes 0.1 s to import.
-_HOMES = {
-    "Cause": "freshness.verdict",
-    "Engine": "refresh.stage",
-    "Expired": "maintenance.expire",
-    "Freshness": "freshness.verdict",
-    "Garbage": "maintenance.garbage_collection",
-    "Layout": "layouts.layout",
-    "ListedView": "results",
-    "MaterializedView": "layouts.loading",
-    "MaterializedViews": "views",
-    "Mode": "refresh.plan",
-    "PastRefresh": "results",
-    "Reading": "results",
-    "RefreshReport": "refresh.refresh",
-    "StagingRequest": "refresh.stage",
-    "StalenessReason": "freshness.verdict",
-    "StoredSnapshot": "time_travel",
-    "Verdict": "freshness.verdict",
-}
-
-__all__ = [
-    "Cause",
-    "Engine",
-    "Expired",
-    "Freshness",
-    "Garbage",
-    "Layout",
-    "ListedView",
-    "MaterializedView",
-    "MaterializedViews",
-    "Mode",
-    "PastRefresh",
-    "Reading",
-    "RefreshReport",
-    "StagingRequest",
-    "StalenessReason",
-    "StoredSnapshot",
-    "Verdict",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "freshness.verdict": ("Cause", "Freshness", "StalenessReason", "Verdict"),
+        "layouts.layout": ("Layout",),
+        "layouts.loading": ("MaterializedView",),
+        "maintenance.expire": ("Expired",),
+        "maintenance.garbage_collection": ("Garbage",),
+        "refresh.plan": ("Mode",),
+        "refresh.refresh": ("RefreshReport",),
+        "refresh.stage": ("Engine", "StagingRequest"),
+        "results": ("ListedView", "PastRefresh", "Reading"),
+        "time_travel": ("StoredSnapshot",),
+        "views": ("MaterializedViews",),
+    },
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.spark.analyzer import schema_of as schema_of
@@ -20,45 +21,16 @@ if TYPE_CHECKING:
     from hive_views.spark.session.session import ViewSession as ViewSession
     from hive_views.spark.sessions import end_session as end_session
 
-_MODULES = {
-    "CheckedRun": "hive_views.spark.legacy_import.verified_run",
-    "ImportJobError": "hive_views.spark.legacy_import.job",
-    "Note": "hive_views.spark.session.materialized_reads",
-    "SparkEngine": "hive_views.spark.refresh.engine",
-    "SparkImport": "hive_views.spark.legacy_import.job",
-    "UnsupportedSparkError": "hive_views.spark.runtime",
-    "ViewSession": "hive_views.spark.session.session",
-    "end_session": "hive_views.spark.sessions",
-    "fetch_runtime": "hive_views.spark.runtime",
-    "iceberg_session": "hive_views.spark.runtime",
-    "plain_session": "hive_views.spark.runtime",
-    "run_verified": "hive_views.spark.legacy_import.verified_run",
-    "schema_of": "hive_views.spark.analyzer",
-}
-
-__all__ = [
-    "CheckedRun",
-    "ImportJobError",
-    "Note",
-    "SparkEngine",
-    "SparkImport",
-    "UnsupportedSparkError",
-    "ViewSession",
-    "end_session",
-    "fetch_runtime",
-    "iceberg_session",
-    "plain_session",
-    "run_verified",
-    "schema_of",
-]
-
-
-def __getattr__(name: str) -> object:
-    # Imported on first use, since most of these modules import pyspark's dependencies (decision 0006).
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "analyzer": ("schema_of",),
+        "legacy_import.job": ("ImportJobError", "SparkImport"),
+        "legacy_import.verified_run": ("CheckedRun", "run_verified"),
+        "refresh.engine": ("SparkEngine",),
+        "runtime": ("UnsupportedSparkError", "fetch_runtime", "iceberg_session", "plain_session"),
+        "session.materialized_reads": ("Note",),
+        "session.session": ("ViewSession",),
+        "sessions": ("end_session",),
+    },
+)
