@@ -171,7 +171,7 @@ def release_locks(raw: Client, view: HiveView) -> None:
 
 
 def test_invalid_object_exception(catalog: HiveViewCatalog, database: str) -> None:
-    # Java asks the server, which refuses. Ours knows what no metastore takes, and asks nobody.
+    # Java asks the server, which rejects it. Ours rejects it before any request.
     with pytest.raises(InvalidIdentifierError, match="`test_iceberg_view`") as caught:
         catalog.create_view(f"{database}.`test_iceberg_view`", SCHEMA, version(database, ("hive", QUERY)))
     assert caught.value.identifier == f"{database}.`test_iceberg_view`"
@@ -202,7 +202,7 @@ def test_no_lock_thrift_exception_concurrent_commit(
 def test_lock_exception_unknown_success_commit(
     open_catalog: CatalogFactory, catalog: HiveViewCatalog, view: HiveView, proxy: ThriftProxy, raw: Client
 ) -> None:
-    """Java does not know whether others came between. Here the server's compare-and-swap says that nobody did."""
+    """Java cannot tell whether another commit came between; ours knows from the server's compare-and-swap."""
     faulty = through(open_catalog, proxy, view, {"iceberg.hive.lock-heartbeat-interval-ms": "1000"})
     held = proxy.on(PERSIST, Hold())
     assert isinstance(held, Hold)

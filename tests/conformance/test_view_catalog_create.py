@@ -236,7 +236,7 @@ def test_register_existing_view(catalog: HiveViewCatalog, database: str) -> None
     view = catalog.create_view(identifier, SCHEMA, version(database))
     with pytest.raises(ViewAlreadyExistsError, match=rf"^View already exists: {identifier}"):
         catalog.register_view(identifier, view.metadata_location)
-    # Java deletes the file that it could not register (its own `finally`); it is somebody's.
+    # Java deletes the file that it could not register (its own `finally`); another program owns it.
     assert path(view.metadata_location).is_file()
     assert catalog.load_view(identifier) == view
 

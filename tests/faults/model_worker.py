@@ -131,7 +131,7 @@ class Worker:
 
 def serve() -> None:
     """Fork a process for each order."""
-    # No zombies: nobody waits for the children.
+    # No process waits for the children; ignoring SIGCHLD avoids zombies.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         given = json.loads(line)

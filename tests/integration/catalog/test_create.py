@@ -473,7 +473,7 @@ def test_identifier_with_other_catalog_is_rejected(
 
 
 def test_view_in_database_created_by_other_client(catalog: HiveViewCatalog, raw: Client, own_directory: str) -> None:
-    """A database that somebody else made, with a location that is no directory yet."""
+    """A database of another program whose location does not exist yet."""
     raw.create_database(Database(name="made_elsewhere", locationUri=f"{own_directory}/x/y/"))
     view = catalog.create_view("made_elsewhere.v", SCHEMA, version("made_elsewhere", ("spark", QUERY)))
     assert view.location() == f"{own_directory}/x/y/v"

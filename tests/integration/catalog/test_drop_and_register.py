@@ -196,7 +196,7 @@ def test_load_view_with_invalid_file_raises(catalog: HiveViewCatalog, database: 
 
 
 def test_purge_deletes_only_files_of_view(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
-    """Two views and somebody else's files share a directory."""
+    """Two views and files of another program share a directory."""
     shared = {"write.metadata.path": own_directory}
     other = catalog.create_view(f"{database}.other", SCHEMA, version(database), properties=shared)
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=shared)

@@ -34,7 +34,7 @@ from tests.unit.metastore.rows import as_json, golden_metadata, golden_row
 
 @pytest.fixture
 def full(catalog: HiveViewCatalog, database: str, raw: Client) -> HiveView:
-    """A view in whose row somebody has set all that this server keeps."""
+    """A view whose row has every field set that this server keeps."""
     catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"p": "1"})
     table = raw.get_table(database, "v")
     grants = {"someone": [PrivilegeGrantInfo("SELECT", 5, "admin", 1, True)]}

@@ -90,7 +90,7 @@ def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, 
     assert [request for request in s3.requests if request.lists or request.copy] == []
     catalog.drop_view(f"{database}.w", purge_files=True)
     s3.refuse = lambda _: None
-    assert below(s3, database) == 2  # the two that the row did not name: nobody could tell their names
+    assert below(s3, database) == 2  # the two files that the row does not name
     assert "Cannot list the metadata files" in caplog.text
 
 
@@ -232,7 +232,7 @@ def test_view_over_table_with_invalid_metadata(catalog, point, own_directory, da
 
 
 class Chosen(FsspecFileIO):
-    """A class of somebody else's choice."""
+    """A FileIO class chosen by the user."""
 
     def __init__(self, properties: dict[str, str]) -> None:
         raise AssertionError("it ran")

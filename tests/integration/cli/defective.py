@@ -7,7 +7,7 @@ from hive_views.cli.app import run
 
 
 def load_view(self: HiveViewCatalog, identifier: object) -> object:
-    """Fails in a way that nobody expects."""
+    """Fails with an unexpected exception."""
     raise ZeroDivisionError("a defect")
 
 

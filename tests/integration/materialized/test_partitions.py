@@ -1,4 +1,4 @@
-"""Only the partitions of a storage that changed are computed anew, and nobody can tell from the rows."""
+"""Refreshes recompute only the partitions whose sources changed; the rows equal those of a full refresh."""
 
 from __future__ import annotations
 

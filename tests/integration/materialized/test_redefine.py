@@ -134,7 +134,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
 
 
 class _Meanwhile:
-    """An engine that lets somebody do something between the rows and their publication."""
+    """An engine that calls a function between staging and publication."""
 
     def __init__(self, engine: DuckEngine, meanwhile) -> None:
         self._engine = engine

@@ -66,7 +66,7 @@ def test_second_name_of_storage_keeps_rows(catalog, views, stored, raw, other_da
     without_uuid(raw, twin)
     views.drop(name)
     assert not catalog.view_exists(name) and not catalog.table_exists(name)
-    assert not catalog.table_exists((name[0], "mv__storage")), "its row is nobody else's"
+    assert not catalog.table_exists((name[0], "mv__storage")), "no other object uses its row"
     assert catalog.load_table(twin).scan().to_arrow().num_rows == 3
     assert f"{other_database}.twin" in caplog.text
     if layout == "table":

@@ -86,13 +86,13 @@ def test_refresh_session_has_settings_of_caller(spark, catalog):
     before = spark.conf.get(zone)
     assert spark.conf.get(secret, None) is None and before != "Asia/Tokyo"
     try:
-        spark.conf.set(secret, "shown to nobody")
+        spark.conf.set(secret, "hidden value")
         spark.conf.set(zone, "Asia/Tokyo")
         session = SparkEngine(spark, catalog)._open_session()
     finally:
         spark.conf.unset(secret)
         spark.conf.set(zone, before)
-    assert (session.conf.get(secret), session.conf.get(zone)) == ("shown to nobody", "Asia/Tokyo")
+    assert (session.conf.get(secret), session.conf.get(zone)) == ("hidden value", "Asia/Tokyo")
 
 
 def test_refresh_session_ignores_static_settings(spark, catalog):
@@ -146,7 +146,7 @@ def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market
 
 
 class _Meanwhile:
-    """An engine that, before its own snapshot is published, lets somebody else refresh."""
+    """An engine that runs another refresh before its own snapshot is published."""
 
     def __init__(self, engine: SparkEngine, meanwhile: Callable[[], object]) -> None:
         self._engine = engine

@@ -177,7 +177,7 @@ def test_incremental_is_full(spark, catalog, facts, defined, ansi):
 
 
 class _Meanwhile:
-    """An engine beside which somebody else writes: when the sources are pinned, and when the rows are staged."""
+    """An engine that calls another writer when the sources are pinned and when the rows are staged."""
 
     def __init__(self, engine: SparkEngine, before: Callable[[], object], behind: Callable[[], object]) -> None:
         self._engine, self._before, self._behind = engine, before, behind
@@ -216,7 +216,7 @@ def test_the_state_that_is_written_is_the_state_that_was_read(spark, catalog, fa
 
 
 def test_refresh_fails_if_table_read_without_snapshot_id_changes(spark, catalog, facts):
-    """Its columns changed and no snapshot has the new ones: Spark reads it by no snapshot's id, so nobody may write."""
+    """Its columns changed after the last snapshot: Spark reads no snapshot with them, so writes are skipped."""
     views, name = catalog.materialized, (facts[0], "mv")
     append(catalog, facts, FACTS, [(1, "a", 1, None, None, None, None)])
     with catalog.load_table(facts).update_schema() as update:

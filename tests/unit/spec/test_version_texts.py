@@ -30,7 +30,7 @@ TYPED, STORED, EXPANDED = "select * from t", "select a from t", "select `t`.`a` 
             {GENERATED_DIALECTS: "hive", ORIGINAL_SQL: TYPED},
         ),
         ("spark", TYPED, TYPED, {"spark": TYPED, "hive": TYPED}, {GENERATED_DIALECTS: "hive"}),
-        # An author of Hive's dialect has one text: the expansion, which nobody generated from another dialect.
+        # A definition in Hive's dialect has one text, its expansion, which is not generated from another dialect.
         ("hive", None, EXPANDED, {"hive": EXPANDED}, {ORIGINAL_SQL: TYPED}),
         ("Hive", STORED, EXPANDED, {"Hive": EXPANDED}, {ORIGINAL_SQL: TYPED}),
         ("HIVE", None, TYPED, {"HIVE": TYPED}, {}),
