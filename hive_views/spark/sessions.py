@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -93,6 +94,18 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
     # Jackson is part of Spark.
     text = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java_conf.getAllAsJava())
     return {str(key): str(value) for key, value in json.loads(text).items()}
+
+
+def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -> dict[str, str]:
+    """The settings of a session that were set, can be modified and satisfy a rule; ANSI mode and time zone always.
+
+    The rules are `is_captured_by_spark` and `can_change_results` in `hive_views.spec.session_settings`. Settings that
+    are not entries of Spark's configuration, such as those of catalogs, cannot be modified in this sense.
+    """
+    settings = {
+        key: value for key, value in all_settings(spark).items() if is_relevant(key) and spark.conf.isModifiable(key)
+    }
+    return {**settings, **{key: str(spark.conf.get(key)) for key in RECORDED}}
 
 
 def recorded_settings(spark: SparkSession) -> dict[str, str]:

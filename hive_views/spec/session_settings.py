@@ -1,4 +1,16 @@
-"""The Spark settings that the result of a view depends on, recorded in the summary of its version."""
+"""The Spark settings that query results depend on: which ones, and how a view version and a refresh record them.
+
+Two lists are derived from the settings of a session, by rules on the keys of Spark's own configuration entries:
+
+- `is_captured_by_spark`: what Spark itself stores with a view and applies when the view is read, the rule of
+  `org.apache.spark.sql.catalyst.CapturesConfig` (4.1; in 4.0 the same rule is in `ViewHelper`): every setting that was
+  set and can be modified, except some families. The time zone and ANSI mode are captured even if they were not set.
+- `can_change_results`: those of them that can change the rows of a query, which a refresh records and a read compares.
+  It excludes families of settings for performance, display, streaming and writing, so that an entry that a later Spark
+  adds counts until it is excluded.
+
+`hive_views.spark.sessions.captured_settings` applies a rule to a session.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +24,147 @@ ANSI = "spark.sql.ansi.enabled"
 TIME_ZONE = "spark.sql.session.timeZone"
 """The time zone of timestamps without one, and of timestamps as text."""
 RECORDED = (ANSI, TIME_ZONE)
-"""The settings that are recorded when a view is defined, and applied when it is read."""
+"""The settings that are always recorded when a view is defined or refreshed, and applied when it is read."""
+
+_SPARK = "spark.sql."
+
+_NOT_CAPTURED_BY_SPARK = (
+    "view.maxNestedViewDepth",
+    "optimizer.",
+    "codegen.",
+    "execution.",
+    "shuffle.",
+    "adaptive.",
+    "hive.convertMetastoreParquet",
+    "hive.convertMetastoreOrc",
+    "hive.convertInsertingPartitionedTable",
+    "hive.convertInsertingUnpartitionedTable",
+    "hive.convertMetastoreCtas",
+    "maven.additionalRemoteRepositories",
+    "analyzer.singlePassResolver.enabledTentatively",
+    "analyzer.singlePassResolver.dualRunWithLegacy",
+)
+"""Beginnings of keys after `spark.sql.`: `configPrefixDenyList` and `singlePassResolverDenyList` of CapturesConfig."""
+
+_CAPTURED_BY_SPARK = frozenset({"spark.sql.optimizer.disableHints"})
+"""`configAllowList` of CapturesConfig."""
+
+_SAME_RESULTS = (
+    # Which join, partitioning, buffer or plan computes the rows; how they are split into tasks and files.
+    "addPartitionInBatch.",
+    "autoBroadcastJoinThreshold",
+    "broadcastTimeout",
+    "bucketing.",
+    "cartesianProductExec.",
+    "cbo.",
+    "classic.shuffleDependency.",
+    "columnVector.",
+    "connect.",
+    "constraintPropagation.",
+    "csv.parser.inputBufferSize",
+    "defaultCacheStorageLevel",
+    "defaultSizeInBytes",
+    "exchange.reuse",
+    "files.max",
+    "files.min",
+    "files.openCostInBytes",
+    "hive.advancedPartitionPredicatePushdown.",
+    "hive.filesourcePartitionFileCacheSize",
+    "hive.gatherFastStats",
+    "hive.manageFilesourcePartitions",
+    "hive.metastorePartitionPruning",
+    "inMemoryColumnarStorage.",
+    "inMemoryTableScanStatistics.",
+    "join.preferSortMergeJoin",
+    "leafNodeDefaultParallelism",
+    "limit.",
+    "maxBroadcastTableSize",
+    "maxConcurrentOutputFileWriters",
+    "maxSinglePartitionBytes",
+    "objectHashAggregate.",
+    "optimizer.",
+    "orc.aggregatePushdown",
+    "orc.columnar",
+    "orc.enable",
+    "orc.filterPushdown",
+    "parquet.aggregatePushdown",
+    "parquet.columnarReaderBatchSize",
+    "parquet.enable",
+    "parquet.filterPushdown",
+    "parser.manageParserCaches",
+    "parser.parserDfaCache",
+    "planner.",
+    "session.localRelation",
+    "sessionWindow.buffer.",
+    "shuffleDependency.",
+    "shuffledHashJoinFactor",
+    "sort.",
+    "sortMergeJoinExec.",
+    "sources.bucketing.autoBucketedScan.",
+    "sources.parallelPartitionDiscovery.",
+    "sources.v2.bucketing.",
+    "statistics.",
+    "subexpressionElimination.",
+    "windowExec.",
+    # Logs, pages, messages and clients.
+    "artifact.",
+    "cli.",
+    "dataFrameQueryContext.",
+    "dataframeCache.",
+    "debug",
+    "error.",
+    "expressionTreeChangeLog.",
+    "extendedExplainProviders",
+    "maxMetadataStringLength",
+    "maxPlanStringLength",
+    "nameResolutionLog.",
+    "planChangeLog.",
+    "planChangeValidation",
+    "lightweightPlanChangeValidation",
+    "pyspark.",
+    "redaction.",
+    "repl.",
+    "stackTracesInDataFrameContext",
+    "thriftServer.",
+    "thriftserver.",
+    "ui.",
+    # Streams, and what only writes use.
+    "avro.compression.",
+    "avro.deflate.",
+    "avro.xz.",
+    "avro.zstandard.",
+    "orc.compression.",
+    "parquet.compression.",
+    "parquet.fieldId.write.",
+    "parquet.output",
+    "parquet.writeLegacyFormat",
+    "pipelines.",
+    "sources.commitProtocolClass",
+    "sources.default",
+    "sources.outputCommitterClass",
+    "sources.partitionOverwriteMode",
+    "streaming.",
+    "truncateTable.",
+    # Texts of views name catalogs and databases, and are always read without substitution and parser settings.
+    "catalog.",
+    "defaultCatalog",
+    "variable.substitute",
+)
+"""Beginnings of keys after `spark.sql.`: families of settings that do not change the rows of a query (Spark 4.1)."""
+
+
+def is_captured_by_spark(key: str) -> bool:
+    """Whether Spark stores a setting with a view, provided that it was set and can be modified."""
+    return key in _CAPTURED_BY_SPARK or not _is_in(key, _NOT_CAPTURED_BY_SPARK)
+
+
+def can_change_results(key: str) -> bool:
+    """Whether a setting can change the rows of a query, provided that it can be modified."""
+    return is_captured_by_spark(key) and key.startswith(_SPARK) and not _is_in(key, _SAME_RESULTS)
+
+
+def _is_in(key: str, families: tuple[str, ...]) -> bool:
+    return key.startswith(_SPARK) and key.startswith(families, len(_SPARK))
 
 
 def encode(settings: Mapping[str, str]) -> dict[str, str]:
@@ -27,4 +179,6 @@ def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
 
 def is_same_setting(key: str, one: str, other: str) -> bool:
     """Whether two values of a setting are equivalent."""
-    return one.lower() == other.lower() if key == ANSI else one == other
+    if key == TIME_ZONE:
+        return one == other
+    return one == other or (one.lower() == other.lower() and one.lower() in ("true", "false"))
