@@ -46,6 +46,7 @@ EXTENDED = (
     "integration/spark/test_refresh_histories.py",
     "integration/spark/test_session_kinds.py",
     "integration/spark/test_session_texts.py",
+    "integration/spark/test_statement_forms.py",
     "integration/spark/test_time_travel.py",
     "soak",
     "unit/sql/test_portable_spark.py",

@@ -10,7 +10,7 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.settings import PARSER_SETTINGS
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
-from hive_views.spark.session.table_reads import TableRead, table_reads
+from hive_views.spark.session.table_reads import TableRead
 from hive_views.spec.session_settings import RECORDED, encode, recorded_settings
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 
@@ -59,7 +59,7 @@ class DefinitionAnalyzer:
         self._check_parser_settings(statement)
         query = statement.query
         temporary_views: frozenset[str] | None = None
-        for read in table_reads(query.sql):
+        for read in self._queries.reads_of_statement(query.sql):
             if read.time_travel is not None:
                 continue  # allowed for tables; for views the catalog rejects it
             if len(read.parts) == 1 and temporary_views is None:

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.spark.session.names import NameResolver
-    from hive_views.spark.session.query_rewriter import QueryRewriter
-
-Arguments = dict[str, Any] | list[Any] | None
-"""Values of parameters, as `SparkSession.sql` takes them."""
+    from hive_views.spark.session.query_rewriter import Arguments, QueryRewriter
 
 _ADVICE = "pass the statement to sql() by itself, with the view's name, or to the Spark session to run it as Spark does"
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
@@ -48,6 +48,7 @@ from hive_views.spark.session.names import (
     NameResolver,
     ResolvedName,
 )
+from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import RewrittenText, SourceText
 from hive_views.spark.session.spark_errors import ViewErrorLocation, convert_spark_errors
@@ -55,16 +56,17 @@ from hive_views.spark.session.table_reads import (
     Replacement,
     TableRead,
     TimeTravel,
+    blank_explain,
+    is_function,
     possible_table_reads,
     replace_tables,
     table_reads,
 )
-from hive_views.spark.sessions import SESSION_CATALOG
+from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.spec.session_settings import RECORDED, is_same_setting, recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.spark_lexer import spark_tokens
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -77,6 +79,19 @@ if TYPE_CHECKING:
     from hive_views.spec.metadata import ViewVersion
 
 
+Arguments = dict[str, Any] | list[Any] | None
+"""Values of parameters, as `SparkSession.sql` takes them."""
+
+_NO_CONTEXT = NameContext("", ())
+"""For names that are complete."""
+_CACHE_TABLE = re.compile(r"\s*CACHE\s+(LAZY\s+)?TABLE\s+[^\s(]+\s*(OPTIONS\s*\(.*\))?\s*;?\s*\Z", re.IGNORECASE)
+"""CACHE TABLE without a query, which stores the plan that Spark has for a name and returns no rows."""
+_FUNCTION_ADVICE = (
+    "a permanent function cannot read the temporary view that replaces it. Create a temporary function, or read the "
+    "view outside of the function"
+)
+
+
 @dataclass(frozen=True)
 class PreparedStatement:
     """A statement as Spark runs it."""
@@ -85,6 +100,8 @@ class PreparedStatement:
     """The statement."""
     views: Mapping[str, ViewName]
     """The replaced views, by the names that replace them."""
+    frame: DataFrame | None = None
+    """Its result, if Spark has analyzed it already."""
 
     @classmethod
     def unchanged(cls, text: str) -> PreparedStatement:
@@ -134,22 +151,79 @@ class QueryRewriter:
         self._catalog = catalog
         self._names = names
         self._helper = helper
+        self._plans = PlanReader(spark)
         self._materialized = MaterializedReader(spark, catalog, can_read_iceberg=names.has_iceberg_catalog)
         self.notes = self._materialized.notes
 
-    def prepare(self, text: str) -> PreparedStatement:
-        """A user's statement, with the views replaced that Spark does not read according to their definition."""
+    def prepare(self, text: str, args: Arguments = None) -> PreparedStatement:
+        """A user's statement, with the views replaced that Spark does not read according to their definition.
+
+        Spark's analyzer tells what the statement reads, before and after views are replaced.
+
+        Raises:
+            SqlError: If it reads one of these views where its name cannot be replaced.
+        """
         self.notes.clear()
+        statement = blank_explain(text)
+        analyzed = self._plans.analyzed(statement, args)
+        frame = analyzed.frame if analyzed is not None and statement == text else None
+        if analyzed is not None and not is_function(text) and not any(map(self._may_be_replaced, analyzed.relations)):
+            return PreparedStatement(RewrittenText.unchanged(text), {}, frame)
         try:
-            reads = table_reads(text)
-        except SqlError as error:
-            # Spark may be able to parse it; if not, its own error is better than ours.
-            reason = str(error)
-            if next((word.keyword for word in spark_tokens(text)), "") in ("INSERT", "REPLACE", "CREATE"):
-                reason += ". Pass its query to sql() by itself, and write the data frame that it returns"
-            self.check_unparsed(text, reason)
-            return PreparedStatement.unchanged(text)
-        return self._replace(text, reads, self._names.current() if reads else None, ())
+            reads = table_reads(text, self._plans.parsed)
+        except spark_exceptions():
+            return PreparedStatement.unchanged(text)  # Spark rejects it
+        prepared = self._replace(text, reads, self._names.current() if reads else None, ())
+        if prepared.views and is_function(text, is_permanent=True):
+            [name, *_] = prepared.views.values()
+            raise SqlError(f"{name} is a view that Spark by itself would read incorrectly: {_FUNCTION_ADVICE}")
+        if prepared.rewritten.text != text:
+            analyzed = self._plans.analyzed(blank_explain(prepared.rewritten.text), args)
+            frame = analyzed.frame if analyzed is not None and statement == text else None
+        if analyzed is not None and not _CACHE_TABLE.match(text):
+            self._check_relations(analyzed.relations)
+        return replace(prepared, frame=frame)
+
+    def _may_be_replaced(self, relation: AnalyzedRelation) -> bool:
+        """Whether a table or view in an analyzed statement is one that this class may replace."""
+        resolved, row = self._find(relation)
+        if resolved is None or row is None:
+            return False
+        if row.kind is RowKind.ICEBERG_TABLE:
+            return METADATA in row.parameters
+        if row.kind is not RowKind.ICEBERG_VIEW:
+            return False
+        return is_materialized(self._catalog.load_view(resolved.name.identifier).metadata) or self._is_misread(resolved)
+
+    def _check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
+        """Reject a statement that still reads a view which Spark does not read according to its definition."""
+        for relation in relations:
+            resolved, row = self._find(relation)
+            if resolved is None or row is None:
+                continue
+            if row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters:
+                is_misread = not relation.is_in_temporary_view
+            else:
+                is_misread = row.kind is RowKind.ICEBERG_VIEW and self._is_misread(resolved)
+            if is_misread:
+                raise SqlError(
+                    f"This statement reads {resolved.name}, a view that Spark by itself would read incorrectly, "
+                    "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
+                    "itself, or create the function or view again in a ViewSession",
+                    name=str(resolved.name),
+                )
+
+    def _find(self, relation: AnalyzedRelation) -> tuple[ResolvedName | None, Row | None]:
+        """The object on the metastore that a relation of an analyzed plan is, and its row."""
+        context = _NO_CONTEXT if len(relation.parts) == 3 else self._names.current()
+        resolved = self._names.resolve(relation.parts, context)
+        return resolved, None if resolved is None else self._row(resolved.name)
+
+    def _is_misread(self, resolved: ResolvedName) -> bool:
+        """Whether Spark by itself reads a view otherwise than its definition says."""
+        view = self._catalog.load_view(resolved.name.identifier)
+        version = view.current_version()
+        return not self._is_read_natively(resolved, view, version, _spark_text(resolved.name, version))
 
     def check_unparsed(self, text: str, reason: str) -> None:
         """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
@@ -186,7 +260,20 @@ class QueryRewriter:
 
         `typed` is the statement that contains the query, and the query's offset in it.
         """
-        return self._replace(text, table_reads(text), context, (), is_definition=True, view=view, typed=typed)
+        reads = self.reads_of_definition(text)
+        return self._replace(text, reads, context, (), is_definition=True, view=view, typed=typed)
+
+    def reads_of_statement(self, text: str) -> tuple[TableRead, ...]:
+        """The tables that a text reads, as the user's session parses it."""
+        source = SourceText(text, text, lambda offset: offset)
+        with convert_spark_errors(source):
+            return table_reads(text, self._plans.parsed)
+
+    def reads_of_definition(self, text: str, settings: Mapping[str, str] | None = None) -> tuple[TableRead, ...]:
+        """The tables that a view's text reads, as Spark parses it under the view's settings."""
+        source = SourceText(text, text, lambda offset: offset)
+        with self._helper.configured(None, settings or {}) as (session, _), convert_spark_errors(source):
+            return table_reads(text, lambda part: self._plans.parsed(part, session))
 
     def definition_context(self, text: str, database: str) -> NameContext:
         """The Spark catalog in which a definition over this metastore's tables is analyzed.
@@ -194,7 +281,7 @@ class QueryRewriter:
         It is the session catalog if the definition reads anything but Iceberg tables and views over these.
         """
         uses_session_catalog = not self._names.has_iceberg_catalog
-        for read in table_reads(text):
+        for read in self.reads_of_definition(text):
             parts = read.parts[-2:] if len(read.parts) > 1 else (database, *read.parts)
             name = ViewName.parse(parts)
             row = self._row(name)
@@ -261,7 +348,7 @@ class QueryRewriter:
                     views[replacement.name] = replacement.resolved.name
         if not replacements:
             return PreparedStatement.unchanged(text)
-        return PreparedStatement(replace_tables(text, replacements), views)
+        return PreparedStatement(replace_tables(text, replacements, reads), views)
 
     def _replacement(
         self,
@@ -321,7 +408,7 @@ class QueryRewriter:
         version = metadata.current_version()
         text = _spark_text(resolved.name, version)
         try:
-            reads = table_reads(text)
+            reads = self.reads_of_definition(text, recorded_settings(version.summary))
         except SqlError as error:
             raise _TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
         prepared = self._prepare_view(resolved.name, version, text, reads, enclosing_views)
@@ -467,7 +554,7 @@ class QueryRewriter:
         definition = _spark_text(name, version)
         is_native = time_travel is None and self._is_read_natively(resolved, view, version, definition)
         try:
-            reads = table_reads(definition)
+            reads = self.reads_of_definition(definition, recorded_settings(version.summary))
         except SqlError as error:
             if is_native:
                 return None  # only Spark can parse it

@@ -148,13 +148,15 @@ class ViewSession:
             if first not in _VIEW_STATEMENTS:
                 self._queries.check_unparsed(text, f"{first} is passed to Spark unchanged")
             return self._run_on_spark(PreparedStatement(statement, {}), args)
-        prepared = self._queries.prepare(text)
+        prepared = self._queries.prepare(text, args)
         self._recent.append((prepared, substituted))
         if prepared.views and first in ("CREATE", "CACHE"):
             self._helper.retain(set(prepared.views))
         return self._run_on_spark(prepared, args)
 
     def _run_on_spark(self, prepared: PreparedStatement, args: dict[str, Any] | list[Any] | None) -> DataFrame:
+        if prepared.frame is not None:
+            return prepared.frame
         text = prepared.rewritten.text
         with convert_spark_errors(prepared.source, self._queries.find_definition):
             frame: DataFrame = self.spark.sql(text) if args is None else self.spark.sql(text, args)

@@ -6,26 +6,20 @@ Everything that is not replaced is kept to the letter, and every position of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
+from uuid import uuid4
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
-
+from hive_views.spark.session.plans import PlanNode
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
-from hive_views.sql.parsing.lexer import Text, parser_of, unquote_identifier
-from hive_views.sql.parsing.parser import check_depth
+from hive_views.spark.sessions import spark_exceptions
+from hive_views.sql.parsing.lexer import error_at, unquote_identifier
 from hive_views.sql.parsing.spark_lexer import SparkToken, spark_tokens
 from hive_views.sql.parsing.statement_targets import find_targets
-from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 _EXPLAIN_MODES = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
-_SYSTEM = re.compile(r"\bSYSTEM_(VERSION|TIME)(?=\s+AS\s+OF\b)", re.IGNORECASE)
-_REPLACE_TABLE = re.compile(r"(\A\s*)REPLACE(\s+TABLE\b)", re.IGNORECASE)
-"""A statement that sqlglot does not parse. It is parsed as CREATE TABLE, padded to the same length."""
 _PLAIN_STRING = re.compile(r"'[^'\\]*'")
 _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "(", "INSERT", "MERGE"}) | {
     *("UPDATE", "DELETE", "CREATE", "REPLACE", "CACHE")
@@ -34,15 +28,20 @@ _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "R
 _CHANGE_WORDS = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "INTO", "OVERWRITE", "REPLACE", "REFRESH"})
 """Words before TABLE in statements that do not read the table."""
 _NAME_KINDS = ("word", "quoted")
+_LINE_BREAK = re.compile(r"[\n\\]")
+"""What may be a line break in the value of a string."""
 _TABLE_WORDS = frozenset({"FROM", "JOIN", "TABLE", "USING", ","})
 """Words after which a table's name may stand."""
-_END_TOKENS = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.TABLE_SAMPLE})
+_END_MARKS = frozenset({",", ")", ";", "|"})
 _END_WORDS = frozenset(
     {"AS", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "JOIN"}
     | {"INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "ON", "USING", "LATERAL", "UNION"}
-    | {"EXCEPT", "MINUS", "INTERSECT", "PIVOT", "UNPIVOT", "WHEN", "SET", "SELECT", "|>"}
+    | {"EXCEPT", "MINUS", "INTERSECT", "PIVOT", "UNPIVOT", "WHEN", "SET", "SELECT", "TABLESAMPLE", "WITH", "INSERT"}
 )
-"""Tokens and words that end the expression after AS OF."""
+"""Marks and words that end the expression after AS OF."""
+
+Parse = Callable[[str], Sequence[PlanNode]]
+"""Spark's parser: from a text to the nodes of its plan."""
 
 
 @dataclass(frozen=True)
@@ -84,30 +83,65 @@ class Replacement:
     """The complete name of the replaced object, which may qualify its columns: catalog, database, name."""
 
 
-def table_reads(sql: str) -> tuple[TableRead, ...]:
-    """The tables that a statement reads, without common table expressions and the tables that it writes to."""
-    explained = _blank_explain(sql)
-    if explained != sql and not _contains_query(explained):
+def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
+    """The tables that a statement reads, without common table expressions and the tables that it writes to.
+
+    Spark's parser tells which names are tables: the text is parsed again with each of these names replaced by a marker
+    wherever it occurs, and the markers that are tables then are the reads.
+
+    Args:
+        sql: The statement.
+        parse: Spark's parser. What it raises is passed on.
+
+    Raises:
+        SqlError: If the position of a table in the text cannot be determined.
+    """
+    statement = blank_explain(sql)
+    if statement != sql and not _contains_query(statement):
         return ()
-    text = Text(_SYSTEM.sub(_same_length, _REPLACE_TABLE.sub(r"\1CREATE \2", explained)), "spark")
-    if not text.tokens:
+    statement = _body_of_function(statement)
+    relations = {node.relation for node in parse(statement)} - {None}
+    if not relations:
         return ()
-    if text.tokens[0].token_type is TokenType.TABLE:
-        return tuple(_table_statement(text))
-    check_depth(text)
+    tokens = list(spark_tokens(statement))
+    keywords = {token.keyword for token in tokens}
+    occurrences = [name for name in _dotted_names(tokens) if ", ".join(name.parts) in relations]
+    prefix = f"hive_views_{uuid4().hex[:12]}_"
+    marked = {f"{prefix}{number}": name for number, name in enumerate(occurrences)}
     try:
-        trees = [tree for tree in parser_of("spark").parse(text.tokens, text.sql) if tree is not None]
-    except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
-        raise text.error(f"Cannot parse the statement: {str(error).splitlines()[0][:200]}", 0) from error
-    if any(tree.find(exp.Command) for tree in trees):
-        raise text.error("Cannot parse the statement", 0)
-    reads = (
-        _table_read(text, table)
-        for tree in trees
-        for table in table_nodes(tree, include_long_names=True)
-        if all(isinstance(part, exp.Identifier) for part in table.parts)
-    )
-    return tuple(sorted(reads, key=lambda read: read.start))
+        nodes = parse(_with_markers(statement, tokens, marked))
+    except spark_exceptions():
+        # A name is also a keyword of this statement: replacing that keyword leaves no statement.
+        marked = {
+            marker: name for marker, name in marked.items() if _is_replaceable(statement, tokens, marker, name, parse)
+        }
+        nodes = parse(_with_markers(statement, tokens, marked))
+    reads = {}
+    for node in nodes:
+        if node.relation is None:
+            continue
+        if node.relation not in marked:
+            raise error_at(sql, 0, f"Cannot determine where this statement names {node.relation.replace(', ', '.')}")
+        name = marked[node.relation]
+        if not _is_common_table_expression(node, name, marked, is_recursive="RECURSIVE" in keywords):
+            reads[name.start] = _table_read(sql, tokens, name, node)
+    return tuple(reads[start] for start in sorted(reads))
+
+
+def blank_explain(sql: str) -> str:
+    """A statement with spaces in place of EXPLAIN and its mode."""
+    first, second = [*islice(spark_tokens(sql), 2), None, None][:2]
+    if first is None or first.keyword != "EXPLAIN":
+        return sql
+    end = second.end if second is not None and second.keyword in _EXPLAIN_MODES else first.end
+    return re.sub(r"[^\n]", " ", sql[:end]) + sql[end:]
+
+
+def is_function(sql: str, *, is_permanent: bool = False) -> bool:
+    """Whether a statement creates a function, or a permanent function."""
+    words = [token.keyword for token in islice(spark_tokens(sql), 5)]
+    is_temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words)
+    return words[:1] == ["CREATE"] and "FUNCTION" in words and not (is_permanent and is_temporary)
 
 
 def possible_table_reads(sql: str) -> tuple[TableRead, ...]:
@@ -124,8 +158,8 @@ def possible_table_reads(sql: str) -> tuple[TableRead, ...]:
     return tuple(reads.values())
 
 
-def replace_tables(sql: str, replacements: Iterable[Replacement]) -> RewrittenText:
-    """Replace the names of tables.
+def replace_tables(sql: str, replacements: Iterable[Replacement], reads: Iterable[TableRead]) -> RewrittenText:
+    """Replace the names of some of a statement's tables.
 
     A table without an alias gets the view's name as its alias, so that `v.a` keeps working; longer column names
     (`db.v.a`) lose their qualifier.
@@ -141,8 +175,7 @@ def replace_tables(sql: str, replacements: Iterable[Replacement]) -> RewrittenTe
             parts = tuple(part.lower() for part in replacement.qualified_name)
             qualifiers.update(parts[-length:] for length in range(2, len(parts) + 1))
     if qualifiers:
-        table_starts = {read.start for read in table_reads(sql)}
-        edits.extend(_removed_qualifiers(sql, qualifiers, table_starts))
+        edits.extend(_removed_qualifiers(sql, qualifiers, {read.start for read in reads}))
     return apply_edits(sql, edits)
 
 
@@ -189,13 +222,18 @@ def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
     return TableRead(tuple(parts), listed[index].start, listed[last].end, None)
 
 
-def _blank_explain(sql: str) -> str:
-    """A statement with spaces in place of EXPLAIN and its mode."""
-    first, second = [*islice(spark_tokens(sql), 2), None, None][:2]
-    if first is None or first.keyword != "EXPLAIN":
+def _body_of_function(sql: str) -> str:
+    """The query in CREATE FUNCTION … RETURN, at its offset; any other statement as it is."""
+    if not is_function(sql):
         return sql
-    end = second.end if second is not None and second.keyword in _EXPLAIN_MODES else first.end
-    return re.sub(r"[^\n]", " ", sql[:end]) + sql[end:]
+    depth = 0
+    tokens = list(spark_tokens(sql))
+    for token, following in pairwise(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.keyword == "RETURN":
+            head = "" if following.keyword in _QUERY_WORDS else "SELECT"
+            return re.sub(r"[^\n]", " ", sql[: token.start]) + head.ljust(len(token.text)) + sql[token.end :]
+    return sql
 
 
 def _contains_query(explained: str) -> bool:
@@ -206,85 +244,143 @@ def _contains_query(explained: str) -> bool:
     return not find_targets(explained, head=True).changes
 
 
-def _same_length(match: re.Match[str]) -> str:
-    """Replace SYSTEM_VERSION and SYSTEM_TIME, which sqlglot does not parse here, by short forms of the same length."""
-    return ("VERSION" if match.group(1).upper() == "VERSION" else "TIMESTAMP").ljust(len(match.group()))
+@dataclass(frozen=True, slots=True)
+class _DottedName:
+    """Identifiers that are joined by dots, as many as there are."""
+
+    parts: tuple[str, ...]
+    """The identifiers, without quotes."""
+    index: int
+    """The first token."""
+    last: int
+    """The last token."""
+    start: int
+    """The offset of the first character."""
+    has_star: bool
+    """Whether `.*` follows."""
 
 
-def _table_read(text: Text, table: exp.Table) -> TableRead:
-    identifiers = table.parts
-    first, last = (text.starts[(part._meta or {})["start"]] for part in (identifiers[0], identifiers[-1]))
-    end = last
+def _dotted_names(tokens: list[SparkToken]) -> Iterator[_DottedName]:
+    """All names in a text, whatever they mean."""
+    index = 0
+    while index < len(tokens):
+        if not _may_be_name(tokens[index]):
+            index += 1
+            continue
+        last = index
+        while last + 2 < len(tokens) and tokens[last + 1].text == "." and _may_be_name(tokens[last + 2]):
+            last += 2
+        parts = tuple(unquote_identifier(token.text) for token in tokens[index : last + 1 : 2])
+        has_star = [token.text for token in tokens[last + 1 : last + 3]] == [".", "*"]
+        yield _DottedName(parts, index, last, tokens[index].start, has_star)
+        index = last + 1
+
+
+def _may_be_name(token: SparkToken) -> bool:
+    """Whether a token may be an identifier; the setting doubleQuotedIdentifiers makes strings identifiers."""
+    return token.kind in _NAME_KINDS or (token.text[0] == '"' and not _LINE_BREAK.search(token.text))
+
+
+def _with_markers(sql: str, tokens: list[SparkToken], marked: Mapping[str, _DottedName]) -> str:
+    """The text with markers in place of names, and without line breaks in strings, which would divide printed plans."""
+    edits = [(name.start, tokens[name.last].end, marker) for marker, name in marked.items()]
+    edits += [
+        (token.start, token.end, "'...'")
+        for token in tokens
+        if token.kind == "string" and _LINE_BREAK.search(token.text)
+    ]
+    return apply_edits(sql, edits).text
+
+
+def _is_replaceable(sql: str, tokens: list[SparkToken], marker: str, name: _DottedName, parse: Parse) -> bool:
+    try:
+        parse(_with_markers(sql, tokens, {marker: name}))
+    except spark_exceptions():
+        return False
+    return True
+
+
+def _is_common_table_expression(
+    node: PlanNode, name: _DottedName, marked: Mapping[str, _DottedName], *, is_recursive: bool
+) -> bool:
+    """Whether a name of one part means a common table expression that is visible where it stands."""
+    while len(name.parts) == 1 and node.parent is not None:
+        clause = node.parent
+        if clause.name == "CTE":
+            definitions = clause.arguments.strip("[]").split(", ")
+            if node.depth == clause.depth + 2:
+                # Within a definition: those before it are visible, and with RECURSIVE it is itself.
+                own = definitions.index(node.arguments) if node.arguments in definitions else len(definitions) - 1
+                definitions = definitions[: own + is_recursive]
+            names = (marked[item].parts[0] if item in marked else item for item in definitions)
+            if name.parts[0].lower() in (item.lower() for item in names):
+                return True
+        node = clause
+    return False
+
+
+def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: PlanNode) -> TableRead:
+    """The read at a name: with its time travel, and where an alias belongs."""
+    at = name.last + 1
+    alias = node.parent.arguments if node.parent is not None and node.parent.name == "SubqueryAlias" else None
     time_travel = None
-    version = table.args.get("version")
-    if version is not None:
-        alias = table.args.get("alias")
-        alias_meta = alias.this._meta if alias is not None and alias.this is not None else None
-        alias_start = alias_meta["start"] if alias_meta else len(text.sql)
-        begin = next((at + 1 for at in range(last + 1, len(text.tokens)) if text.raw(at).upper().endswith("OF")), last)
-        end = _end_of_expression(text, begin, alias_start)
-        if version.args.get("kind") != "AS OF" or end < begin:
-            raise text.error("Cannot parse this time travel", text.tokens[last].start)
-        kind = "version" if version.this.upper() == "VERSION" else "timestamp"
-        time_travel = TimeTravel(kind, text.between(begin, end), text.tokens[begin].start)
-    sample_end = end
-    while sample_end + 1 < len(text.tokens) and text.tokens[sample_end + 1].token_type is TokenType.TABLE_SAMPLE:
-        sample_end = text.match.get(sample_end + 2, sample_end + 2)
-        if sample_end + 2 < len(text.tokens) and text.raw(sample_end + 1).upper() == "REPEATABLE":
-            sample_end = text.match.get(sample_end + 2, sample_end + 2)
-    tokens = text.tokens
-    allows_alias = not (first > 0 and text.raw(first - 1).upper() in ("LIKE", "TABLE"))
-    return TableRead(
-        tuple(part.name for part in identifiers),
-        tokens[first].start,
-        tokens[end].end + 1,
-        tokens[sample_end].end + 1 if table.args.get("alias") is None and allows_alias else None,
-        time_travel,
-    )
+    if node.name == "RelationTimeTravel":
+        words = [token.keyword for token in tokens[at : at + 4]]
+        skipped = words[:1] == ["FOR"]
+        begin = at + skipped + 3
+        end = _end_of_expression(tokens, begin, alias)
+        if end < begin:
+            raise error_at(sql, name.start, "Cannot parse this time travel")
+        kind = "version" if words[skipped].endswith("VERSION") else "timestamp"
+        start = tokens[begin].start
+        time_travel = TimeTravel(kind, sql[start : tokens[end].end], start)
+        at = end + 1
+    read_end = tokens[at - 1].end
+    if [token.keyword or token.text for token in tokens[at : at + 2]] == ["WITH", "("]:
+        at = _after_bracket(tokens, at + 1)  # options
+    if at < len(tokens) and tokens[at].keyword == "TABLESAMPLE":
+        at = _after_bracket(tokens, at + 1)
+        if at < len(tokens) and tokens[at].keyword == "REPEATABLE":
+            at = _after_bracket(tokens, at + 1)
+    preceding = [token.keyword or token.text for token in tokens[max(name.index - 2, 0) : name.index]]
+    allows_alias = preceding[-1:] not in (["TABLE"], ["LIKE"]) and preceding != ["TABLE", "("]
+    alias_offset = tokens[at - 1].end if allows_alias and alias is None else None
+    return TableRead(name.parts, name.start, read_end, alias_offset, time_travel)
 
 
-def _end_of_expression(text: Text, begin: int, alias_start: int) -> int:
+def _after_bracket(tokens: list[SparkToken], opening: int) -> int:
+    """The token after the bracket that closes the one at a position."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
+        if depth == 0:
+            return index + 1
+    return len(tokens)
+
+
+def _end_of_expression(tokens: list[SparkToken], begin: int, alias: str | None) -> int:
     """The last token of the expression after AS OF: before an alias, or a word that continues the query."""
     index = begin
-    while index < len(text.tokens):
-        token = text.tokens[index]
-        if token.start >= alias_start or token.token_type in _END_TOKENS:
+    while index < len(tokens):
+        token = tokens[index]
+        if token.text in _END_MARKS or token.keyword in _END_WORDS:
             break
-        if text.raw(index).split()[0].upper() in _END_WORDS:
+        if index > begin and alias is not None and unquote_identifier(token.text) == alias:
             break
-        index = text.match.get(index, index) + 1
+        index = _after_bracket(tokens, index) if token.text == "(" else index + 1
     return index - 1
-
-
-def _table_statement(text: Text) -> Iterator[TableRead]:
-    """The read in `TABLE name`, which sqlglot does not parse."""
-    index = 1
-    parts: list[str] = []
-    while index < len(text.tokens):
-        parts.append(unquote_identifier(text.raw(index)))
-        if index + 1 < len(text.tokens) and text.tokens[index + 1].token_type is TokenType.DOT:
-            index += 2
-            continue
-        yield TableRead(tuple(parts), text.tokens[1].start, text.tokens[index].end + 1, None)
-        return
 
 
 def _removed_qualifiers(
     sql: str, qualifiers: set[tuple[str, ...]], table_starts: set[int]
 ) -> Iterator[tuple[int, int, str]]:
     """Edits that shorten column names to the alias of a replaced view."""
-    longest = max(len(qualifier) for qualifier in qualifiers)
-    text = Text(sql, "spark")
-    tokens = text.tokens
-    for index, token in enumerate(tokens):
-        if token.start in table_starts or (index and tokens[index - 1].token_type is TokenType.DOT):
+    tokens = list(spark_tokens(sql))
+    for name in _dotted_names(tokens):
+        if name.start in table_starts:
             continue
-        for length in range(2, longest + 1):
-            last = index + 2 * (length - 1)
-            if last + 1 >= len(tokens) or tokens[last + 1].token_type is not TokenType.DOT:
-                break
-            names = tuple(unquote_identifier(text.raw(at)).lower() for at in range(index, last + 1, 2))
-            has_dots = all(tokens[at].token_type is TokenType.DOT for at in range(index + 1, last, 2))
-            if has_dots and names in qualifiers:
-                yield token.start, tokens[last].start, ""
+        parts = tuple(part.lower() for part in name.parts)
+        for length in range(2, len(parts) + name.has_star):
+            if parts[:length] in qualifiers:
+                yield name.start, tokens[name.index + 2 * (length - 1)].start, ""
                 break

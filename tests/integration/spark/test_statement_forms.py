@@ -1,0 +1,123 @@
+"""Statements of every form that read a view with recorded settings, in a session with other settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import SqlError
+from hive_views.spark import ViewSession
+from tests.integration.spark.conftest import connect_address
+
+QUERIES = [
+    "SELECT h FROM v",
+    "TABLE v",
+    "TABLE t UNION ALL SELECT h FROM v",
+    "SELECT h FROM v UNION ALL TABLE v",
+    "TABLE one |> JOIN v ON true |> SELECT v.h",
+    "FROM t |> UNION ALL TABLE v",
+    "FROM t |> UNION ALL (SELECT * FROM v)",
+    "FROM v |> SET h = h + 0",
+    "FROM v",
+    "FROM v |> WHERE h IN (TABLE v)",
+    "SELECT (SELECT max(h) FROM v) AS h",
+    "SELECT max(s.h) AS h FROM one JOIN LATERAL (TABLE v) s ON true",
+    "SELECT 9 AS h WHERE 9 IN (TABLE v)",
+    "WITH c AS (TABLE v) SELECT * FROM c",
+    "WITH c AS (SELECT * FROM t UNION ALL TABLE v) TABLE c",
+    "SELECT s.h FROM (TABLE v) s",
+    "SELECT * FROM (SELECT h, 1 AS k FROM v) PIVOT (max(h) FOR k IN (1))",
+    "SELECT h FROM plain_function()",
+    "SELECT scalar_function() AS h",
+    "SELECT h FROM IDENTIFIER('v')",
+    "SELECT h FROM IDENTIFIER('pr' || 'od.' || 'statement_forms' || '.v')",
+    "SELECT h FROM spark_catalog.statement_forms.plain_view",
+    "SELECT h FROM temporary_view",
+    "EXPLAIN SELECT h FROM v",
+]
+"""Queries whose result is 9 if the view is read under its own settings."""
+
+WRITES = [
+    "INSERT INTO out SELECT h FROM v",
+    "INSERT OVERWRITE out (TABLE v)",
+    "INSERT INTO out TABLE v",
+    "INSERT INTO out REPLACE WHERE h = 9 TABLE v",
+    "WITH c AS (TABLE v) INSERT INTO out SELECT * FROM c",
+    "FROM v INSERT INTO out SELECT h",
+    "MERGE INTO out USING (TABLE v) s ON false WHEN NOT MATCHED THEN INSERT (h) VALUES (s.h)",
+    "CREATE OR REPLACE TABLE out USING iceberg AS TABLE v",
+    "REPLACE TABLE out USING iceberg AS TABLE v",
+    "REPLACE TABLE out USING iceberg AS SELECT * FROM (TABLE v)",
+    "INSERT INTO out SELECT h FROM plain_function()",
+    "INSERT INTO out SELECT h FROM spark_catalog.statement_forms.plain_view",
+    "INSERT INTO out SELECT h FROM IDENTIFIER('v')",
+]
+"""Statements after which the table `out` contains 9."""
+
+
+@pytest.fixture(scope="module")
+def home(spark: SparkSession, session_catalog: HiveViewCatalog) -> Iterator[str]:
+    """A database with a view of the hour of the epoch in Tokyo, and functions and views of others that read it."""
+    name = "prod.statement_forms"
+    database = name.partition(".")[2]
+    spark.sql(f"CREATE DATABASE {name}")
+    spark.sql(f"CREATE TABLE {name}.t (h INT) USING iceberg")
+    spark.sql(f"CREATE TABLE {name}.one USING iceberg AS SELECT 1 AS k, timestamp_seconds(0) AS epoch")
+    with ViewSession(spark.newSession(), session_catalog) as author:
+        author.sql("SET spark.sql.session.timeZone=Asia/Tokyo")
+        author.sql(f"USE {name}")
+        author.sql("CREATE VIEW v AS SELECT hour(epoch) AS h FROM one")
+        author.sql("CREATE VIEW outer_view AS SELECT h FROM v")
+    spark.sql(f"CREATE VIEW spark_catalog.{database}.plain_view AS SELECT h FROM {name}.v")
+    spark.sql(
+        f"CREATE FUNCTION spark_catalog.{database}.plain_function() RETURNS TABLE (h INT) RETURN SELECT h FROM {name}.v"
+    )
+    yield name
+    spark.sql(f"DROP DATABASE spark_catalog.{database} CASCADE")
+
+
+@pytest.fixture(params=["classic", "connect"])
+def reader(
+    request: pytest.FixtureRequest, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
+) -> Iterator[ViewSession]:
+    """A session in UTC."""
+    own = spark.newSession() if request.param == "classic" else request.getfixturevalue("connect_spark")
+    own.sql("SET spark.sql.session.timeZone=UTC")
+    own.sql(f"USE {home}")
+    own.sql(f"CREATE OR REPLACE TEMPORARY VIEW temporary_view AS SELECT h FROM {home}.v")
+    own.sql("CREATE OR REPLACE TEMPORARY FUNCTION plain_function() RETURNS TABLE (h INT) RETURN TABLE v")
+    own.sql("CREATE OR REPLACE TEMPORARY FUNCTION scalar_function() RETURNS INT RETURN (SELECT max(h) FROM v)")
+    with ViewSession(own, session_catalog) as session:
+        yield session
+
+
+MISREAD = "would read incorrectly"
+REJECTED = ("plain_function", "scalar_function", "plain_view", "temporary_view", "IDENTIFIER")
+"""What is rejected, since the view's name cannot be replaced."""
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_query_uses_recorded_settings(query: str, reader: ViewSession) -> None:
+    try:
+        rows = reader.sql(query).collect()
+    except SqlError as error:
+        assert MISREAD in str(error)
+        assert any(word in query for word in REJECTED)
+    else:
+        assert "EXPLAIN" in query or {row[0] for row in rows} == {9}
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_statement_stores_rows_under_recorded_settings(statement: str, reader: ViewSession, home: str) -> None:
+    reader.sql(f"CREATE OR REPLACE TABLE {home}.out (h INT) USING iceberg")
+    try:
+        reader.sql(statement)
+    except SqlError as error:
+        assert MISREAD in str(error)
+        assert any(word in statement for word in REJECTED)
+        assert reader.sql("SELECT * FROM out").collect() == []
+    else:
+        assert [row.h for row in reader.sql("SELECT * FROM out").collect()] == [9]
