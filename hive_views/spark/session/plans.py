@@ -147,8 +147,8 @@ def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
     for alias, child in pairwise(nodes):
         if alias.name == "SubqueryAlias" and child.parent is alias:
             parts = tuple(alias.arguments.split("."))
-            # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types. Other
-            # aliases with few parts are those of a statement.
+            # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types.
+            # Other aliases with few parts are those of a statement.
             if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
                 yield AnalyzedRelation(parts, child.name not in _LEAVES, _is_in_temporary_view(alias))
 

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
-from tests.integration.spark.conftest import connect_address
 
 QUERIES = [
     "SELECT h FROM v",
