@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hive_views.errors import SqlError
-from hive_views.spec.session_settings import RECORDED
+from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -108,9 +108,46 @@ def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -
     return {**settings, **{key: str(spark.conf.get(key)) for key in RECORDED}}
 
 
-def recorded_settings(spark: SparkSession) -> dict[str, str]:
-    """The settings of a session that the results of a query depend on: `RECORDED` and their values."""
-    return {key: str(spark.conf.get(key)) for key in RECORDED}
+def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str, str]:
+    """The settings of a session that can change results and do not have their defaults.
+
+    Args:
+        spark: The session.
+        keys: Settings to return whatever their values; unknown ones are left out.
+    """
+    settings = captured_settings(spark, can_change_results)
+    optional = [key for key in settings if key not in RECORDED and key not in keys]
+    if optional:
+        defaults = _defaults(spark, optional)
+        settings = {
+            key: value
+            for key, value in settings.items()
+            if key not in defaults or defaults[key] is None or not is_same_setting(key, str(defaults[key]), value)
+        }
+    for key in keys:
+        value = settings.get(key) or spark.conf.get(key, None)
+        if value is not None:
+            settings[key] = value
+    return settings
+
+
+_DEFAULTS: dict[tuple[str, str], str | None] = {}
+"""Spark's defaults by version and key; None for a setting without one."""
+
+
+def _defaults(spark: SparkSession, keys: Collection[str]) -> dict[str, str | None]:
+    """Spark's own defaults of settings: their values in a second session after `unset`."""
+    version = spark.version
+    missing = [key for key in keys if (version, key) not in _DEFAULTS]
+    if missing:
+        session = second_session(spark)
+        try:
+            for key in missing:
+                session.conf.unset(key)
+                _DEFAULTS[version, key] = session.conf.get(key, None)
+        finally:
+            end_session(session)
+    return {key: _DEFAULTS[version, key] for key in keys}
 
 
 def spark_exceptions() -> tuple[type[Exception], ...]:

@@ -145,9 +145,12 @@ _SAME_RESULTS = (
     "sources.partitionOverwriteMode",
     "streaming.",
     "truncateTable.",
-    # Texts of views name catalogs and databases, and are always read without substitution and parser settings.
+    # Texts of views are completed with their own catalog and database, and always read with these off.
+    "ansi.doubleQuotedIdentifiers",
     "catalog.",
     "defaultCatalog",
+    "parser.escapedStringLiterals",
+    "parser.quotedRegexColumnNames",
     "variable.substitute",
 )
 """Beginnings of keys after `spark.sql.`: families of settings that do not change the rows of a query (Spark 4.1)."""
@@ -175,6 +178,20 @@ def encode(settings: Mapping[str, str]) -> dict[str, str]:
 def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
     """The recorded settings of a version, from its summary."""
     return {key: summary[PREFIX + key] for key in RECORDED if PREFIX + key in summary}
+
+
+def differing_settings(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
+    """The settings whose values differ between two sessions; none if one of the sessions is not known (empty).
+
+    A setting that only one of them has differs: settings with their default values are not recorded.
+    """
+    if not recorded or not current:
+        return []
+    return sorted(
+        key
+        for key in recorded.keys() | current.keys()
+        if key not in recorded or key not in current or not is_same_setting(key, recorded[key], current[key])
+    )
 
 
 def is_same_setting(key: str, one: str, other: str) -> bool:

@@ -16,11 +16,12 @@ from typing import Any
 from cachetools import LRUCache
 from pydantic import ValidationError
 from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
 
 from hive_views.errors import UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.state.fingerprint import fingerprint
+from hive_views.materialized.state.fingerprint import fingerprint, hash_text
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.metastore.queries import read_database_rows
 from hive_views.metastore.row_codec import Row
@@ -53,6 +54,8 @@ class TableState:
     """Its current schema."""
     snapshots: dict[int, SnapshotInfo]
     """Its snapshots by id, without the expired ones."""
+    name_mapping: str | None = None
+    """The fingerprint of the mapping that finds its columns in files without column ids; None if it has none."""
 
     @property
     def written_schema_id(self) -> int | None:
@@ -105,6 +108,7 @@ class TableState:
 def table_state(metadata: TableMetadata) -> TableState:
     """The state of a table by its metadata."""
     current = metadata.current_snapshot_id
+    mapping = metadata.properties.get(TableProperties.DEFAULT_NAME_MAPPING)
     return TableState(
         str(metadata.table_uuid),
         NO_SNAPSHOT if current is None else current,
@@ -117,6 +121,7 @@ def table_state(metadata: TableMetadata) -> TableState:
             )
             for snapshot in metadata.snapshots
         },
+        None if mapping is None else hash_text(mapping),
     )
 
 

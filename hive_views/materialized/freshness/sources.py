@@ -151,6 +151,7 @@ class _SourceCollector:
             state.schema_id,
             state.written_schema_id,
             state.same_rows,
+            state.name_mapping,
         )
 
 

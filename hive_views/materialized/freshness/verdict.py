@@ -13,7 +13,7 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
-from hive_views.spec.session_settings import is_same_setting
+from hive_views.spec.session_settings import can_change_results, is_same_setting
 
 
 class Verdict(Enum):
@@ -105,7 +105,7 @@ class ObservedSource:
     same_rows: frozenset[int] = frozenset()
     """Earlier snapshots of a table with the same rows: only compactions followed them."""
     definition: str | None = None
-    """The fingerprint of a view's definition."""
+    """The fingerprint of a view's definition, or of a table's name mapping; None for a table without one."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def conflicting_settings(observed: ObservedState, settings: Mapping[str, str]) -
         (name, key, wanted)
         for name, defined_settings in sorted(observed.settings.items())
         for key, wanted in defined_settings.items()
-        if key in settings and not is_same_setting(key, wanted, settings[key])
+        if key in settings and can_change_results(key) and not is_same_setting(key, wanted, settings[key])
     ]
 
 
@@ -319,6 +319,10 @@ def _difference(recorded: SourceState, source: ObservedSource) -> StalenessReaso
     schema_id = source.written_schema_id if recorded.schema_id is None else recorded.schema_id
     if schema_id != source.schema_id:
         return StalenessReason(Cause.SCHEMA, source.name, f"schema {schema_id}", f"schema {source.schema_id}")
+    if recorded.definition != source.definition:
+        return StalenessReason(
+            Cause.SCHEMA, source.name, detail="its name mapping changed, which finds columns in files"
+        )
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
-from hive_views.spec.session_settings import is_same_setting
+from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, NotIncrementalError, RowSelection
 
 if TYPE_CHECKING:
@@ -77,14 +77,15 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Re
     recorded, freshness = given.recorded, given.freshness
     state = recorded.state
     changed = changed_tables(freshness)
-    if not freshness.reasons and has_other_settings(recorded, given.settings):
-        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings)}")
-    if state is None or not freshness.reasons or changed is None:
-        return RefreshPlan("full", "; ".join(map(str, freshness.reasons)) or "it was requested")
+    if state is None or changed is None:
+        return RefreshPlan("full", "; ".join(map(str, freshness.reasons)))
+    differing = differing_settings(recorded.settings, given.settings)
+    if differing:
+        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings, differing)}")
+    if not freshness.reasons:
+        return RefreshPlan("full", "it was requested")
     if not given.is_repeatable:
         return RefreshPlan("full", "its definition may give other rows each time")
-    if recorded.settings and recorded.settings != dict(given.settings):
-        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings)}")
     if not state.has_unique_uuids:
         return RefreshPlan("full", "more than one of its sources has the same UUID")
     rewritten = []
@@ -117,15 +118,9 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Re
     )
 
 
-def has_other_settings(recorded: RecordedRefresh, settings: Mapping[str, str]) -> bool:
-    """Whether the stored rows were computed under settings that differ from the engine's."""
-    before = recorded.settings
-    return any(key in before and not is_same_setting(key, before[key], value) for key, value in settings.items())
-
-
-def format_settings(settings: Mapping[str, str]) -> str:
-    """Format settings for messages."""
-    return ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
+def format_settings(settings: Mapping[str, str], keys: Iterable[str]) -> str:
+    """Format some settings for messages."""
+    return ", ".join(f"{key}={settings.get(key, 'its default')}" for key in keys)
 
 
 def _recorded_snapshot(state: RefreshState, tables: Mapping[ViewName, TableState], name: ViewName) -> int | None:

@@ -27,7 +27,7 @@ from hive_views.materialized.properties import REPEATABLE, TIME_TRAVEL
 from hive_views.materialized.redefine import new_storage_columns
 from hive_views.materialized.refresh.inline import catalog_names, inline
 from hive_views.materialized.refresh.partition_changes import changed_partitions
-from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, has_other_settings, plan_refresh
+from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
 from hive_views.materialized.refresh.publish import discard_snapshot, publish
 from hive_views.materialized.refresh.stage import Engine, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
@@ -53,9 +53,10 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
+from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
-from hive_views.sql.analysis.determinism import find_nondeterminism
+from hive_views.sql.analysis.determinism import find_nondeterminism, without_words
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -109,10 +110,11 @@ def refresh(
     started_ms = int(time.time() * 1000)
 
     sources, freshness = checker.check(view)
-    settings = dict(engine.settings())
-    _check_sources(view, sources, settings)
     recorded = view.last_refresh()
-    if freshness.is_fresh and mode is not Mode.FULL and not has_other_settings(recorded, settings):
+    defined = {key for settings in sources.observed.settings.values() for key in settings if can_change_results(key)}
+    settings = dict(engine.settings(defined | recorded.settings.keys()))
+    _check_sources(view, sources, settings)
+    if freshness.is_fresh and mode is not Mode.FULL and not differing_settings(recorded.settings, settings):
         report_progress(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.snapshot, started)
 
@@ -120,9 +122,15 @@ def refresh(
     schema = view.storage.schema() if columns is None else columns
     leaves = inline(view.name, view.metadata, sources, catalog_names(store, tables.name))
     _check_leaves(view, sources, leaves)
+    refresh_id = uuid.uuid4().hex
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
-    is_repeatable = not functions or is_true(view.properties, REPEATABLE)
     plan = RefreshPlan("full", "it was requested")
+    if without_words(functions) != functions:
+        target = view.storage_name or view.name
+        request = staging_request(target, view, recorded, sources, leaves, plan, schema, {}, refresh_id)
+        if engine.casts_relative_times(request) is False:
+            functions = without_words(functions)
+    is_repeatable = not functions or is_true(view.properties, REPEATABLE)
     if mode is not Mode.FULL:
         given = PlanInput(recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings)
         plan = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
@@ -130,7 +138,6 @@ def refresh(
         raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {plan.why}")
     report_progress(f"{view.name}: {plan.action} refresh: {plan.why}")
 
-    refresh_id = uuid.uuid4().hex
     state = _refresh_state(view, sources, started_ms)
     summary, properties = _summary(store, view, sources, state, functions, settings, refresh_id)
     with staging_table(store, tables, view, refresh_id, columns) as target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -97,8 +97,16 @@ class StagingRequest:
 class Engine(Protocol):
     """Runs queries and writes Iceberg tables, like `hive_views.spark.SparkEngine`."""
 
-    def settings(self) -> Mapping[str, str]:
-        """Settings that query results depend on, e.g. the session's time zone."""
+    def settings(self, keys: Collection[str] = ()) -> Mapping[str, str]:
+        """Settings that query results depend on, e.g. the session's time zone, if they differ from the defaults.
+
+        Args:
+            keys: Settings to return in any case, if they exist.
+        """
+        ...
+
+    def casts_relative_times(self, request: StagingRequest) -> bool | None:
+        """Whether the queries cast a constant text such as `now` or `today` to a date or time; None if unknown."""
         ...
 
     def stage(self, request: StagingRequest) -> int | None:

@@ -25,5 +25,9 @@ def fingerprint(metadata: ViewMetadata) -> str:
         list(version.default_namespace),
         columns,
     ]
-    text = json.dumps(document, sort_keys=True, ensure_ascii=True)
+    return hash_text(json.dumps(document, sort_keys=True, ensure_ascii=True))
+
+
+def hash_text(text: str) -> str:
+    """Hash a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]

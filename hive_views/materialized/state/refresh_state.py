@@ -80,7 +80,7 @@ class SourceState:
     schema_id: int | None = None
     """The current schema of a table; None if not recorded."""
     definition: str | None = None
-    """The fingerprint of a view's definition; None if not recorded."""
+    """The fingerprint of a view's definition, or of a table's name mapping; None if not recorded, or if it has none."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,11 @@ def _encode_source(source: SourceState) -> dict[str, Any]:
     }
     if source.catalog is not None:
         document["catalog"] = source.catalog
+    if source.definition is not None:
+        document[DEFINITION] = source.definition
     if source.kind is SourceKind.VIEW:
         document["version-id"] = source.id
-        return document if source.definition is None else {**document, DEFINITION: source.definition}
+        return document
     document["snapshot-id"] = source.id
     if source.ref is not None:
         document["ref"] = source.ref

@@ -9,16 +9,19 @@ silently skips overwrites and deletes, so the plan checks for them.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
     all_settings,
     end_session,
     is_classic,
-    recorded_settings,
+    result_settings,
     second_session,
     spark_exceptions,
 )
@@ -112,6 +115,24 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
             raise
 
 
+def _casts_relative_times(frame: DataFrame) -> bool:
+    """Whether Spark's own rule for the words `now`, `today` … changes the analyzed plan of a query or subquery."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    assert isinstance(frame, ClassicDataFrame), "the caller checks that the session is classic"
+    rules = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
+    replace = getattr(rules, "ReplaceExpressions$").__getattr__("MODULE$")
+    special = getattr(rules, "SpecialDatetimeValues$").__getattr__("MODULE$")
+    analyzed = frame._jdf.queryExecution().analyzed()
+    subqueries = analyzed.subqueriesAll()
+    for plan in (analyzed, *(subqueries.apply(number) for number in range(subqueries.size()))):
+        # As FinishAnalysis does: functions such as to_date become casts first.
+        replaced = replace.apply(plan)
+        if not special.apply(replaced).equals(replaced):
+            return True
+    return False
+
+
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WIDER = frozenset(
     {(narrow, wide) for index, narrow in enumerate(_INTEGERS) for wide in _INTEGERS[index:]}
@@ -135,13 +156,16 @@ class SparkEngine:
         self._catalog = catalog
         self._name = name or catalog.name
 
-    def settings(self) -> dict[str, str]:
+    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`.
 
+        Args:
+            keys: Settings to return in any case.
+
         Returns:
-            `RECORDED` with their values.
+            ANSI mode, the time zone, and the settings that can change results and differ from Spark's defaults.
         """
-        return recorded_settings(self._spark)
+        return result_settings(self._spark, keys)
 
     def stage(self, work: StagingRequest) -> None:
         """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`.
@@ -152,6 +176,26 @@ class SparkEngine:
         Raises:
             RefreshError: If Spark fails.
         """
+        with self._session_for(work) as session:
+            self._write(session, work)
+
+    def casts_relative_times(self, work: StagingRequest) -> bool | None:
+        """Whether Spark casts a constant text such as `now` or `today` to a date or time, by its analyzed plans.
+
+        Args:
+            work: The queries and their inputs.
+
+        Returns:
+            None on Spark Connect, whose clients cannot inspect plans.
+        """
+        if not is_classic(self._spark):
+            return None
+        with self._session_for(work) as session:
+            return any(_casts_relative_times(session.sql(query)) for query in work.queries)
+
+    @contextmanager
+    def _session_for(self, work: StagingRequest) -> Iterator[SparkSession]:
+        """A second session with the inputs of a request as temporary views, whose writes are staged."""
         session_errors: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
         try:
             session = self._open_session()
@@ -163,7 +207,7 @@ class SparkEngine:
             session.conf.set(WAP_ID, work.refresh_id)
             for item in work.inputs:
                 self._read(session, item).createOrReplaceTempView(item.alias)
-            self._write(session, work)
+            yield session
         except spark_exceptions() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
         finally:
@@ -188,6 +232,8 @@ class SparkEngine:
         for key, value in all_settings(self._spark).items():
             if current.get(key) != value and not key.startswith(_WAP_PREFIX):
                 _set_if_modifiable(session, key, value)
+        for key in TEXT_SETTINGS:  # a view's text is always read with them off
+            session.conf.set(key, "false")
         return session
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
-from hive_views.spark.sessions import recorded_settings
+from hive_views.materialized.refresh.plan import format_settings
+from hive_views.spark.sessions import result_settings
+from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -64,10 +68,8 @@ class MaterializedReader:
             # The definition can be read whatever is wrong with the storage.
             self._add_note(Note(name, False, f"definition: {error}"))
             return None
-        settings = recorded_settings(self._spark) if reading.from_storage and reading.settings else {}
-        differing = sorted(key for key, value in settings.items() if reading.settings.get(key, value) != value)
-        if differing:
-            computed = ", ".join(f"{key}={reading.settings[key]}" for key in differing)
+        computed = self._other_settings(reading.settings) if reading.from_storage else ""
+        if computed:
             self._add_note(Note(name, False, f"definition: the stored rows were computed with {computed}"))
             return None
         self._add_note(Note(name, reading.from_storage, reading.why))
@@ -77,15 +79,17 @@ class MaterializedReader:
 
     def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
         """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
-        settings = recorded_settings(self._spark)
-        differing = ", ".join(
-            f"{key}={stored.settings[key]}"
-            for key, value in settings.items()
-            if stored.settings.get(key, value) != value
-        )
-        reason = f"storage: {stored}" + (f", computed with {differing}" if differing else "")
+        computed = self._other_settings(stored.settings)
+        reason = f"storage: {stored}" + (f", computed with {computed}" if computed else "")
         self._add_note(Note(stored.view, True, reason))
         return self._load(stored.storage, stored.metadata_location, stored.snapshot_id)
+
+    def _other_settings(self, recorded: Mapping[str, str]) -> str:
+        """The recorded settings of stored rows that differ from the session's, as text."""
+        if not recorded:
+            return ""
+        differing = differing_settings(recorded, result_settings(self._spark, recorded))
+        return format_settings(recorded, differing)
 
     def _load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:
         # Iceberg's reader takes the location of a metadata file in place of a name, for storage without a table.

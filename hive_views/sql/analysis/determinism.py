@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from sqlglot import exp
 
@@ -38,6 +39,28 @@ _RELATIVE_TIME = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b\s*[\w
 """The words that Spark casts to a date or time relative to now, with an optional time zone (Spark's
 `SparkDateTimeUtils.extractSpecialValue`). The fifth such word, `epoch`, is constant."""
 
+CONSTANT_TEXT = "a constant text expression"
+"""The cause for a function of constants, such as `'to' || 'day'`, that may return one of these words."""
+
+_NO_NEW_TEXT = frozenset(
+    """
+    abs acos add_months and array array_contains array_size asin atan atan2 between bround cardinality case cast
+    cbrt ceil ceiling coalesce contains cos cosh cot date date_add date_diff date_from_unix_date date_part date_sub
+    date_trunc datediff datepart day day_of_month day_of_week day_of_year dayofmonth dayofweek dayofyear degrees
+    double e element_at endswith exp extract factorial find_in_set float floor greatest hour if ifnull in instr int
+    interval is_inf is_nan isnan isnotnull isnull last_day least length levenshtein ln locate log log10 log2
+    make_date make_dt_interval make_interval make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval
+    map map_from_arrays minute mod month months_between named_struct negative next_day not null_if nullif nvl nvl2
+    octet_length or pi pmod position positive pow power quarter radians rint round second sequence sign signum sin
+    sinh size sqrt startswith str_position struct tan tanh timestamp timestamp_add timestamp_diff timestamp_micros
+    timestamp_millis timestamp_seconds timestamp_trunc timestampadd timestampdiff tinyint to_date to_number
+    to_timestamp to_timestamp_ltz to_timestamp_ntz trunc try_add try_cast try_divide try_element_at try_multiply
+    try_subtract try_to_date try_to_timestamp ts_or_ds_add ts_or_ds_to_date unix_date unix_micros unix_millis
+    unix_seconds var_map week weekofyear width_bucket xor year
+    """.split()
+)
+"""Functions whose result is no text, or one of their arguments."""
+
 _METADATA_COLUMNS = frozenset(
     """
     _deleted _file _metadata _partition _pos _spec_id block__offset__inside__file input__file__name
@@ -69,11 +92,15 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
         if not column.table and column.name.lower() in _KEYWORDS:
             causes.add(column.name.lower())
         causes |= {part.name.lower() for part in column.parts} & _METADATA_COLUMNS
-    for literal in tree.find_all(exp.Literal):
+    for literal in tree.find_all(exp.Literal, exp.RawString):
         # In any position: Spark casts the string if the other operand is a date or time, and types are unknown here.
-        relative = _RELATIVE_TIME.fullmatch(literal.name) if literal.is_string else None
+        relative = None if literal.is_number else _RELATIVE_TIME.fullmatch(literal.name)
         if relative is not None:
-            causes.add(f"'{relative[1].lower()}'")
+            cast, word = literal.parent, f"'{relative[1].lower()}'"
+            is_time = isinstance(cast, exp.Cast) and cast.to.is_type(*exp.DataType.TEMPORAL_TYPES)
+            causes.add(f"{cast.args['to'].sql('spark').lower()} {word}" if is_time and cast else word)
+    if any(map(_may_be_constant_text, tree.find_all(exp.Func, exp.DPipe, exp.HexString))):
+        causes.add(CONSTANT_TEXT)
     for spec in tree.find_all(exp.WindowSpec):
         ends = (spec.args.get("start"), spec.args.get("end"))
         if str(spec.args.get("kind") or "").upper() == "ROWS" and ends != ("UNBOUNDED", "UNBOUNDED"):
@@ -94,3 +121,27 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
         if name in _NONDETERMINISTIC or (function.registered and name not in SPARK_FUNCTIONS):
             causes.add(name)
     return tuple(sorted(causes))
+
+
+def without_words(causes: Iterable[str]) -> tuple[str, ...]:
+    """The causes without those that matter only if Spark casts a constant text to a date or time, and a query may not.
+
+    `DATE 'today'` and `CAST('today' AS DATE)` remain.
+    """
+    return tuple(cause for cause in causes if cause != CONSTANT_TEXT and not cause.startswith("'"))
+
+
+def _may_be_constant_text(node: exp.Expr) -> bool:
+    """Whether a node may return a text that is no literal of the query, and the same for every row."""
+    if isinstance(node, exp.HexString):
+        return True
+    names = {node.name.lower()} if isinstance(node, exp.Anonymous) else set()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
+        names = {name.lower() for name in node.sql_names()}
+    if names & _NO_NEW_TEXT or isinstance(node, (exp.AggFunc, exp.Connector)):
+        return False
+    return node.find(exp.Literal, exp.RawString) is not None and node.find(*_VARYING) is None
+
+
+_VARYING = (exp.Column, exp.Star, exp.Query, exp.Window, exp.Parameter)
+"""Nodes whose value may differ from row to row."""

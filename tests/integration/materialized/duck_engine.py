@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import duckdb
 import pyarrow as pa
@@ -28,8 +28,11 @@ class DuckEngine:
         self._settings = dict(settings or {})
         self.works: list[StagingRequest] = []
 
-    def settings(self) -> dict[str, str]:
+    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         return dict(self._settings)
+
+    def casts_relative_times(self, work: StagingRequest) -> bool | None:
+        return None
 
     def stage(self, work: StagingRequest) -> int:
         self.works.append(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -140,8 +141,11 @@ class _Meanwhile:
         self._engine = engine
         self._meanwhile = meanwhile
 
-    def settings(self) -> dict[str, str]:
-        return self._engine.settings()
+    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
+        return self._engine.settings(keys)
+
+    def casts_relative_times(self, work: StagingRequest) -> bool | None:
+        return self._engine.casts_relative_times(work)
 
     def stage(self, work: StagingRequest) -> int:
         staged = self._engine.stage(work)

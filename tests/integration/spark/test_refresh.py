@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 from pyspark.sql import SparkSession
@@ -152,8 +152,11 @@ class _Meanwhile:
         self._engine = engine
         self._meanwhile = meanwhile
 
-    def settings(self) -> dict[str, str]:
-        return self._engine.settings()
+    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
+        return self._engine.settings(keys)
+
+    def casts_relative_times(self, work: StagingRequest) -> bool | None:
+        return self._engine.casts_relative_times(work)
 
     def stage(self, work: StagingRequest) -> None:
         self._engine.stage(work)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -182,8 +182,11 @@ class _Meanwhile:
     def __init__(self, engine: SparkEngine, before: Callable[[], object], behind: Callable[[], object]) -> None:
         self._engine, self._before, self._behind = engine, before, behind
 
-    def settings(self) -> dict[str, str]:
-        return self._engine.settings()
+    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
+        return self._engine.settings(keys)
+
+    def casts_relative_times(self, work: StagingRequest) -> bool | None:
+        return self._engine.casts_relative_times(work)
 
     def stage(self, work: StagingRequest) -> None:
         self._before()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.analysis.determinism import find_nondeterminism
+from hive_views.sql.analysis.determinism import CONSTANT_TEXT, find_nondeterminism
 
 _METADATA = ("_deleted", "_partition", "_spec_id")
 
@@ -24,8 +24,8 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
         ("SELECT row_number() OVER (ORDER BY x) FROM t", ("row_number",)),
         ("SELECT rank() OVER (ORDER BY x) FROM t", ()),
         ("SELECT t.`user` FROM t", ()),
-        ("SELECT x FROM t WHERE d < DATE 'today'", ("'today'",)),
-        ("SELECT cast('now' AS timestamp) AS d FROM t", ("'now'",)),
+        ("SELECT x FROM t WHERE d < DATE 'today'", ("date 'today'",)),
+        ("SELECT cast('now' AS timestamp) AS d FROM t", ("timestamp 'now'",)),
         # Spark casts the string to the type of the other operand, which is unknown here.
         ("SELECT x FROM t WHERE status = 'today' OR coalesce(y, 'now') = z", ("'now'", "'today'")),
         ("SELECT x FROM t WHERE d < ' Today '", ("'today'",)),
@@ -33,6 +33,18 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
         ("SELECT x FROM t WHERE d BETWEEN 'yesterday UTC' AND 'tomorrow+01:00'", ("'tomorrow'", "'yesterday'")),
         ("SELECT CASE WHEN x > 1 THEN d ELSE 'today Europe/Rome' END AS d FROM t", ("'today'",)),
         ("SELECT d FROM t UNION ALL SELECT 'now'", ("'now'",)),
+        ("SELECT CAST('to' || 'day' AS DATE) AS d FROM t", (CONSTANT_TEXT,)),
+        ("SELECT CAST('to' 'day' AS DATE) AS d FROM t", (CONSTANT_TEXT,)),
+        ("SELECT CAST(concat('no', 'w') AS TIMESTAMP) AS d FROM t", (CONSTANT_TEXT,)),
+        ("SELECT to_date(replace('toXday', 'X', '')) AS d FROM t", (CONSTANT_TEXT,)),
+        ("SELECT x FROM t WHERE d > trim(chr(32) || lower('NO') || 'w')", (CONSTANT_TEXT,)),
+        ("SELECT x FROM t WHERE d > CAST(X'6E6F77' AS STRING)", (CONSTANT_TEXT,)),
+        ("SELECT x FROM t WHERE d > conv(30716, 10, 36)", (CONSTANT_TEXT,)),
+        ("SELECT x FROM t WHERE d > element_at(split('a,now', ','), 2)", (CONSTANT_TEXT,)),
+        ("SELECT CAST(r'today' AS DATE) AS d FROM t", ("date 'today'",)),
+        ("SELECT upper(x), concat(x, 'a'), date_add(DATE '2020-01-01', 3), coalesce(x, 'b') FROM t", ()),
+        ("SELECT CASE WHEN x > 1 AND y IN ('a') THEN 'b' END, array('a', 'b'), cast('1' AS int), pi() FROM t", ()),
+        ("SELECT to_date('2020-01-01'), INTERVAL '1' DAY, extract(year FROM d), round(2.5), count('a') FROM t", ()),
         ("SELECT x FROM t WHERE d > 'epoch' AND y <> 'today we sing' AND z <> 'nowhere'", ()),
         ("SELECT TRANSFORM(x, y) USING 'cat' AS (x, y) FROM t", ("TRANSFORM",)),
         ("SELECT a.y FROM (SELECT TRANSFORM(x) USING 'cat' AS (y) FROM t) AS a", ("TRANSFORM",)),
