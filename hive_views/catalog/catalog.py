@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.partitions import PartitionDependencies
     from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.render import Direction, Picture
-    from hive_views.dependencies.validity import CheckedView
+    from hive_views.dependencies.validity import CheckedView, CheckProgress
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
     from hive_views.statements import Result
@@ -571,20 +571,28 @@ class HiveViewCatalog(TableCatalog):
         """
         return read_graph(self._lineages, self._databases(namespaces) or None)
 
-    def picture(self, *namespaces: str | Identifier, check: bool = True, workers: int = 4) -> Picture:
+    def picture(
+        self,
+        *namespaces: str | Identifier,
+        check: bool = True,
+        workers: int = 4,
+        progress: CheckProgress | None = None,
+    ) -> Picture:
         """Read the dependency graph, columns and texts to draw with `hive_views.dependencies.render`.
 
         Args:
             namespaces: The databases; none means all.
             check: Check the validity of every view, which takes most of the time.
             workers: Number of threads that read metadata files.
+            progress: Called after the check of each view.
 
         Returns:
             The input of `tree`, `dot`, `mermaid` and `html`.
         """
         from hive_views.dependencies.render import read_picture
 
-        return read_picture(self._lineages, self._databases(namespaces) or None, check=check, workers=workers)
+        databases = self._databases(namespaces) or None
+        return read_picture(self._lineages, databases, check=check, workers=workers, progress=progress)
 
     def picture_of(self, identifier: str | Identifier, direction: Direction) -> Picture:
         """Read the sources or the dependents of one object to draw with `hive_views.dependencies.render.tree`.
@@ -601,7 +609,7 @@ class HiveViewCatalog(TableCatalog):
         return read_tree(self._lineages, self._name(identifier), direction)
 
     def check_view(self, identifier: str | Identifier) -> CheckedView:
-        """Check whether a view can be read, and still returns what its author defined.
+        """Check whether a view and all that it reads can be read, and still return what their authors defined.
 
         Args:
             identifier: `database.name` of an Iceberg view or a plain Hive view.
@@ -616,19 +624,23 @@ class HiveViewCatalog(TableCatalog):
 
         return check_view(self._lineages, self._name(identifier))
 
-    def check_views(self, *namespaces: str | Identifier, workers: int = 4) -> tuple[CheckedView, ...]:
+    def check_views(
+        self, *namespaces: str | Identifier, workers: int = 4, progress: CheckProgress | None = None
+    ) -> tuple[CheckedView, ...]:
         """Check all views of some databases; see `check_view`.
 
         Args:
             namespaces: The databases; none means all.
             workers: Number of threads that read metadata files.
+            progress: Called with the numbers of checked and of all views, after each view.
 
         Returns:
-            A finding for each view, sorted by name.
+            A result for each view, sorted by name.
         """
         from hive_views.dependencies.validity import check_views
 
-        return check_views(self._lineages, self._databases(namespaces) or None, workers=workers)
+        databases = self._databases(namespaces) or None
+        return check_views(self._lineages, databases, workers=workers, progress=progress)
 
     def impact(
         self, identifier: str | Identifier, columns: Sequence[tuple[str, str]] | None = None

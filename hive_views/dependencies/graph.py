@@ -28,10 +28,12 @@ from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
 from hive_views.metastore.queries import (
     all_view_names,
     database_names,
+    names_of_views,
     read_rows,
     recorded_dependents,
     views_without_row_lineage,
 )
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
@@ -321,17 +323,17 @@ class Graph:
         return tuple(lineage for lineage in lineages if lineage.origin is LineageOrigin.NONE)
 
 
-def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> Graph:
+def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows: RowCache | None = None) -> Graph:
     """Build the graph of all views of some databases, or of all databases, from their rows."""
-    store = reader.store
-    names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
-    rows_by_name: dict[ViewName, Row | None] = {row.name: row for row in read_rows(store, names)}
-    views = [row for row in rows_by_name.values() if row is not None]
-    sources = {name for row in views for name in reader.read_names(row) if name not in rows_by_name}
-    rows_by_name |= dict.fromkeys(sources)
-    rows_by_name |= {row.name: row for row in read_rows(store, sorted(sources))}
+    rows = RowCache(reader.store) if rows is None else rows
+    names = names_of_views(reader.store, scanned)
+    rows.load(names)
+    views = [row for name in names if (row := rows.get(name)) is not None]
+    sources = {name for row in views for name in reader.read_names(row)}
+    rows.load(sources)
     nodes: dict[ViewName, Node] = {}
-    for name, row in rows_by_name.items():
+    for name in dict.fromkeys((*(row.name for row in views), *sorted(sources))):
+        row = rows.get(name)
         current = None if row is None else reader.identify(row)
         nodes[name] = Node(name, None if row is None else KINDS[row.kind], None if current is None else current.uuid)
     names_by_uuid: dict[str | None, ViewName] = {
@@ -340,7 +342,7 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None) -> G
     edges = []
     resolved: dict[Dependency, ResolvedDependency] = {}
     for row in views:
-        lineage = reader.read(row, rows_by_name)
+        lineage = reader.read(row, rows.get)
         nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
         for dependency in lineage.dependencies:
             edge = _edge(reader, row.name, dependency, nodes, names_by_uuid, resolved)

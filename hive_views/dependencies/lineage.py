@@ -6,7 +6,7 @@ denotes the object that the view was defined over, and where that object moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -151,8 +151,9 @@ class LineageReader:
         self._files: dict[str, _TextLineage] = {}
         self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
-    def read(self, row: Row, rows: Mapping[ViewName, Row | None] | None = None) -> Lineage:
-        """Return the direct dependencies of a view; `rows` saves requests for rows that were read already."""
+    def read(self, row: Row, get_row: Callable[[ViewName], Row | None] | None = None) -> Lineage:
+        """Return the direct dependencies of a view; `get_row` saves requests for rows that were read already."""
+        get_row = get_row or self.store.get_row
         if row.kind is RowKind.ICEBERG_VIEW:
             recorded = lineage_in_row(row.parameters, row.metadata_location)
             if recorded is not None:
@@ -168,7 +169,7 @@ class LineageReader:
             return Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
         dependencies, missing = [], []
         for name in lineage.names:
-            source = rows[name] if rows is not None and name in rows else self.store.get_row(name)
+            source = get_row(name)
             if source is None:
                 missing.append(name)
             else:

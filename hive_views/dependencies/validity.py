@@ -7,7 +7,7 @@ removed or changes its type, nothing is reported until a query fails or returns 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,31 +15,26 @@ from itertools import islice
 
 from sqlglot import exp
 
+from hive_views.dependencies.graph import components
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.view_text import (
-    SchemaOverlay,
-    ViewText,
-    schemas_of_rows,
-    text_of_hive_view,
-    text_of_version,
-)
+from hive_views.dependencies.view_text import ViewText, text_of_hive_view, text_of_version
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import find_drift
-from hive_views.metastore.queries import all_view_names, database_names, load_view, read_rows
+from hive_views.metastore.queries import load_view, names_of_views
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
-from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion
 
 
 class Validity(Enum):
-    """The validity of a view, from good to bad."""
+    """The validity of a view or of an object that views read."""
 
     VALID = "valid"
-    """Its text can be resolved and returns the declared columns."""
+    """Its text can be resolved and returns the declared columns, and everything that it reads can be read."""
     OUTDATED = "outdated"
     """Its stored text is valid, but the typed text means something else now; RECOMPILE would change the view."""
     DRIFTED = "drifted"
@@ -47,10 +42,35 @@ class Validity(Enum):
     INVALID = "invalid"
     """It cannot be read, or not with its declared columns."""
     UNKNOWN = "unknown"
-    """It has no text in a dialect that can be analyzed."""
+    """It has no text in a dialect that can be analyzed, or its dependencies are unknown."""
+    BLOCKED = "blocked"
+    """Its own text is valid, but it reads something, directly or through views, that is invalid or missing."""
+    MISSING = "missing"
+    """A view reads the name, and nothing has it."""
+    UNCHECKED = "unchecked"
+    """A table, or a view that was not checked."""
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether a query of the object fails, as far as known."""
+        return self in (Validity.INVALID, Validity.MISSING, Validity.BLOCKED)
 
 
-_SEVERITY = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
+SEVERITY = (
+    Validity.INVALID,
+    Validity.MISSING,
+    Validity.BLOCKED,
+    Validity.DRIFTED,
+    Validity.OUTDATED,
+    Validity.UNKNOWN,
+    Validity.UNCHECKED,
+    Validity.VALID,
+)
+"""From bad to good."""
+
+
+CheckProgress = Callable[[int, int], None]
+"""Called with the number of checked views and the number of all."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,13 @@ class ViewProblem:
     """Line in the view's text, from 1; None if the problem concerns the view as a whole."""
     column: int | None = None
     """Character in that line, from 1."""
+    blocked_by: tuple[ViewName, ...] = ()
+    """For `BLOCKED`: the root causes, which are invalid or missing themselves."""
+
+    @property
+    def text(self) -> str:
+        """The reason with its position."""
+        return self.reason if self.line is None else f"line {self.line}:{self.column}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -79,36 +106,138 @@ class CheckedView:
     """Its problems, worst first; empty for a valid view."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "validity", self.problems[0].validity if self.problems else Validity.VALID)
+        ordered = tuple(sorted(self.problems, key=lambda problem: SEVERITY.index(problem.validity)))
+        object.__setattr__(self, "problems", ordered)
+        object.__setattr__(self, "validity", ordered[0].validity if ordered else Validity.VALID)
 
 
 def check_view(reader: LineageReader, name: ViewName) -> CheckedView:
-    """Check one view against the current tables."""
-    row = reader.store.get_row(name)
-    if row is None or not row.kind.is_view:
+    """Check one view, and what it reads, against the current tables."""
+    checked = _check_names(reader, [name], RowCache(reader.store), workers=1)
+    if not checked:
         raise NoSuchViewError(str(name))
-    return _check(_read(reader, row), MetastoreSchemas(reader.store))
+    return checked[0]
 
 
 def check_views(
-    reader: LineageReader, scanned: Sequence[str] | None = None, *, workers: int = 4
+    reader: LineageReader,
+    scanned: Sequence[str] | None = None,
+    *,
+    workers: int = 4,
+    progress: CheckProgress | None = None,
 ) -> tuple[CheckedView, ...]:
     """Check all views of some databases, or of all databases."""
-    store = reader.store
-    names = [name for database in scanned or database_names(store) for name in all_view_names(store, database)]
-    schemas = SchemaOverlay(MetastoreSchemas(store), {})
-    checked: list[CheckedView] = []
+    names = names_of_views(reader.store, scanned)
+    return _check_names(reader, names, RowCache(reader.store), workers=workers, progress=progress)
+
+
+def _check_names(
+    reader: LineageReader,
+    names: Sequence[ViewName],
+    rows: RowCache,
+    *,
+    workers: int,
+    progress: CheckProgress | None = None,
+) -> tuple[CheckedView, ...]:
+    checks = check_each(reader, names, rows, workers=workers, progress=progress)
+    judged = judge(checks.results, checks.sources)
+    return tuple(judged[name] for name in sorted(names) if name in judged)
+
+
+@dataclass(frozen=True)
+class ViewChecks:
+    """The results for views and for all views that they read, each regardless of what it reads."""
+
+    results: Mapping[ViewName, CheckedView]
+    """By name; names that a view reads and nothing has are included."""
+    sources: Mapping[ViewName, tuple[ViewName, ...]]
+    """By view: what its text reads, or its recorded dependencies if the text cannot be resolved."""
+
+
+def check_each(
+    reader: LineageReader,
+    names: Sequence[ViewName],
+    rows: RowCache,
+    *,
+    workers: int = 4,
+    progress: CheckProgress | None = None,
+) -> ViewChecks:
+    """Check views and all views that they read, each regardless of what it reads."""
+    views: dict[ViewName, Row] = {}
+    checked: dict[ViewName, CheckedView] = {}
+    unread: Iterable[ViewName] = names
+    while unread:
+        rows.load(unread)
+        level = [row for name in unread if (row := rows.get(name)) is not None and row.kind.is_view]
+        views |= {row.name: row for row in level}
+        sources = {source for row in level for source in reader.read_names(row)}
+        rows.load(sources)
+        unread = sorted(
+            name for name in sources - views.keys() if (row := rows.get(name)) is not None and row.kind.is_view
+        )
+    schemas = MetastoreSchemas(reader.store, rows)
+    sources_by_view: dict[ViewName, tuple[ViewName, ...]] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        view_rows = read_rows(store, names)
-        # The server reads the next batch while this one is checked.
-        while batch := list(islice(view_rows, BATCH_SIZE)):
-            schemas.tables |= schemas_of_rows({row.name: row for row in batch})
-            views = list(pool.map(lambda row: _read(reader, row), batch))
-            sources = {name for row in batch for name in reader.read_names(row)} - schemas.tables.keys()
-            schemas.tables |= dict.fromkeys(sources)
-            schemas.tables |= schemas_of_rows({row.name: row for row in read_rows(store, sorted(sources))})
-            checked += [_check(view, schemas) for view in views]
-    return tuple(sorted(checked, key=lambda item: item.view))
+        for number, view in enumerate(pool.map(lambda row: _read(reader, row), views.values()), start=1):
+            name = view.row.name
+            checked[name], tables = _check(view, schemas)
+            sources_by_view[name] = reader.read_names(view.row) if tables is None else tables
+            for source in sources_by_view[name]:
+                if rows.get(source) is None:
+                    checked[source] = missing_object(source)
+            if progress is not None:
+                progress(number, len(views))
+    return ViewChecks(checked, sources_by_view)
+
+
+def missing_object(name: ViewName) -> CheckedView:
+    """Return the result for a name that a view reads and nothing has."""
+    return CheckedView(name, (ViewProblem(Validity.MISSING, "nothing has this name"),))
+
+
+def judge(
+    checked: Mapping[ViewName, CheckedView], sources: Mapping[ViewName, Sequence[ViewName]]
+) -> dict[ViewName, CheckedView]:
+    """Add what follows from the sources: a view that reads itself is invalid, one over something unreadable blocked.
+
+    Args:
+        checked: The result for each object regardless of what it reads; objects without a result are readable.
+        sources: What each view reads.
+    """
+    neighbors = {name: [source for source in names if source in sources] for name, names in sources.items()}
+    judged = {name: result for name, result in checked.items() if name not in sources}
+    for group in components(neighbors):
+        for name in group:
+            problems = checked[name].problems if name in checked else ()
+            if len(group) > 1 or name in neighbors[name]:
+                reason = f"it reads itself: {', '.join(map(str, group))} read each other"
+                problems = (ViewProblem(Validity.INVALID, reason), *problems)
+            if not any(problem.validity.is_unreadable for problem in problems):
+                problems = (*_blocking(sources[name], judged), *problems)
+            judged[name] = CheckedView(name, tuple(dict.fromkeys(problems)))
+    return judged
+
+
+_MAX_SHOWN_CAUSES = 3
+
+
+def _blocking(sources: Sequence[ViewName], judged: Mapping[ViewName, CheckedView]) -> Iterator[ViewProblem]:
+    """Yield a problem for each source that cannot be read, with the root causes."""
+    for name in sources:
+        source = judged.get(name)
+        if source is None or not source.validity.is_unreadable:
+            continue
+        causes = dict.fromkeys(cause for problem in source.problems for cause in problem.blocked_by) or (name,)
+        shown = "; ".join(_description(judged[cause]) for cause in islice(causes, _MAX_SHOWN_CAUSES))
+        more = f"; and {len(causes) - _MAX_SHOWN_CAUSES} more" if len(causes) > _MAX_SHOWN_CAUSES else ""
+        path = f"{name}, which is blocked by " if source.validity is Validity.BLOCKED else ""
+        yield ViewProblem(Validity.BLOCKED, f"it reads {path}{shown}{more}", blocked_by=tuple(causes))
+
+
+def _description(cause: CheckedView) -> str:
+    if cause.validity is Validity.MISSING:
+        return f"{cause.view}, which is missing"
+    return f"{cause.view}, which is {cause.validity.value}: {cause.problems[0].text}"
 
 
 @dataclass(frozen=True)
@@ -140,11 +269,15 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
     return _ReadView(row, text, tuple(problems))
 
 
-def _check(view: _ReadView, schemas: Schemas) -> CheckedView:
+def _check(view: _ReadView, schemas: Schemas) -> tuple[CheckedView, tuple[ViewName, ...] | None]:
+    """Check a view's text; return the result and the names that the text reads, None if it cannot be resolved."""
     problems = list(view.problems)
+    tables = None
     if view.text is not None:
-        problems += find_problems(view.text, schemas, [(name, kind) for name, kind, _ in view.row.columns])
-    return CheckedView(view.row.name, tuple(sorted(problems, key=lambda problem: _SEVERITY.index(problem.validity))))
+        columns = [(name, kind) for name, kind, _ in view.row.columns]
+        text_problems, tables = find_problems(view.text, schemas, columns)
+        problems += text_problems
+    return CheckedView(view.row.name, tuple(problems)), tables
 
 
 def _load(reader: LineageReader, row: Row) -> LoadedView:
@@ -155,8 +288,13 @@ def _load(reader: LineageReader, row: Row) -> LoadedView:
         return load_view(reader.store, row.name)
 
 
-def find_problems(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> list[ViewProblem]:
-    """Resolve a view's texts and compare the results with its declared columns (names and Hive types)."""
+def find_problems(
+    text: ViewText, schemas: Schemas, columns: Sequence[tuple[str, str]]
+) -> tuple[list[ViewProblem], tuple[ViewName, ...] | None]:
+    """Resolve a view's texts and compare the results with its declared columns (names and Hive types).
+
+    Returns the problems and the tables that the stored text reads, None if it cannot be resolved.
+    """
     typed: Expansion | None = None
     outdated: ViewProblem | None = None
     try:
@@ -174,17 +312,18 @@ def find_problems(text: ViewText, schemas: Schemas, columns: Sequence[tuple[str,
         except SqlError as error:
             # The author knows the typed text, so an error in it is the one to show.
             shown = outdated if outdated is not None and outdated.line is not None else error
-            return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)]
+            return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)], None
     assert stored is not None, "a text that cannot be resolved has returned"
     problems = [] if outdated is None else [outdated]
+    tables = tuple(dict.fromkeys(ViewName(*table) for table in stored.tables))
     if len(stored.names) != len(columns):
         reason = f"the view has {len(columns)} columns, its text gives {len(stored.names)}"
-        return [ViewProblem(Validity.INVALID, reason), *problems]
+        return [ViewProblem(Validity.INVALID, reason), *problems], tables
     for (name, kind), current in zip(columns, plain_types(stored), strict=True):
         if current is not None and stored_type(current) != stored_type(kind):
             reason = f"column {name} is {kind}, but its table's column is now {current}"
             problems.append(ViewProblem(Validity.INVALID, reason))
-    return problems
+    return problems, tables
 
 
 def plain_types(expansion: Expansion) -> list[str | None]:

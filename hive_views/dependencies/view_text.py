@@ -11,7 +11,6 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.table_schemas import table_schema
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
@@ -132,8 +131,3 @@ class SchemaOverlay:
         if key not in self.tables:
             self.tables[key] = self._schemas.table(database, name)
         return self.tables[key]
-
-
-def schemas_of_rows(rows: Mapping[ViewName, Row | None]) -> dict[ViewName, TableSchema | None]:
-    """Return the schemas of rows, for a `SchemaOverlay`."""
-    return {name: None if row is None else table_schema(row) for name, row in rows.items()}

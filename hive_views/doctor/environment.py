@@ -127,10 +127,11 @@ def check_java() -> Iterator[Finding]:
 
 
 def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
-    """Check that the views of a database can be read, and that rows and metadata files agree."""
-    names = catalog.list_views(database)
-    valid = 0
-    for name in names:
+    """Check that the views of a database and what they read can be read, and that rows and metadata files agree."""
+    results = {str(result.view): result for result in catalog.check_views(database)}
+    good = {name for name, result in results.items() if not result.problems}
+    unloadable = set[str]()
+    for name in catalog.list_views(database):
         shown = ".".join(name)
         try:
             view = catalog.load_view(name)
@@ -138,6 +139,8 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
         except HiveViewsError as error:
             advice = "Restore its metadata file, or drop the view and register another of its metadata files"
             yield Finding("views", Level.PROBLEM, shown, str(error), advice)
+            unloadable.add(shown)
+            good.discard(shown)
             continue
         if drift:
             fields = [item.field for item in drift]
@@ -159,6 +162,23 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
                 message,
                 "Iceberg's Java library can read it; replace the view to correct the file",
             )
-        valid += not drift and not irregular
-    details = {"views": len(names), "good": valid}
-    yield Finding("views", Level.OK, database, f"{valid} of {len(names)} views are without problems", None, details)
+            good.discard(shown)
+    for shown, result in results.items():
+        advice_format = _ADVICE.get(result.validity.value)
+        if advice_format is not None and shown not in unloadable:
+            level = Level.PROBLEM if result.validity.is_unreadable else Level.WARNING
+            reasons = "; ".join(item.text for item in result.problems if item.validity is result.validity)
+            message = f"it is {result.validity.value}: {abbreviate(reasons)}"
+            yield Finding("views", level, shown, message, advice_format.format(shown))
+    details = {"views": len(results.keys() | unloadable), "good": len(good)}
+    message = f"{len(good)} of {details['views']} views are without problems"
+    yield Finding("views", Level.OK, database, message, None, details)
+
+
+_ADVICE = {
+    "invalid": "Correct the view, or what it reads: `hive-views deps check {0}`",
+    "blocked": "Correct what it reads: `hive-views deps tree {0} --up`",
+    "outdated": "`hive-views recompile {0}` adopts what the typed text means now",
+    "unknown": "The view cannot be checked; add a text in the dialect of Hive, Spark or Trino",
+}
+"""By validity: what to do. Drift has a finding of its own."""

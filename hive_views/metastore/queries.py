@@ -155,6 +155,11 @@ def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
     return sorted(ViewName(database, name) for name in names)
 
 
+def names_of_views(store: MetastoreStore, databases: Sequence[str] | None) -> list[ViewName]:
+    """Return the names of all views of some databases, or of all databases."""
+    return [name for database in databases or database_names(store) for name in all_view_names(store, database)]
+
+
 def names_by_table_type(store: MetastoreStore, database: str, table_type: str) -> list[ViewName]:
     """Return the names of a database's rows of one tableType, sorted."""
     store.client.get_database(database)

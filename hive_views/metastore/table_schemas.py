@@ -15,6 +15,7 @@ from typing import Any
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row, RowKind, hive_type
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
@@ -23,8 +24,10 @@ from hive_views.sql.resolver.scopes import TableSchema
 class MetastoreSchemas:
     """The schemas that one statement uses; create a new object for the next one, so that it sees changes."""
 
-    def __init__(self, store: MetastoreStore) -> None:
+    def __init__(self, store: MetastoreStore, rows: RowCache | None = None) -> None:
+        """Create it for one statement; `rows` saves requests for rows that were read already."""
         self._store = store
+        self._rows = RowCache(store) if rows is None else rows
         self._schemas: dict[ViewName, TableSchema | None] = {}
 
     def table(self, database: str, name: str) -> TableSchema | None:
@@ -35,7 +38,7 @@ class MetastoreSchemas:
         return self._schemas[key]
 
     def _read(self, name: ViewName) -> TableSchema | None:
-        row = self._store.get_row(name)
+        row = self._rows.get(name)
         return None if row is None else table_schema(row)
 
 
@@ -65,7 +68,7 @@ class EngineSchemas(MetastoreSchemas):
         self._is_timestamp_zoned = dialect != "trino"
 
     def _read(self, name: ViewName) -> TableSchema | None:
-        row = self._store.get_row(name)
+        row = self._rows.get(name)
         if row is None:
             return None
         schema = table_schema(row)

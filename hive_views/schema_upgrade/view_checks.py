@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_views.dependencies.validity import Validity, ViewProblem, find_problems
+from hive_views.dependencies.validity import SEVERITY, CheckedView, Validity, ViewProblem, find_problems, judge
 from hive_views.dependencies.view_text import ViewText
 from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
@@ -28,7 +28,7 @@ class ViewTextCheck:
     view: str
     """`database.view`."""
     validity: str
-    """The worst of its problems: `outdated`, `drifted`, `invalid`, `unknown` (`hive_views.dependencies.validity`)."""
+    """The worst of its problems, as in `hive_views.dependencies.validity`: `outdated`, `drifted`, `blocked` …"""
     problems: tuple[str, ...]
     """Descriptions of all its problems."""
 
@@ -37,19 +37,33 @@ def check_views(
     session: Session, schema: Schema, files: MetadataFiles | None = None
 ) -> tuple[int, list[ViewTextCheck]]:
     """Check all views; returns their number and those with problems."""
-    by_catalog: dict[str, DatabaseSchemas] = {}
-    count, checks = 0, list[ViewTextCheck]()
+    schemas: dict[str, DatabaseSchemas] = {}
+    results: dict[str, dict[ViewName, CheckedView]] = {}
+    sources: dict[str, dict[ViewName, tuple[ViewName, ...]]] = {}
+    checked: list[tuple[ViewRow, ViewName | None, list[ViewProblem]]] = []
     for view in views(session, schema):
-        count += 1
-        schemas = by_catalog.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
-        problems = _check(view, schemas) + (_drift(view, files) if files else [])
-        if problems:
-            order = (Validity.INVALID, Validity.DRIFTED, Validity.OUTDATED, Validity.UNKNOWN)
-            worst = min((problem.validity for problem in problems), key=order.index)
-            descriptions = tuple(_describe(problem) for problem in problems)
-            checks.append(ViewTextCheck(view.tbl_id, view.identifier, worst.value, descriptions))
+        in_catalog = schemas.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
+        name, problems = None, list[ViewProblem]()
+        try:
+            name = ViewName(view.database, view.name)
+        except InvalidIdentifierError as error:
+            problems.append(ViewProblem(Validity.UNKNOWN, str(error)))
+        else:
+            problems, tables = _check(view, name, in_catalog)
+            problems += _drift(view, files) if files else []
+            results.setdefault(view.catalog, {})[name] = CheckedView(name, tuple(problems))
+            sources.setdefault(view.catalog, {})[name] = tables
+        checked.append((view, name, problems))
     session.rollback()
-    return count, checks
+    judged = {catalog: judge(results[catalog], sources[catalog]) for catalog in results}
+    checks = []
+    for view, name, own_problems in checked:
+        all_problems = own_problems if name is None else judged[view.catalog][name].problems
+        if all_problems:
+            worst = min((problem.validity for problem in all_problems), key=SEVERITY.index)
+            descriptions = tuple(_describe(problem) for problem in all_problems)
+            checks.append(ViewTextCheck(view.tbl_id, view.identifier, worst.value, descriptions))
+    return len(checked), checks
 
 
 def _describe(problem: ViewProblem) -> str:
@@ -57,20 +71,17 @@ def _describe(problem: ViewProblem) -> str:
     return f"{position}{problem.reason}"
 
 
-def _check(view: ViewRow, schemas: DatabaseSchemas) -> list[ViewProblem]:
+def _check(view: ViewRow, name: ViewName, schemas: DatabaseSchemas) -> tuple[list[ViewProblem], tuple[ViewName, ...]]:
+    """Return the problems of a view's text and what it reads."""
     text = view.expanded or view.original
     if not text:
-        return [ViewProblem(Validity.INVALID, "it has no text")]
-    try:
-        name = ViewName(view.database, view.name)
-    except InvalidIdentifierError as error:
-        return [ViewProblem(Validity.UNKNOWN, str(error))]
+        return [ViewProblem(Validity.INVALID, "it has no text")], ()
     is_spark = any(key.startswith("spark.sql.") for key in view.parameters)
     dialect = "spark" if is_spark else HIVE
     # The author's current database is unknown, so the expanded text, which does not depend on it, is checked.
-    return find_problems(ViewText(name, text, dialect, view.database, None), schemas, list(view.columns)) + _outdated(
-        view, name, dialect, schemas
-    )
+    view_text = ViewText(name, text, dialect, view.database, None)
+    problems, tables = find_problems(view_text, schemas, list(view.columns))
+    return problems + _outdated(view, name, dialect, schemas), tables or ()
 
 
 def _outdated(view: ViewRow, name: ViewName, dialect: str, schemas: DatabaseSchemas) -> list[ViewProblem]:

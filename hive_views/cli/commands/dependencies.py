@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,7 @@ from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import Written, print_written, written
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, json_value, print_json, shown
+from hive_views.cli.progress import bar
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
 
@@ -217,7 +218,8 @@ def show_graph(
         raise UsageError("--output", "name the page's file, e.g. --output views.html (- is standard output)")
     for database in databases:
         catalog.load_namespace_properties(database)  # a missing database would be drawn as an empty picture
-    picture = catalog.picture(*databases, check=not unchecked)
+    with bar("checking") as advance:
+        picture = catalog.picture(*databases, check=not unchecked, progress=advance)
     graph = DependencyGraph(
         format,
         output if output != "-" else None,
@@ -370,7 +372,7 @@ class CheckReport:
     """The result of `deps check`."""
 
     ok: bool
-    """Whether the exit code is 0: no view is invalid; with `--strict` every view is valid."""
+    """Whether the exit code is 0: no view is invalid or blocked; with `--strict` every view is valid."""
     counts: dict[str, int]
     """How many views have each validity."""
     views: tuple[CheckedView, ...]
@@ -386,7 +388,7 @@ def check(
 ) -> CheckReport:
     """Check whether views can be read and still mean what their authors typed: one, a database's, or all.
 
-    Exits with 1 if a view is invalid.
+    A view that reads something that cannot be read is blocked. Exits with 1 if a view is invalid or blocked.
 
     Args:
         catalog: The catalog.
@@ -394,16 +396,16 @@ def check(
         strict: Exit with 1 unless every view is valid.
         workers: Threads that read metadata files.
     """
-    checked: Iterable[CheckedView]
+    views: tuple[CheckedView, ...]
     if name is not None and "." in name:
-        checked = [catalog.check_view(name)]
+        views = (catalog.check_view(name),)
     else:
         if name is not None:
             catalog.load_namespace_properties(name)  # a missing database would be reported as one without views
-        checked = catalog.check_views(*([] if name is None else [name]), workers=workers)
-    views = tuple(checked)
+        with bar("checking") as advance:
+            views = catalog.check_views(*([] if name is None else [name]), workers=workers, progress=advance)
     counts = Counter(view.validity.value for view in views)
-    failed = len(views) - counts["valid"] if strict else counts["invalid"]
+    failed = sum(view.validity.value != "valid" if strict else view.validity.is_unreadable for view in views)
     return CheckReport(failed == 0, {key: counts[key] for key in sorted(counts)}, views)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
+    from hive_views.dependencies.validity import ViewProblem
     from hive_views.metastore.drift import Difference
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
 
@@ -186,6 +187,10 @@ class ViewDetails:
     """The metastore's row."""
     drift: tuple[Difference, ...]
     """The differences between the row and the metadata file."""
+    validity: str
+    """As in [CheckedView](#checkedview)."""
+    problems: tuple[ViewProblem, ...]
+    """Its problems and those of what it reads, worst first."""
     properties: dict[str, str]
     """The view's properties."""
     history: tuple[HistoryEntry, ...]
@@ -283,7 +288,7 @@ def show_view(
     *,
     version: Annotated[int | None, typer.Option("--version", metavar="N")] = None,
 ) -> ViewDetails:
-    """Show a view: its texts, columns, properties, locations and history, and what other programs changed in its row.
+    """Show a view: its texts, columns, properties, locations, validity and history, and external changes of its row.
 
     Args:
         name: The view, as database.name.
@@ -292,6 +297,7 @@ def show_view(
     view = catalog.load_view(name)
     metadata = view.metadata
     database, short_name = view.name()
+    checked = catalog.check_view(name)
     return ViewDetails(
         view=view_name(view),
         database=database,
@@ -308,6 +314,8 @@ def show_view(
         version=_load_version(view, metadata.current_version_id if version is None else version),
         row=RowTexts(view.original_text, view.expanded_text, view.parameters),
         drift=view.drift,
+        validity=checked.validity.value,
+        problems=checked.problems,
         properties=dict(metadata.properties),
         history=tuple(_history_entries(metadata)),
     )
@@ -526,6 +534,10 @@ def _print_view(details: ViewDetails) -> None:
     if not details.properties:
         out.print(f"{_INDENT}none", style="dim")
     _print_drift(out, details)
+    if details.problems:
+        _print_section(out, "Validity", details.validity)
+        for problem in details.problems:
+            out.print(f"{_INDENT}{shown(problem.text)}", style="yellow", soft_wrap=True)
     _print_section(out, "History")
     print_table(_history_table(details.history), _INDENT)
 

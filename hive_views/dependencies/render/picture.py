@@ -1,8 +1,4 @@
-"""What the pictures of all formats show: a dependency graph and the standing of each object.
-
-A check judges each view on its own. A view over one that cannot be read is valid by itself but cannot be read either;
-only the graph shows that.
-"""
+"""What the pictures of all formats show: a dependency graph and the standing of each object."""
 
 from __future__ import annotations
 
@@ -18,39 +14,23 @@ from hive_views.dependencies.lineage import (
     LineageReader,
     unidentified_dependency,
 )
-from hive_views.dependencies.validity import CheckedView, Validity, ViewProblem, check_view, check_views
-from hive_views.errors import NoSuchViewError
+from hive_views.dependencies.validity import (
+    CheckedView,
+    CheckProgress,
+    Validity,
+    ViewProblem,
+    check_each,
+    judge,
+    missing_object,
+)
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.queries import read_rows
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.lineage_codec import ObjectKind
 
-
-class Standing(Enum):
-    """The standing of an object in the picture; the first five are those of `Validity`."""
-
-    VALID = "valid"
-    """It was checked and can be read."""
-    OUTDATED = "outdated"
-    """It can be read with its stored text; RECOMPILE would change it."""
-    DRIFTED = "drifted"
-    """Another program changed its row."""
-    INVALID = "invalid"
-    """It cannot be read, or not with its declared columns."""
-    UNKNOWN = "unknown"
-    """Its text or its dependencies cannot be analyzed."""
-    BLOCKED = "blocked"
-    """It is valid itself, but reads something that is invalid or missing."""
-    MISSING = "missing"
-    """A view reads the name, and nothing has it."""
-    UNCHECKED = "unchecked"
-    """A table, or a view that was not checked."""
-
-    @property
-    def is_unreadable(self) -> bool:
-        """Whether a query of the object fails, as far as known."""
-        return self in (Standing.INVALID, Standing.MISSING, Standing.BLOCKED)
+Standing = Validity
+"""The standing of an object in a picture is its validity."""
 
 
 @dataclass(frozen=True)
@@ -126,62 +106,82 @@ class Direction(Enum):
 
 
 def read_picture(
-    reader: LineageReader, scanned: Sequence[str] | None = None, *, check: bool = True, workers: int = 4
+    reader: LineageReader,
+    scanned: Sequence[str] | None = None,
+    *,
+    check: bool = True,
+    workers: int = 4,
+    progress: CheckProgress | None = None,
 ) -> Picture:
     """Read graph, validity, texts and columns of whole databases."""
-    graph = read_graph(reader, scanned)
-    checked = check_views(reader, scanned, workers=workers) if check else ()
-    rows = {row.name: row for row in read_rows(reader.store, sorted(graph.nodes))}
-    return make_picture(graph, checked, rows, title=", ".join(scanned or ()) or "All databases")
+    rows = RowCache(reader.store)
+    graph = read_graph(reader, scanned, rows)
+    views = [name for name, node in graph.nodes.items() if node.lineage is not None] if check else []
+    checks = check_each(reader, views, rows, workers=workers, progress=progress)
+    return make_picture(
+        graph, checks.results.values(), rows, sources=checks.sources, title=", ".join(scanned or ()) or "All databases"
+    )
 
 
 def read_tree(reader: LineageReader, name: ViewName, direction: Direction) -> Picture:
     """Read what is up- or downstream of one object, and check each view of it."""
-    graph = _upstream(reader, name) if direction is Direction.UP else _downstream(reader, name)
-    checked = []
-    for node in graph.nodes.values():
-        if node.kind is not None and node.kind.is_view:
-            try:
-                checked.append(check_view(reader, node.name))
-            except NoSuchViewError:
-                continue  # dropped since it was read
-    return make_picture(graph, checked, title=str(name))
+    rows = RowCache(reader.store)
+    graph = _upstream(reader, name, rows) if direction is Direction.UP else _downstream(reader, name, rows)
+    views = [node.name for node in graph.nodes.values() if node.kind is not None and node.kind.is_view]
+    checks = check_each(reader, views, rows, workers=1)
+    return make_picture(graph, checks.results.values(), sources=checks.sources, title=str(name))
 
 
 def make_picture(
     graph: Graph,
     checked: Iterable[CheckedView] = (),
-    rows: Mapping[ViewName, Row] | None = None,
+    rows: RowCache | Mapping[ViewName, Row] | None = None,
     *,
+    sources: Mapping[ViewName, Sequence[ViewName]] | None = None,
     title: str = "Views",
 ) -> Picture:
-    """Combine a graph with the results of checks and the rows of its objects."""
-    checks = {check.view: check for check in checked}
+    """Combine a graph with the results of checks and the rows of its objects.
+
+    Args:
+        graph: The objects and which view reads what.
+        checked: The result for each checked view, regardless of what it reads.
+        rows: The objects' rows, for texts and columns.
+        sources: What the texts of checked views read; what the graph says by default.
+        title: The picture's title.
+    """
+    results = {check.view: check for check in checked}
+    checked_names = frozenset(results)
     edges: dict[ViewName, list[Edge]] = {}
     for edge in graph.edges:
         edges.setdefault(edge.view, []).append(edge)
-    cycles = {name: group for group in graph.cycles() for name in group}
-    boxes: dict[ViewName, Box] = {}
-    for name in graph.order():
-        node = graph.nodes[name]
-        standing, reasons = _own_standing(node.kind, checks.get(name), edges.get(name, []))
+    remarks: dict[ViewName, list[str]] = {}
+    for name, node in graph.nodes.items():
+        if node.kind is None:
+            results[name] = missing_object(name)
+            continue
+        problems = list(results[name].problems) if name in results else []
+        remarks[name] = []
+        for edge in edges.get(name, ()):
+            if name not in checked_names and edge.state in (DependencyState.RENAMED, DependencyState.MISSING):
+                problems.append(ViewProblem(Validity.INVALID, _REMARKS[edge.state].format(edge)))
+            elif edge.state in _REMARKS:
+                # The lineage alone makes no checked view invalid: its text may no longer read the dependency.
+                remarks[name].append(_REMARKS[edge.state].format(edge))
         if node.lineage is not None and node.lineage.origin is LineageOrigin.NONE:
-            standing = Standing.UNKNOWN if standing in (Standing.VALID, Standing.UNCHECKED) else standing
-            reasons.append(node.lineage.problem or "what it reads is not known")
-        if name in cycles:
-            standing = Standing.INVALID
-            reasons.insert(0, f"it reads itself: {', '.join(map(str, cycles[name]))} read each other")
-        sources = [boxes[source] for source in graph.dependencies(name) if source in boxes]
-        unreadable = [box for box in sources if box.standing.is_unreadable]
-        if unreadable and not standing.is_unreadable:
-            standing = Standing.BLOCKED
-            reasons[:0] = [f"it reads {box.name}, which is {box.standing.value}" for box in unreadable]
-        row = (rows or {}).get(name)
+            problems.append(ViewProblem(Validity.UNKNOWN, node.lineage.problem or "what it reads is not known"))
+        results[name] = CheckedView(name, tuple(problems))
+    results = judge(results, {name: graph.dependencies(name) for name in edges} | dict(sources or {}))
+    boxes: dict[ViewName, Box] = {}
+    for name, node in graph.nodes.items():
+        result = results[name]
+        is_unchecked = name not in checked_names and result.validity is Validity.VALID
+        reasons = [*(_reason(problem, result.validity) for problem in result.problems), *remarks.get(name, ())]
+        row = rows.get(name) if rows is not None else None
         texts = row.texts if row is not None and row.kind.is_view else None
         boxes[name] = Box(
             name,
             node.kind,
-            standing,
+            Validity.UNCHECKED if is_unchecked else result.validity,
             tuple(dict.fromkeys(reasons)),
             None if texts is None else texts.original,
             None if texts is None else texts.expanded,
@@ -190,25 +190,13 @@ def make_picture(
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)
 
 
-def _own_standing(kind: ObjectKind | None, check: CheckedView | None, edges: list[Edge]) -> tuple[Standing, list[str]]:
-    """Return the standing of an object regardless of the standing of what it reads."""
-    if kind is None:
-        return Standing.MISSING, ["nothing has this name"]
-    reasons = [] if check is None else [_reason(problem, check.validity) for problem in check.problems]
-    for edge in edges:
-        if edge.state is DependencyState.RENAMED:
-            reasons.append(f"{edge.recorded.name}, which its text names, is {edge.target} now")
-        elif edge.state is DependencyState.REPLACED:
-            reasons.append(f"{edge.target} is another object than when the view was defined")
-        elif edge.state is DependencyState.MISSING:
-            reasons.append(f"{edge.recorded.name} is missing")
-        elif edge.state is DependencyState.UNKNOWN:
-            reasons.append(f"{edge.target} cannot be identified: its metadata file cannot be read")
-    if check is not None:
-        # An outdated lineage alone is no problem: the text may no longer read the dependency.
-        return Standing(check.validity.value), reasons
-    is_broken = any(edge.state in (DependencyState.RENAMED, DependencyState.MISSING) for edge in edges)
-    return (Standing.INVALID if is_broken else Standing.UNCHECKED), reasons
+_REMARKS = {
+    DependencyState.RENAMED: "{0.recorded.name}, which its text names, is {0.target} now",
+    DependencyState.REPLACED: "{0.target} is another object than when the view was defined",
+    DependencyState.MISSING: "{0.recorded.name} is missing",
+    DependencyState.UNKNOWN: "{0.target} cannot be identified: its metadata file cannot be read",
+}
+"""By state of an edge: what it means for the view."""
 
 
 def _reason(problem: ViewProblem, worst: Validity) -> str:
@@ -216,12 +204,12 @@ def _reason(problem: ViewProblem, worst: Validity) -> str:
     return f"{position}{'' if problem.validity is worst else f'{problem.validity.value}: '}{problem.reason}"
 
 
-def _upstream(reader: LineageReader, name: ViewName) -> Graph:
+def _upstream(reader: LineageReader, name: ViewName, rows: RowCache) -> Graph:
     nodes: dict[ViewName, Node] = {}
     edges: list[Edge] = []
     level = [name]
     while level:
-        rows = {row.name: row for row in read_rows(reader.store, level)}
+        rows.load(level)
         targets: set[ViewName] = set()
         for view in level:
             row = rows.get(view)
@@ -241,8 +229,8 @@ def _upstream(reader: LineageReader, name: ViewName) -> Graph:
     return make_graph(nodes, edges)
 
 
-def _downstream(reader: LineageReader, name: ViewName) -> Graph:
-    nodes = {name: _node(reader, name, reader.store.get_row(name), None)}
+def _downstream(reader: LineageReader, name: ViewName, rows: RowCache) -> Graph:
+    nodes = {name: _node(reader, name, rows.get(name), None)}
     edges: list[Edge] = []
     finder = DependentFinder(reader)
     unvisited = [name]

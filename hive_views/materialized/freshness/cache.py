@@ -218,11 +218,6 @@ class RowReader:
         self._fetch(expected)
 
     @property
-    def rows(self) -> Mapping[ViewName, Row | None]:
-        """The rows that were fetched so far; None for a name that does not exist."""
-        return self._rows
-
-    @property
     def requested(self) -> frozenset[ViewName]:
         """The names that were requested so far, whether expected or not."""
         return frozenset(self._requested)

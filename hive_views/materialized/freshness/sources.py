@@ -82,7 +82,7 @@ class _SourceCollector:
 
     def sources_of_row(self, row: Row) -> _NamedSources:
         """The direct sources of a view that has a row of its own."""
-        lineage = self.lineage_reader.read(row, self.rows.rows)
+        lineage = self.lineage_reader.read(row, self.rows.get)
         if lineage.origin is LineageOrigin.NONE:
             self.unreadable[row.name] = lineage.problem or "it has no lineage"
             return {}

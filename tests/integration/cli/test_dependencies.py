@@ -266,6 +266,28 @@ def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore,
     assert cli("deps", "check", f"{shop}.nothing").code == 3
 
 
+def test_blocked_view_is_reported_by_all_outputs(cli: Cli, shop: str) -> None:
+    for name, source in (("over_lost", "lost"), ("top", "over_lost")):
+        assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", shop).code == 0
+    top, root = f"{shop}.top", f"{shop}.lost"
+    for words, blocked in (((top,), 1), ((top, "--strict"), 1), ((shop,), 2)):
+        done = cli("deps", "check", *words, "--json")
+        result = json.loads(done.out)
+        assert (done.code, result["ok"], result["counts"]["blocked"]) == (1, False, blocked)
+        (view,) = (view for view in result["views"] if view["view"] == top)
+        assert (view["validity"], view["problems"][0]["blocked_by"]) == ("blocked", [root])
+    reason = view["problems"][0]["reason"]
+    assert f"which is blocked by {root}, which is invalid" in reason
+    assert f"{top}  blocked: {reason}" in cli("deps", "check", shop).out
+    shown = json.loads(cli("show", top, "--json").out)
+    assert (shown["validity"], shown["problems"]) == ("blocked", view["problems"])
+    assert reason in cli("show", top).out
+    tree = json.loads(cli("deps", "tree", top, "--up", "--json").out)["trees"][0]["lines"]
+    nodes = json.loads(cli("deps", "graph", shop, "--format", "json", "--json").out)["nodes"]
+    for item in (tree[0], *(node for node in nodes if node["name"] == top)):
+        assert (item["standing"], item["reasons"]) == ("blocked", [reason])
+
+
 # -- recompile, adopt, repair -----------------------------------------------------------------------------------------
 
 

@@ -7,8 +7,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
 
 from hive_views.dependencies.impact import Effect
+from hive_views.dependencies.render import Direction
 from hive_views.dependencies.validity import Validity
 from hive_views.errors import DependentsError, DialectLossError, InvalidViewError, SqlError
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
 from hive_views.spec.version_texts import define
 from tests.integration.catalog.samples import hive_row, version
@@ -71,6 +73,66 @@ def test_dropped_table_invalidates_its_readers(shop, raw, database):
     assert checked["untouched"].problems == ()
 
 
+@pytest.fixture
+def chain(catalog, raw, database, other_database, hive_table, hive_view, view):
+    """base <- a <- b <- c <- d (plain Hive), and outside.e in another database over c; `fine` reads another table."""
+    hive_table("base")
+    hive_table("refunds")
+    view("a", "SELECT id FROM base")
+    view("b", "SELECT id FROM a")
+    view("c", "SELECT id FROM b")
+    hive_view("d", f"select `c`.`id` from `{database}`.`c`", "id")
+    view(f"{other_database}.e", f"SELECT id FROM {database}.c")
+    view("fine", "SELECT id FROM refunds")
+    return catalog
+
+
+BLOCKED = {"a": "invalid", "b": "blocked", "c": "blocked", "d": "blocked", "fine": "valid"}
+
+
+@pytest.mark.parametrize("successor", [None, "table with other columns", "view that reads the chain"])
+def test_views_over_invalid_view_are_blocked_at_any_distance(
+    chain, raw, database, other_database, hive_table, hive_view, successor
+):
+    raw.drop_table(database, "base", False)
+    if successor == "table with other columns":
+        hive_table("base", "other")
+    elif successor == "view that reads the chain":
+        hive_view("base", f"select `c`.`id` from `{database}`.`c`", "id")
+    results = validity(chain, database)
+    if successor == "view that reads the chain":
+        cycle = dict.fromkeys(("a", "b", "c", "base"), "invalid")
+        assert results == {**cycle, "d": "blocked", "fine": "valid"}
+        causes = ("a", "b", "base", "c")
+    else:
+        assert results == BLOCKED
+        causes = ("a",)
+    (problem,) = checked_views(chain, database)["d"].problems
+    assert set(problem.blocked_by) <= {ViewName(database, cause) for cause in causes}
+    # A view of another database, alone, with its database, and in pictures.
+    outside = f"{other_database}.e"
+    alone = chain.check_view(outside)
+    (of_database,) = chain.check_views(other_database)
+    assert alone == of_database and alone.validity is Validity.BLOCKED
+    assert f"it reads {database}.c, which is" in alone.problems[0].reason
+    for picture in (chain.picture(), chain.picture(other_database), chain.picture_of(outside, Direction.UP)):
+        box = picture.boxes[ViewName.parse(outside)]
+        assert (box.standing, box.reasons) == (Validity.BLOCKED, (alone.problems[0].reason,))
+    picture = chain.picture(database)
+    assert {name.name: box.standing.value for name, box in picture.boxes.items() if name.name in results} == results
+
+
+def test_blocked_view_names_its_root_cause(chain, raw, database):
+    raw.drop_table(database, "base", False)
+    (problem,) = chain.check_view(f"{database}.d").problems
+    assert problem.blocked_by == (ViewName(database, "a"),)
+    root = chain.check_view(f"{database}.a").problems[0]
+    assert problem.reason == (
+        f"it reads {database}.c, which is blocked by {database}.a, which is invalid: {root.text}"
+    )
+    assert "base" in root.reason
+
+
 def test_dropped_column_invalidates_views_that_name_it(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "bigint")))
     assert validity(shop, database) == {
@@ -78,7 +140,7 @@ def test_dropped_column_invalidates_views_that_name_it(shop, raw, database):
         "named": "invalid",
         "computed": "invalid",
         "old": "invalid",
-        "over": "valid",
+        "over": "blocked",
         "untouched": "valid",
     }
     problem = checked_views(shop, database)["named"].problems[0]

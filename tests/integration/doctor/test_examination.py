@@ -200,6 +200,8 @@ def test_problems_of_views_are_reported(
     catalog = HiveViewCatalog("test", **properties)
     for name in ("good", "changed", "lost"):
         make_view(catalog, f"{database}.{name}")
+    catalog.execute("CREATE VIEW over_lost AS SELECT * FROM lost", database=database)
+    catalog.execute("CREATE VIEW top AS SELECT * FROM over_lost", database=database)
     Path(urlparse(catalog.load_view(f"{database}.lost").metadata_location).path).unlink()
     with connect(metastore.port) as client:
         row = client.get_table(database, "changed")
@@ -211,9 +213,12 @@ def test_problems_of_views_are_reported(
     assert {name: item.level.value for name, item in bad.items()} == {
         f"{database}.changed": "warning",
         f"{database}.lost": "problem",
+        f"{database}.over_lost": "problem",
+        f"{database}.top": "problem",
     }
+    assert f"it is blocked: it reads {database}.over_lost" in bad[f"{database}.top"].message
     assert bad[f"{database}.changed"].details == {"drift": ["expanded-text"]}
-    assert findings["views"].details == {"views": 3, "good": 1}
+    assert findings["views"].details == {"views": 5, "good": 1}
     # Follow the advice.
     assert f"hive-views repair {database}.changed" in (bad[f"{database}.changed"].advice or "")
     catalog.repair_view(f"{database}.changed")

@@ -31,7 +31,7 @@ def test_unchecked_picture_shows_missing_objects():
         "t": "unchecked",
     }
     assert reasons(picture, "b") == ("d.gone is missing",)
-    assert reasons(picture, "e") == ("it reads d.b, which is invalid",)
+    assert reasons(picture, "e") == ("it reads d.b, which is invalid: d.gone is missing",)
 
 
 @pytest.mark.parametrize("validity", Validity)
@@ -60,7 +60,9 @@ def test_views_over_broken_view_are_blocked_at_any_distance():
         "t": "unchecked",
         "top": "blocked",
     }
-    assert reasons(picture, "top") == ("it reads d.over, which is blocked",)
+    assert reasons(picture, "top") == (
+        "it reads d.over, which is blocked by d.bad, which is invalid: line 1:15: no such table",
+    )
 
 
 def test_outdated_view_over_broken_view_reports_both():
@@ -68,7 +70,10 @@ def test_outdated_view_over_broken_view_reports_both():
         graph({"bad": ["t"], "over": ["bad"]}), [invalid("bad"), invalid("over", "old", Validity.OUTDATED)]
     )
     assert picture.boxes[ViewName("d", "over")].standing is Standing.BLOCKED
-    assert reasons(picture, "over") == ("it reads d.bad, which is invalid", "line 1:15: old")
+    assert reasons(picture, "over") == (
+        "it reads d.bad, which is invalid: line 1:15: no such table",
+        "line 1:15: outdated: old",
+    )
 
 
 def test_cycle_members_are_invalid():

@@ -14,7 +14,7 @@ def test_upstream_tree_of_database():
     assert tree_text(tree(picture)) == (
         "d.alone  view\n"
         "└─ d.t  table\n"
-        "d.top  view  blocked: it reads d.right, which is invalid\n"
+        "d.top  view  blocked: it reads d.right, which is invalid: line 1:15: no table gone\n"
         "├─ d.left  view\n"
         "│  └─ d.t  table\n"
         "└─ d.right  view  invalid: line 1:15: no table gone\n"
