@@ -127,9 +127,7 @@ def test_blocked_view_names_its_root_cause(chain, raw, database):
     (problem,) = chain.check_view(f"{database}.d").problems
     assert problem.blocked_by == (ViewName(database, "a"),)
     root = chain.check_view(f"{database}.a").problems[0]
-    assert problem.reason == (
-        f"it reads {database}.c, which is blocked by {database}.a, which is invalid: {root.text}"
-    )
+    assert problem.reason == (f"it reads {database}.c, which is blocked by {database}.a, which is invalid: {root.text}")
     assert "base" in root.reason
 
 
