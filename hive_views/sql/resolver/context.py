@@ -174,6 +174,12 @@ class DialectRules:
     """Whether the types of VALUES come from all rows, not only from the first one."""
     allows_generators_beside_columns: bool = False
     """Whether a SELECT list can contain a table generating function and other elements."""
+    exploded_name: str = "val"
+    """The name of the values that posexplode() produces."""
+    has_struct_stars: bool = False
+    """Whether `s.*` can be the fields of a struct."""
+    names_extracted_fields: bool = True
+    """Whether the field of an expression gives its column its name, not only the field of a column."""
     has_star_except: bool = False
     """Whether `* EXCEPT (…)` exists."""
     has_partitioned_functions: bool = False
@@ -264,8 +270,7 @@ class ResolutionContext:
         select_items: The element of a SELECT list that each output column comes from.
         added_names: The token after which `AS name` is added, with the name.
         renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
-        expanded_stars: The tokens of each star, with the table, name and output column of its columns.
-        unqualified_keys: The output columns that the stored text names without a table: keys under USING in Trino.
+        expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
         has_star: Whether the text contains a star.
         ctes: The common table expressions of the SELECT that is being resolved.
         cte_definitions: All common table expressions.
@@ -316,7 +321,6 @@ class ResolutionContext:
         self.added_names: list[tuple[int, str]] = []
         self.renamed_columns: dict[ScopeColumn, str] = {}
         self.expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = []
-        self.unqualified_keys: set[ScopeColumn] = set()
         self.has_star = False
         self.ctes: dict[str, CteDefinition] = {}
         self.cte_definitions: list[CteDefinition] = []

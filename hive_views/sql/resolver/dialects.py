@@ -224,5 +224,13 @@ TRINO = DialectRules(
     has_star_except=True,
     check_source=_check_pivots,
 )
-SPARK = replace(TRINO, has_lateral_aliases=True, star_includes_using=True, resolves_inner_first=True)
+SPARK = replace(
+    TRINO,
+    has_lateral_aliases=True,
+    star_includes_using=True,
+    resolves_inner_first=True,
+    exploded_name="col",
+    has_struct_stars=True,
+    names_extracted_fields=False,
+)
 DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}

@@ -129,7 +129,8 @@ def _lambda(context: ResolutionContext, node: exp.Lambda, env: Environment) -> N
     inner = Scope()
     parameters = [item.name.lower() for item in node.expressions]
     inner.tables[None] = {name: ScopeColumn(name, None, name) for name in parameters}
-    visit(context, node.this, Environment((inner,), env.scopes[0], reuses_computed=False))
+    outer = env.scopes[0] if env.outer is None else env.scopes[0].over(env.outer)
+    visit(context, node.this, Environment((inner,), outer, reuses_computed=False))
 
 
 def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment) -> None:
@@ -149,6 +150,9 @@ def _subquery(context: ResolutionContext, node: exp.Expr, env: Environment) -> N
 
 def _exists(context: ResolutionContext, node: exp.Exists, env: Environment) -> None:
     query = node.this
+    if node.args.get("expression") is not None:
+        visit_children(context, node, env)  # the function `exists(array, x -> …)`
+        return
     resolve_subquery(context, query, env, is_operand=isinstance(query, exp.Subquery), is_exists=True)
 
 

@@ -22,7 +22,7 @@ from hive_views.sql.parsing.syntax_tree import (
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.names import function_name, resolve
-from hive_views.sql.resolver.scopes import Scope, ScopeColumn
+from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
 
 # -- Calls of a block --------------------------------------------------------------------------------------------------
@@ -240,13 +240,8 @@ def resolve_having(
     items: list[exp.Expr],
     scope: Scope,
     ungrouped: Scope,
-    block: QueryBlock,
 ) -> None:
-    """Resolve HAVING, which can name the aliases of the SELECT list."""
-    if not context.dialect.computes_groups_first:
-        env = Environment((ungrouped.with_aliases(items),), block.outer, ungrouped, False, True, True)
-        resolve(context, having.this, env)
-        return
+    """Resolve HAVING of Hive, which can name the aliases of the SELECT list."""
     if not scope.grouped:
         raise context.fail("Having clause without any group-by", having)
     for item in items:
@@ -255,6 +250,35 @@ def resolve_having(
             if column is not None:
                 scope.put("", item.alias.lower(), column)
     resolve(context, having.this, Environment((scope,), None, ungrouped, allows_aggregates=True))
+
+
+def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:
+    """Resolve HAVING of Spark and Trino.
+
+    A name in an aggregate or in a grouping key is a column of FROM. Any other name is one if it is a grouping key, and
+    otherwise the alias of the SELECT list, which stays as it is.
+    """
+    items = node.expressions
+    group = node.args.get("group")
+    keys = _keys_of_group(context, group, items)[0] if group is not None else []
+    key_columns = {context.bindings.get(id(unwrapped(key))) for key in keys}
+    outputs: dict[str, ScopeColumn] = {}
+    for item in items:
+        name = item.alias_or_name.lower()
+        if name and not is_star(item):
+            try:
+                column = ungrouped.find_own(None, name)
+            except AmbiguousName:
+                column = None
+            if column is None or (type(item) is exp.Alias and column not in key_columns):
+                outputs[name] = ScopeColumn("", None, name, context.type_source(item))
+    scope = ungrouped.hiding(outputs)
+    scope.tables = {**ungrouped.tables, None: outputs}
+    calls = BlockCalls()
+    _collect_calls_in(context, node.args["having"], calls)
+    for text in [*calls.aggregates, *(comparison_key(key) for key in keys if type(key) is not exp.Column)]:
+        scope.put_key(text, ScopeColumn("", "", ""))
+    resolve(context, node.args["having"].this, Environment((scope,), block.outer, ungrouped, True, True, True))
 
 
 # -- Window functions --------------------------------------------------------------------------------------------------

@@ -115,14 +115,14 @@ def _arguments(function: exp.Expr) -> list[exp.Expr]:
 
 def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
     """Return the names and types of the columns that a table generating function produces; None if unknown."""
-    name = function_name(context, function)
-    if name is None:
-        return None
+    name = (function_name(context, function) or "").removesuffix("_outer")
     arguments = _arguments(function)
     if name in ("json_tuple", "parse_url_tuple"):
         return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
     if name == "stack":
         return _stack(context, arguments)
+    if name == "range":
+        return [("id", "bigint")]
     if name not in ("explode", "posexplode", "inline") or not arguments:
         return None
     type_text = context.mode.collection_type(context, arguments[0])
@@ -137,9 +137,9 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
         return list(row.items())
     position_column: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
     if kind == "array":
-        return [*position_column, ("val" if position_column else "col", inner[0])]
-    if kind == "map" and name == "explode":
-        return [("key", inner[0]), ("value", inner[1])]
+        return [*position_column, (context.dialect.exploded_name if position_column else "col", inner[0])]
+    if kind == "map" and (name == "explode" or context.dialect.allows_generators_beside_columns):
+        return [*position_column, ("key", inner[0]), ("value", inner[1])]
     takes = "an array or a map" if name == "explode" else "an array"
     raise context.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)
 

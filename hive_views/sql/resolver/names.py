@@ -213,20 +213,11 @@ def _resolve_dotted(
     Spark reads a name in every way inside a subquery before it searches the query around it. Trino searches all
     queries before it reads fewer parts as the table.
     """
+    match = _find_dotted(context, parts, env)
     names = [part.name.lower() for part in parts]
-    levels = [env.scopes]
-    outer = env.outer
-    while outer is not None:
-        levels.append((outer,))
-        outer = outer.around
     widest = min(3, len(parts) - 1)
-    attempts = [(level, used) for level in levels for used in range(widest, -1, -1)]
-    if not context.dialect.resolves_inner_first:
-        attempts.sort(key=lambda attempt: -attempt[1])
-    for scopes, used in attempts:
-        column, scope = _find_qualified(context, scopes, names[: used + 1], parts[used], env)
-        if column is None or scope is None:
-            continue
+    if match is not None:
+        column, scope, used = match
         fields = parts[used + 1 :]
         context.bindings[id(node)] = column
         _check_fields(context, column, fields)
@@ -247,6 +238,49 @@ def _resolve_dotted(
                 parts[used].name,
             )
     raise _unknown_column(context, parts[0], env)
+
+
+def _find_dotted(
+    context: ResolutionContext, parts: Sequence[Any], env: Environment
+) -> tuple[ScopeColumn, Scope, int] | None:
+    """Return the column that a dotted name begins with, its scope, and the position of its name."""
+    names = [part.name.lower() for part in parts]
+    levels = [env.scopes]
+    outer = env.outer
+    while outer is not None:
+        levels.append((outer,))
+        outer = outer.around
+    attempts = [(level, used) for level in levels for used in range(min(3, len(parts) - 1), -1, -1)]
+    if not context.dialect.resolves_inner_first:
+        attempts.sort(key=lambda attempt: -attempt[1])
+    for scopes, used in attempts:
+        column, scope = _find_qualified(context, scopes, names[: used + 1], parts[used], env)
+        if column is not None and scope is not None:
+            return column, scope, used
+    return None
+
+
+def dotted_value(context: ResolutionContext, parts: Sequence[Any], env: Environment) -> tuple[str, str | None]:
+    """Return the text and the type of a column or field; the type is None where there is none."""
+    match = _find_dotted(context, parts, env)
+    if match is None:
+        return "", None
+    column, scope, used = match
+    type_text = column.type
+    for part in parts[used + 1 :]:
+        type_text = hive_types.field_of(type_text, part.name)
+    if type(column) is MergedKey:
+        text = written_join_column(context, column.join_column)
+    elif column.table:
+        text = qualified_name(context, *_written_name(column, scope))
+    else:
+        text = context.quote(column.name)
+    return ".".join([text, *(context.quote(part.name) for part in parts[used + 1 :])]), type_text
+
+
+def _written_name(column: ScopeColumn, scope: Scope) -> tuple[str, str]:
+    table, name = scope.names.get(column) or scope.original(column)
+    return table or "", name
 
 
 def _find_qualified(
@@ -341,9 +375,27 @@ def _write_reference(
         text = written_join_column(context, column.join_column)
     else:
         text = qualified_name(context, table, name)
+    if scope.merged is not None and type(column) is not MergedKey:
+        check_hidden_key(context, scope, table, name, begin)
+    if table in scope.hidden and context.dialect.allows_database_in_column:
+        return  # as ORDER BY reads it, this table name is a column of the result: the name stays as it is written
     if env.outer is not None and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
     context.pending_edits.append(((first, -last), text))
+
+
+def check_hidden_key(context: ResolutionContext, scope: Scope, table: str | None, name: str, at: exp.Expr) -> None:
+    """Reject a key that is no column of the join's result, where its table has the name of such a column."""
+    merged = scope.merged
+    if merged is None or table not in merged.columns:
+        return
+    if any(entry.name == name and entry.tables == (table,) for entry in merged.hidden):
+        raise context.fail(
+            f"'{table}.{name}' is a key of USING or NATURAL JOIN, and FROM has a column {table}: give the table "
+            "another alias",
+            at,
+            name,
+        )
 
 
 def written_join_column(context: ResolutionContext, entry: JoinColumn) -> str:

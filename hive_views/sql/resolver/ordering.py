@@ -10,7 +10,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
-from hive_views.sql.resolver.scopes import MergedKey, Scope
+from hive_views.sql.resolver.scopes import Scope
 
 
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
@@ -62,15 +62,12 @@ def _resolve_key(
 def _order_scope(context: ResolutionContext, output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> Scope:
     """Return what ORDER BY can name: the aliases of the SELECT list, then the columns under it.
 
-    A key of FULL JOIN … USING counts as an alias, since its text is not the name of a column under the list.
+    In Spark and Trino every name of the result stays as it is.
     """
+    if not context.dialect.computes_groups_first:
+        names = output.only_names()
+        return names.with_inputs(ungrouped.hiding(names.tables.get(None, {})))
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias and not _repeats_name(item)}
-    if ungrouped.merged is not None:
-        aliases |= {
-            item.alias_or_name.lower()
-            for item in items
-            if type(context.bindings.get(id(item.this if type(item) is exp.Alias else item))) is MergedKey
-        }
     return output.only_names().with_inputs(ungrouped.hiding(aliases)) if aliases else ungrouped
 
 

@@ -17,6 +17,7 @@ from hive_views.sql.resolver.grouping import (
     resolve_groups,
     resolve_having,
     resolve_plain_groups,
+    resolve_plain_having,
     resolve_windows,
     windows_with_names,
 )
@@ -215,7 +216,7 @@ def _resolve_planned_block(
     if group is not None or calls.aggregates or is_grouping:
         scope = resolve_groups(context, node, ungrouped, calls.aggregates)
     if having is not None:
-        resolve_having(context, having, items, scope, ungrouped, block)
+        resolve_having(context, having, items, scope, ungrouped)
         context.mode.check_having(context, node)
     if calls.windows:
         scope = resolve_windows(context, node, calls.windows, scope, ungrouped)
@@ -240,8 +241,7 @@ def _resolve_plain_block(
     if group is not None:
         resolve_plain_groups(context, node, group, ungrouped, block)
     if having is not None:
-        resolve_having(context, having, items, ungrouped, ungrouped, block)
-        context.mode.check_having(context, node)
+        resolve_plain_having(context, node, ungrouped, block)
     output = resolve_items(context, node, ungrouped, ungrouped, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, ungrouped, ungrouped)
     if not _ORDER_CLAUSES.isdisjoint(node.args):

@@ -17,7 +17,7 @@ from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
 from hive_views.sql.resolver.context import CteDefinition, Environment, QueryBlock, ResolutionContext
-from hive_views.sql.resolver.lateral_views import resolve_lateral, resolve_unnest
+from hive_views.sql.resolver.lateral_views import produced_columns, resolve_lateral, resolve_unnest
 from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children, written_join_column
 from hive_views.sql.resolver.scopes import JoinColumn, Scope, ScopeColumn, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
@@ -193,7 +193,7 @@ def _resolve_table_function(
     """`TABLE(VALUES …)`, `TABLE(explode(…))` and the table functions of Spark and Trino."""
     identifier, columns = alias_identifier(node), alias_columns(node)
     require_alias(context, identifier, "A table function in FROM needs an alias", node)
-    alias = identifier.name.lower() if identifier is not None else function.name.lower()
+    alias = identifier.name.lower() if identifier is not None else f"__function_{len(block.aliases)}"
     claim_alias(context, alias, block, identifier or function)
     names = [item.name.lower() for item in columns]
     for item in columns:
@@ -202,9 +202,19 @@ def _resolve_table_function(
     if isinstance(rows, exp.Values):
         return alias, values_scope(context, rows, alias, names)
     visit_children(context, function, Environment((Scope(),), block.outer))
+    produced = produced_columns(context, function)
+    if produced is None and not names and not context.dialect.checks_types:
+        raise context.fail(
+            "The columns of this table function are not known: name them, as in f(…) AS t(a, b)", function
+        )
+    if produced is None:
+        produced = [(name, None) for name in names or ["col"]]
+    if names and len(names) != len(produced):
+        raise context.fail(f"The function has {len(produced)} columns, its alias names {len(names)}", function)
     scope = Scope()
-    for position, name in enumerate(names or ["col"]):
-        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name))
+    for position, (name, type_text) in enumerate(produced):
+        name = names[position] if names else name
+        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, type_text))
     return alias, scope
 
 
@@ -381,8 +391,9 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, left: Scope,
         dropped = left_keys + right_keys
     else:
         merged, dropped = left_keys, right_keys
-    is_qualified = can_qualify or context.dialect.star_includes_using
-    visible = [JoinColumn(key.name, key.tables, True, is_qualified) for key in merged]
+    is_coalesced = join.side == "FULL" and (is_natural or not can_qualify)
+    is_qualified = not is_coalesced and (can_qualify or context.dialect.star_includes_using)
+    visible = [JoinColumn(key.name, key.tables, True, is_qualified and key.is_qualified) for key in merged]
     visible += [entry for entry in left_columns if entry not in left_keys]
     if is_merged and not keeps_left_only:
         visible += [entry for entry in right.join_columns() if entry not in right_keys]

@@ -14,12 +14,21 @@ from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
-from hive_views.sql.resolver.names import function_name, is_qualified_as, qualified_name, quote_alias, resolve
+from hive_views.sql.resolver.names import (
+    check_hidden_key,
+    dotted_value,
+    function_name,
+    is_qualified_as,
+    qualified_name,
+    quote_alias,
+    resolve,
+)
 from hive_views.sql.resolver.scopes import AmbiguousName, MergedKey, Scope, ScopeColumn
+from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
 StarColumns = list[tuple[str, str, ScopeColumn]]
-"""The table, the name and the output column of each column of a star; no table where it has to be named without."""
+"""The expanded text, the stored text and the output column of each column of a star."""
 
 
 def resolve_items(
@@ -36,9 +45,10 @@ def resolve_items(
     first = items[0].this if type(items[0]) in (exp.Alias, exp.Aliases) else items[0]
     if isinstance(first, exp.QueryTransform):
         return _resolve_transform(context, first, items, scope, block)
-    generated = _resolve_generator(context, items, scope) if isinstance(first, exp.Func) else None
-    if generated is not None:
-        return generated
+    if isinstance(first, exp.Func) and not context.dialect.allows_generators_beside_columns:
+        generated = _resolve_generator(context, items, scope)
+        if generated is not None:
+            return generated
     output = Scope()
     nameless: list[tuple[exp.Expr, str]] = []
     env = Environment((scope,), None, ungrouped, True, True, True, True)
@@ -53,6 +63,8 @@ def resolve_items(
         if not context.dialect.computes_groups_first:
             item_scope = _with_lateral_aliases(context, ungrouped, output)
             env = Environment((item_scope,), block.outer, ungrouped, False, True, True)
+            if _put_generated_columns(context, item, env, output):
+                continue
         column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output)
         if names_columns and not has_name:
             nameless.append((item, output.names[column][1]))
@@ -95,7 +107,7 @@ def _resolve_item(
     bare = inner
     while type(bare) is exp.Paren:
         bare = bare.this
-    table, name = _implicit_name(bare, position, scope) if alias is None else (None, alias.name.lower())
+    table, name = _implicit_name(context, bare, position, scope) if alias is None else (None, alias.name.lower())
     if context.dialect.derives_column_names and name.startswith("_c"):
         derived_name = _derived_name(context, bare, source, windows)
         if derived_name is not None and output.find_any(derived_name) is None:
@@ -133,7 +145,7 @@ def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: 
 # -- Names of columns --------------------------------------------------------------------------------------------------
 
 
-def _implicit_name(bare: exp.Expr, position: int, scope: Scope) -> tuple[str | None, str]:
+def _implicit_name(context: ResolutionContext, bare: exp.Expr, position: int, scope: Scope) -> tuple[str | None, str]:
     """Return the table and the name of the column of an element without alias (Hive's `getColAlias`)."""
     if isinstance(bare, exp.Column):
         parts = bare.parts
@@ -142,7 +154,8 @@ def _implicit_name(bare: exp.Expr, position: int, scope: Scope) -> tuple[str | N
         first = parts[0].name.lower()
         table = first if len(parts) == 2 and first in scope.tables else None
         return table, parts[-1].name.lower()
-    if type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier):
+    is_field = type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier)
+    if is_field and (context.dialect.names_extracted_fields or _is_dotted_name(bare)):
         return None, bare.expression.name.lower()
     return None, f"_c{position}"
 
@@ -150,10 +163,15 @@ def _implicit_name(bare: exp.Expr, position: int, scope: Scope) -> tuple[str | N
 def _has_own_name(bare: exp.Expr, name: str) -> bool:
     if type(bare) is exp.Column:
         return bare.name.lower() == name
+    return _is_dotted_name(bare) and bare.expression.name.lower() == name
+
+
+def _is_dotted_name(bare: exp.Expr) -> bool:
+    """Return whether an expression is a field of a column: `t.a.f.g`."""
     inner: Any = bare
     while type(inner) is exp.Dot:
         inner = inner.this
-    return type(bare) is exp.Dot and type(inner) is exp.Column and bare.expression.name.lower() == name
+    return type(bare) is exp.Dot and type(inner) is exp.Column
 
 
 def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, windows: int) -> str | None:
@@ -229,6 +247,9 @@ def _expand_star(
     pattern: re.Pattern[str] | None = None,
 ) -> None:
     """Replace a star by its columns, and add them to the block's result."""
+    if context.dialect.has_struct_stars and type(item) is exp.Column and not _names_table(ungrouped, item):
+        _expand_struct(context, item, ungrouped, block, output)
+        return
     table = _star_table(context, item, ungrouped)
     excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
@@ -251,10 +272,45 @@ def _expand_star(
             actual = column
             if scope.grouped:
                 actual, owner, name = _grouped_column(context, scope, table, name, item)
-            columns.append((owner or "", name, _put_star_column(context, owner, name, actual, output, item)))
+            text = _written(context, owner, name)
+            columns.append((text, text, _put_star_column(context, owner, name, actual, output, item)))
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
+
+
+def _names_table(scope: Scope, item: exp.Column) -> bool:
+    """Return whether `t.*` or `db.t.*` names a table of FROM."""
+    qualifier = [part.name.lower() for part in item.parts[:-1]]
+    return qualifier[-1] in scope.tables and (len(qualifier) == 1 or is_qualified_as(scope, qualifier))
+
+
+def _expand_struct(
+    context: ResolutionContext, item: exp.Column, scope: Scope, block: QueryBlock, output: Scope
+) -> None:
+    """Replace the star of a struct by its fields."""
+    if item.this.args.get("except_") or item.this.args.get("except"):
+        raise context.fail("EXCEPT after the star of a struct is not supported: list the fields", item)
+    *parts, _ = item.parts
+    text, type_text = dotted_value(context, parts, Environment((scope,), block.outer))
+    fields = hive_types.fields(type_text) if type_text is not None else None
+    if fields is None:
+        name = ".".join(part.name for part in parts)
+        raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
+    columns: StarColumns = []
+    for name, field_type in fields.items():
+        column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type)
+        output.put(None, name, column)
+        context.select_items[column] = item
+        written = f"{text}.{context.quote(name)}"
+        columns.append((written, written, column))
+    _write_star(context, item, columns)
+
+
+def _written(context: ResolutionContext, table: str | None, name: str) -> str:
+    if not context.mode.names_all_columns:
+        return f"{context.quote(table or '')}.{context.quote(name)}"
+    return qualified_name(context, table, name) if table else context.quote(name)
 
 
 def _star_table(context: ResolutionContext, item: exp.Expr, scope: Scope) -> str | None:
@@ -342,11 +398,11 @@ def _expand_merged_star(
         if (owner, name) in excluded or (None, name) in excluded:
             continue
         source = scope.tables[owner or None][name]
-        written_owner = owner if entry.is_qualified else ""
-        column = _put_star_column(context, owner, name, source, output, item)
-        columns.append((written_owner, name, column))
-        if entry.is_key and not context.dialect.star_includes_using:
-            context.unqualified_keys.add(column)
+        check_hidden_key(context, scope, owner, name, item)
+        text = _written(context, owner if entry.is_qualified else "", name)
+        is_plain_key = entry.is_key and not context.dialect.star_includes_using
+        stored = context.quote(name) if is_plain_key else text
+        columns.append((text, stored, _put_star_column(context, owner, name, source, output, item)))
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
@@ -368,7 +424,8 @@ def _using_columns(
             continue
         new = ScopeColumn(f"_col{len(output.columns)}", owner, name, column.type_source)
         output.put_unique(owner, name, new)
-        columns.append((owner, name, new))
+        text = _written(context, owner, name)
+        columns.append((text, text, new))
     return columns
 
 
@@ -405,21 +462,22 @@ def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns
     if context.mode.names_all_columns:
         context.expanded_stars.append((*tokens, columns))
         return
-    quote = context.quote
-    context.edits.replace(*tokens, ", ".join(f"{quote(table)}.{quote(name)}" for table, name, _ in columns))
+    context.edits.replace(*tokens, ", ".join(text for text, _, _ in columns))
 
 
 def write_expanded_stars(context: ResolutionContext) -> None:
     """Write the columns of all stars; called when all renamed columns are known."""
     renamed = context.renamed_columns
     for first, last, columns in context.expanded_stars:
-        for edits, unqualified in ((context.edits, ()), (context.star_edits, context.unqualified_keys)):
+        first_word = context.text.raw(first)
+        is_missing = first_word.lower() == "from"  # `FROM t` without SELECT
+        for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
             texts = [
-                (qualified_name(context, table, name) if table and column not in unqualified else context.quote(name))
-                + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
-                for table, name, column in columns
+                (stored if is_stored else text) + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
+                for text, stored, column in columns
             ]
-            edits.replace(first, last, ", ".join(texts))
+            written = ", ".join(texts)
+            edits.replace(first, last, f"SELECT {written} {first_word}" if is_missing else written)
 
 
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:
@@ -435,6 +493,12 @@ def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] 
     return first, last
 
 
+_SPARK_GENERATORS = frozenset(
+    {
+        *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"),
+        *("json_tuple", "parse_url_tuple", "variant_explode", "variant_explode_outer"),
+    }
+)
 _POSSESSIVE = re.compile(r"(\((?:[^()\\]|\\.)*\)|\[(?:[^\]\\]|\\.)*\]|\\.|[^\\()\[\]])([?*+]|\{\d+(?:,\d*)?\})\+")
 
 
@@ -463,8 +527,6 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
     if name is None or not (name in HIVE_TABLE_FUNCTIONS or is_registered):
         return None
     if len(items) > 1:
-        if context.dialect.allows_generators_beside_columns:
-            return None
         raise context.fail("Only a single expression in the SELECT clause is supported with UDTF's", items[1])
     if scope.grouped:
         raise context.fail(f"{name}: GROUP BY is not supported with a UDTF in the SELECT clause", inner)
@@ -490,6 +552,32 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
         column_name = names[position] if names else own_name
         output.put(None, column_name, ScopeColumn(f"_col{position}", None, column_name, type_text))
     return output
+
+
+def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Environment, output: Scope) -> bool:
+    """Resolve a table generating function of Spark beside other elements; False where the element is none."""
+    kind = type(item)
+    inner = item.this if kind in (exp.Alias, exp.Aliases) else item
+    name = function_name(context, inner) if isinstance(inner, exp.Func) else None
+    if name not in _SPARK_GENERATORS:
+        return False
+    resolve_arguments(context, inner, env)
+    aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []
+    for alias in aliases:
+        quote_alias(context, alias)
+    produced = produced_columns(context, inner)
+    if produced is None:
+        if not aliases:
+            raise context.fail(f"The columns of {name}() are not known here: name them with AS (…)", inner, name)
+        produced = [("", None)] * len(aliases)
+    if aliases and len(aliases) != len(produced):
+        raise context.fail(f"{name}() has {len(produced)} columns: AS names {len(aliases)}", inner, name)
+    for position, (own_name, type_text) in enumerate(produced):
+        column_name = aliases[position].name.lower() if aliases else own_name
+        column = ScopeColumn(f"_col{len(output.columns)}", None, column_name, type_text)
+        output.put(None, column_name, column)
+        context.select_items[column] = item
+    return True
 
 
 def _resolve_transform(

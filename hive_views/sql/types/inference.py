@@ -218,6 +218,8 @@ class TypeInference:
             if self.text.dialect != "hive" and "float" in (left, right):
                 return None
             left, right = _digits(node.this, left), _digits(node.expression, right)
+            if self.text.dialect == "spark":  # Hive's bigint has 19 digits
+                left, right = (kind if kind != "bigint" else "decimal(20,0)" for kind in (left, right))
         return arithmetic(type(node).__name__, left, right)
 
     def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
@@ -520,11 +522,17 @@ class TypeInference:
         return "array<double>" if of_array else "double"
 
 
+def _is_suffixed(node: exp.Expr) -> bool:
+    """Whether a literal has a suffix, such as `2L`, which is parsed as a cast."""
+    meta = node._meta or {"start": 0, "end": 0}
+    return type(node) is exp.Literal and meta["end"] - meta["start"] >= len(node.this)
+
+
 def _digits(node: exp.Expr, type_text: str) -> str:
     """Return the decimal type of an integer literal, with as many digits as it has; other types unchanged."""
-    while type(node) is exp.Paren:
+    while type(node) is exp.Paren or (type(node) is exp.TryCast and _is_suffixed(node.this)):
         node = node.this
-    if isinstance(node, exp.Literal) and not node.is_string and type_text == "int":
+    if isinstance(node, exp.Literal) and not node.is_string and type_text in INTEGERS:
         return f"decimal({len(node.this.lstrip('0')) or 1},0)"
     return type_text
 
