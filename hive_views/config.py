@@ -18,7 +18,8 @@ from pathlib import Path
 from hive_views.errors import InvalidPropertyError
 
 URI = "uri"
-"""The metastores: `thrift://host:port`, separated by commas and tried in order."""
+"""The metastores: `thrift://host:port`, or `http://host:port/path` (`https` with TLS) for those that use HTTP;
+separated by commas and tried in order."""
 
 WAREHOUSE = "warehouse"
 """Parent directory of the views of databases without a location: a URI such as `s3://bucket/warehouse`."""
@@ -28,11 +29,12 @@ METASTORE_CATALOG_DEFAULT = "hive"
 """Key of Hive: the catalog of the metastore (Hive 3 and later) that contains the databases."""
 
 UGI = "ugi"
-"""User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent."""
+"""User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent. Over HTTP, the user
+of each request (`x-actor-username`), by default the user of this process; HTTP has no groups."""
 
 AUTHENTICATION = "hive-views.authentication"
 AUTHENTICATION_DEFAULT = "none"
-"""Authentication: `none`, `kerberos`, `token` (a delegation token), or `plain` (user and password)."""
+"""Authentication: `none`, `kerberos`, `token` (a delegation token), `plain` (user and password), `jwt` (HTTP only)."""
 
 KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
 """Key of PyIceberg: `true` is equivalent to `hive-views.authentication=kerberos`."""
@@ -52,11 +54,12 @@ PASSWORD_VARIABLE = "HIVE_VIEWS_PASSWORD"
 TOKEN = "hive-views.token"
 TOKEN_FILE = "hive-views.token-file"
 TOKEN_VARIABLE = "HIVE_VIEWS_TOKEN"
-"""The delegation token for `token`, in Hadoop's text form. Prefer a file or the environment variable."""
+"""The delegation token for `token`, in Hadoop's text form, or the JSON Web Token for `jwt`. Prefer a file or the
+environment variable."""
 
 TLS = "hive-views.tls"
 TLS_DEFAULT = False
-"""Connect with TLS (hive.metastore.use.SSL). The metastore's certificate is always verified."""
+"""Connect with TLS (hive.metastore.use.SSL). The metastore's certificate is always verified. `https` URIs imply it."""
 
 TLS_CA_FILE = "hive-views.tls-ca-file"
 """A PEM file with the trusted certificates; by default those of the system."""
@@ -154,7 +157,7 @@ class Credentials:
     """How to authenticate."""
 
     kind: str
-    """`kerberos`, `token` or `plain`."""
+    """`kerberos`, `token`, `plain` or `jwt`."""
     service: str = KERBEROS_SERVICE_NAME_DEFAULT
     """See `KERBEROS_SERVICE_NAME`."""
     user: str = ""
@@ -182,7 +185,7 @@ class ConnectionConfig:
     """How to reach the metastore."""
 
     uris: tuple[str, ...]
-    """`thrift://host:port`, in the order of attempts."""
+    """`thrift://host:port` or `http://host:port/path`, in the order of attempts; all with the same scheme."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
     """See `CONNECT_TIMEOUT_MS`."""
     call_timeout_ms: int = CALL_TIMEOUT_MS_DEFAULT
@@ -190,7 +193,7 @@ class ConnectionConfig:
     pool_size: int = POOL_SIZE_DEFAULT
     """See `POOL_SIZE`."""
     user: str | None = None
-    """The user for set_ugi; None does not call it."""
+    """The user for set_ugi; None does not call it. Over HTTP, the user of each request."""
     groups: tuple[str, ...] = ()
     """The groups for set_ugi."""
     credentials: Credentials | None = None
@@ -199,6 +202,11 @@ class ConnectionConfig:
     """See `TLS`; None connects without."""
     catalog: str = METASTORE_CATALOG_DEFAULT
     """See `METASTORE_CATALOG`; in lower case."""
+
+    @property
+    def is_http(self) -> bool:
+        """Whether the requests are sent over HTTP."""
+        return not self.uris[0].startswith("thrift:")
 
 
 @dataclass(frozen=True)
@@ -256,7 +264,9 @@ class CatalogConfig:
             InvalidPropertyError: If `uri` is missing, or a value is invalid.
         """
         metadata_schemes(properties)  # used by MetadataFiles; validated here
-        user, groups = _ugi(properties.get(UGI))
+        uris = parse_uris(properties.get(URI))
+        scheme = split_uri(uris[0])[0]
+        user, groups = _ugi(properties.get(UGI), scheme)
         minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
         warehouse = properties.get(WAREHOUSE)
         if warehouse and re.match(r"[^:/]+://[^/@:\[]*:(?!\d*/)[^@]*@", warehouse):
@@ -265,14 +275,14 @@ class CatalogConfig:
             raise InvalidPropertyError(WAREHOUSE, None, reason)
         return cls(
             connection=ConnectionConfig(
-                uris=parse_uris(properties.get(URI)),
+                uris=uris,
                 connect_timeout_ms=_integer(properties, CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS_DEFAULT, least=1),
                 call_timeout_ms=_integer(properties, CALL_TIMEOUT_MS, CALL_TIMEOUT_MS_DEFAULT, least=1),
                 pool_size=_integer(properties, POOL_SIZE, POOL_SIZE_DEFAULT, least=1),
                 user=user,
                 groups=groups,
-                credentials=_credentials(properties),
-                tls=_tls(properties),
+                credentials=_credentials(properties, scheme),
+                tls=_tls(properties, scheme),
                 catalog=_metastore_catalog(properties),
             ),
             lock=LockConfig(
@@ -326,13 +336,13 @@ def is_local(properties: Mapping[str, str]) -> bool:
     warehouse = properties.get(WAREHOUSE, "")
     if warehouse.startswith(("/", "file:")):
         return True
-    hosts = [uri.removeprefix("thrift://").rpartition(":")[0].strip("[]") for uri in properties.get(URI, "").split(",")]
+    hosts = [split_uri(uri.strip())[1] for uri in properties.get(URI, "").split(",")]
     local_hosts = ("", "localhost", "::1", socket.gethostname())
     return all(host.strip() in local_hosts or host.strip().startswith("127.") for host in hosts)
 
 
 def parse_uris(value: str | None) -> tuple[str, ...]:
-    """Split and validate the `uri` property: `thrift://host:port`, separated by commas."""
+    """Split and validate the `uri` property: `thrift://host:port` or `http://host:port/path`, separated by commas."""
     uris = tuple(part.strip() for part in (value or "").split(",") if part.strip())
     if not uris:
         raise InvalidPropertyError(URI, value, "name at least one metastore: thrift://host:9083")
@@ -340,17 +350,35 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
         # The value may contain a password, so it is not in the message.
         raise InvalidPropertyError(URI, None, f"a metastore's URI has no user. Use {AUTHENTICATION} and {UGI} instead")
     for uri in uris:
-        host, separator, port = uri.removeprefix("thrift://").rpartition(":")
-        if not uri.startswith("thrift://") or not separator or not host or not port.isdigit() or int(port) > 65535:
+        scheme, host, port, path = split_uri(uri)
+        is_path = re.fullmatch(r"[\w./~%-]*", path) if scheme in ("http", "https") else not path
+        if scheme not in _SCHEMES or not host or not port.isdigit() or int(port) > 65535 or not is_path:
             # Other characters may belong to a password, so the value is not in the message.
             shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", part) for part in uris) else None
             subject = f"{uri!r} is" if shown else "one of them is"
-            raise InvalidPropertyError(URI, shown, f"{subject} not of the form thrift://host:port")
+            raise InvalidPropertyError(
+                URI,
+                shown,
+                f"{subject} not of the form thrift://host:port, http://host:port/path or https://host:port/path",
+            )
         try:
             host.encode("idna")
         except UnicodeError as error:
             raise InvalidPropertyError(URI, uri, f"{host!r} is not a host name: {error}") from error
+    if len({split_uri(uri)[0] for uri in uris}) > 1:
+        raise InvalidPropertyError(URI, value, "all metastores must have the same scheme: thrift, http or https")
     return uris
+
+
+_SCHEMES = ("thrift", "http", "https")
+
+
+def split_uri(uri: str) -> tuple[str, str, str, str]:
+    """Split a metastore's URI into scheme, host (without brackets), port and path; not validated."""
+    scheme, _, rest = uri.partition("://")
+    authority, slash, path = rest.partition("/")
+    host, _, port = authority.rpartition(":")
+    return scheme, host.strip("[]"), port, slash + path
 
 
 @cache
@@ -362,25 +390,35 @@ def current_user() -> str:
         return "unknown"
 
 
-def _ugi(value: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _ugi(value: str | None, scheme: str) -> tuple[str | None, tuple[str, ...]]:
     if not value:
-        return None, ()
+        return (None if scheme == "thrift" else current_user()), ()
     user, _, groups = value.partition(":")
     if not user:
         raise InvalidPropertyError(UGI, value, "write user, or user:group,group")
+    if scheme != "thrift" and groups:
+        raise InvalidPropertyError(UGI, value, "groups cannot be sent over HTTP; name only the user")
     return user, tuple(group for group in groups.split(",") if group)
 
 
-def _credentials(properties: Mapping[str, str]) -> Credentials | None:
-    kind = _choice(properties, AUTHENTICATION, AUTHENTICATION_DEFAULT, ("none", "kerberos", "token", "plain"))
+_AUTHENTICATION_OVER_HTTP = ("none", "plain", "jwt")
+
+
+def _credentials(properties: Mapping[str, str], scheme: str) -> Credentials | None:
+    kind = _choice(properties, AUTHENTICATION, AUTHENTICATION_DEFAULT, ("none", "kerberos", "token", "plain", "jwt"))
     if kind == "none" and _boolean(properties, KERBEROS_AUTHENTICATION, False):
         kind = "kerberos"
+    if scheme == "thrift" and kind == "jwt":
+        raise InvalidPropertyError(AUTHENTICATION, kind, "it requires HTTP: a uri of the form https://host:port/path")
+    if scheme != "thrift" and kind not in _AUTHENTICATION_OVER_HTTP:
+        choices = ", ".join(_AUTHENTICATION_OVER_HTTP)
+        raise InvalidPropertyError(AUTHENTICATION, kind, f"it is not supported over HTTP. Use one of {choices}")
     if kind == "none":
         return None
     if kind == "kerberos":
         service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
         return Credentials(kind, service=service)
-    if kind == "token":
+    if kind in ("token", "jwt"):
         return Credentials(kind, secret=_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE))
     secret = _secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
     return Credentials(kind, user=properties.get(USER) or current_user(), secret=secret)
@@ -401,8 +439,13 @@ def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: st
     raise InvalidPropertyError(file_key, None, f"name a file with the secret, or set {variable} or {key}")
 
 
-def _tls(properties: Mapping[str, str]) -> TlsConfig | None:
-    if not _boolean(properties, TLS, TLS_DEFAULT):
+def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
+    is_enabled = _boolean(properties, TLS, TLS_DEFAULT)
+    if scheme != "thrift":
+        if TLS in properties and is_enabled != (scheme == "https"):
+            raise InvalidPropertyError(TLS, properties[TLS], f"the uri says {scheme}, and https is HTTP with TLS")
+        is_enabled = scheme == "https"
+    if not is_enabled:
         tls_keys = [key for key in (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST) if properties.get(key)]
         if tls_keys:
             # Ignoring a certificate would hide that the connection is not encrypted.

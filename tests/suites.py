@@ -33,6 +33,7 @@ EXTENDED = (
     "integration/materialized/test_shared.py",
     "integration/metastore/test_embedded.py",
     "integration/metastore/test_heartbeats.py",
+    "integration/metastore/test_http.py",
     "integration/metastore/test_security.py",
     "integration/metastore/test_standalone.py",
     "integration/newest",

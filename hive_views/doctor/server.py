@@ -37,7 +37,7 @@ _DEFAULT_TRANSFORMER = "org.apache.hadoop.hive.metastore.MetastoreDefaultTransfo
 _UNITS_MS = {"": 1000.0, "us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
 _CONNECTION_ADVICE = (
     "Is it a Hive Metastore's port? Does it want TLS (hive-views.tls), or Kerberos or a password "
-    "(hive-views.authentication)? HTTP is not supported. See the server's log"
+    "(hive-views.authentication)? Does it use HTTP (http://host:port/metastore)? See the server's log"
 )
 
 

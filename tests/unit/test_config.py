@@ -58,6 +58,10 @@ def test_every_property_is_read():
         ("uri", f"thrift://{'x' * 64}.com:9083"),
         ("uri", "thrift://a:70000"),
         ("uri", "thrift://a:1,http://b:2"),
+        ("uri", "thrift://a:1/metastore"),
+        ("uri", "http://a/metastore"),
+        ("uri", "http://a:1/metastore?x=1"),
+        ("uri", "ftp://a:1"),
         ("ugi", ":staff"),
         (config.CALL_TIMEOUT_MS, "soon"),
         (config.CALL_TIMEOUT_MS, "0"),
@@ -73,6 +77,32 @@ def test_invalid_property_is_named_in_error(key, value):
     with pytest.raises(InvalidPropertyError, match="Invalid property") as caught:
         CatalogConfig.from_properties({**URI, key: value})
     assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("scheme", "properties", "reason"),
+    [
+        ("http", {config.AUTHENTICATION: "kerberos"}, "not supported over HTTP. Use one of none, plain, jwt"),
+        ("http", {config.AUTHENTICATION: "token", config.TOKEN: "x"}, "not supported over HTTP"),
+        ("http", {config.KERBEROS_AUTHENTICATION: "true"}, "not supported over HTTP"),
+        ("http", {config.UGI: "me:staff"}, "groups cannot be sent over HTTP"),
+        ("http", {config.TLS: "true"}, "the uri says http"),
+        ("https", {config.TLS: "false"}, "the uri says https"),
+        ("http", {config.TLS_CA_FILE: "ca.pem"}, "no effect"),
+        ("thrift", {config.AUTHENTICATION: "jwt", config.TOKEN: "x"}, "it requires HTTP"),
+    ],
+)
+def test_property_that_does_not_fit_the_transport_is_rejected(scheme, properties, reason):
+    with pytest.raises(InvalidPropertyError, match=reason):
+        CatalogConfig.from_properties({"uri": f"{scheme}://localhost:9083", **properties})
+
+
+def test_https_uri_enables_tls_and_sends_the_user():
+    read = CatalogConfig.from_properties(
+        {"uri": "https://a:1/x,https://[::1]:2", config.TLS_CA_FILE: "ca.pem"}
+    ).connection
+    assert read.uris == ("https://a:1/x", "https://[::1]:2")
+    assert (read.is_http, read.tls, read.user) == (True, config.TlsConfig("ca.pem"), config.current_user())
 
 
 def test_the_catalog_of_the_metastore_is_in_lower_case():

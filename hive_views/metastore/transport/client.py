@@ -25,6 +25,7 @@ from thrift.transport.TTransport import TTransportException
 
 from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, ConnectionConfig
 from hive_views.errors import (
+    MetastoreAuthenticationError,
     MetastoreConnectionLostError,
     MetastoreError,
     MetastoreRefusedError,
@@ -34,7 +35,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.connection import Connection, HttpRejection
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
 
@@ -397,6 +398,11 @@ class MetastoreClient:
                     "the request may still be executed",
                     uri=connection.uri,
                 ) from error
+            except HttpRejection as error:
+                connection.close()
+                if error.step is None:
+                    raise MetastoreUnavailableError(method, error.reason, uri=connection.uri) from error
+                raise MetastoreAuthenticationError(method, error.reason, error.step, uri=connection.uri) from error
             except (OSError, EOFError) as error:
                 connection.close()
                 self._pool.forget(connection.uri)

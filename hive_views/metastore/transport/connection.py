@@ -8,18 +8,19 @@ or unread bytes mean that the server closed it, or that it still carries the ans
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from ssl import SSLSocket
 from struct import Struct
 from time import monotonic
+from typing import Protocol
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
-from hive_views.config import ConnectionConfig
+from hive_views.config import ConnectionConfig, split_uri
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, SecurityFailure, mechanism, negotiate
 from hive_views.metastore.transport.tls import is_quiet, secure
@@ -42,6 +43,29 @@ _HEADER = Struct("!II")
 _INT32 = Struct("!I")
 
 
+class HttpRejection(OSError):  # noqa: N818 (the client converts it)
+    """The HTTP server rejected a request before the metastore processed it; `step` names a failed authentication."""
+
+    def __init__(self, reason: str, step: str | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.step = step
+
+
+class Layer(Protocol):
+    """What is between Thrift's binary protocol and the socket."""
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the connection can carry another request."""
+
+    def outgoing(self, data: bytes) -> bytes:
+        """Return the bytes to send for a request."""
+
+    def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
+        """Receive bytes, at most `max_bytes` at once, and return the data that they contain."""
+
+
 class SocketTransport(CReadableTransport):  # type: ignore[misc]
     """Thrift's buffered transport on a socket, with a time limit for the whole answer and without quadratic copying."""
 
@@ -56,7 +80,11 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         self._out: list[bytes] = []
         self._in = BytesIO()
         self.request_left = False
-        self._layer: SaslLayer | None = None
+        self._layer: Layer | None = None
+
+    def use_http(self, layer: Layer) -> None:
+        """Send all following requests over HTTP."""
+        self._layer = layer
 
     def authenticate(self, mechanism: Mechanism, timeout: float) -> None:
         """Authenticate by SASL; afterwards all data pass through the negotiated security layer."""
@@ -80,7 +108,7 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
     def is_quiet(self) -> bool:
         """Return whether nothing is there to be read: no end of file, no error, no bytes."""
-        if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_empty):
+        if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_reusable):
             return False
         if isinstance(self._socket, SSLSocket):
             return is_quiet(self._socket)
@@ -211,18 +239,23 @@ class Connection:
         """Connect and authenticate."""
         timeout = config.connect_timeout_ms / 1000
         deadline = monotonic() + timeout
-        host, port = _address(uri)
-        sock = _connect(host, port, timeout)
+        _, host, port, path = split_uri(uri)
+        sock = _connect(host, int(port), timeout)
         try:
             if config.tls is not None:
                 with _handshake_errors("agree on TLS", "Perhaps it speaks no TLS at this port", config):
                     sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
             connection = cls(uri, SocketTransport(sock, timeout))
-            if config.credentials is not None:
+            if config.is_http:
+                # Imported for HTTP only: http.client takes 3 ms.
+                from hive_views.metastore.transport.http_layer import http_layer
+
+                connection.transport.use_http(http_layer(host, port, path, config))
+            elif config.credentials is not None:
                 sasl_mechanism = mechanism(config.credentials, host)
                 with _handshake_errors(f"authenticate ({sasl_mechanism.name})", _AUTHENTICATION_HINT, config):
                     connection.transport.authenticate(sasl_mechanism, max(deadline - monotonic(), 0.001))
-            if config.user is not None:
+            if config.user is not None and not config.is_http:
                 connection.client.set_ugi(config.user, list(config.groups))
         except BaseException:
             sock.close()
@@ -256,11 +289,6 @@ def _handshake_errors(step: str, hint: str, config: ConnectionConfig) -> Iterato
         raise SecurityFailure(
             step, f"the metastore can be reached, and did not answer within {config.connect_timeout_ms} ms. {hint}"
         ) from error
-
-
-def _address(uri: str) -> tuple[str, int]:
-    host, _, port = uri.removeprefix("thrift://").rpartition(":")
-    return host.strip("[]"), int(port)
 
 
 def _connect(host: str, port: int, timeout: float) -> socket.socket:

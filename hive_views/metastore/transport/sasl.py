@@ -308,7 +308,7 @@ class SaslLayer:
         self._partial = b""
 
     @property
-    def is_empty(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether no incomplete frame was received."""
         return not self._partial
 

@@ -1,0 +1,141 @@
+"""HTTP between Thrift and the socket: one POST per request (Hive 4, `metastore.server.thrift.transport.mode=http`).
+
+The connection is kept between requests. The user of a request is in its headers, as Hive's client sends it: a JSON Web
+Token, a password for gateways with basic authentication, or only the name (`x-actor-username`).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable
+from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDisconnected
+from typing import cast
+
+from hive_views.config import ConnectionConfig, Credentials
+from hive_views.metastore.transport.connection import HttpRejection
+from hive_views.metastore.transport.sasl import SecurityFailure
+
+DEFAULT_PATH = "/metastore"
+"""The path where Hive's server has the metastore by default (metastore.server.thrift.http.path)."""
+
+MAX_BODY_BYTES = 1024 * 1024 * 1024
+"""The longest body of a response, in bytes."""
+
+_CHUNK = 64 * 1024
+_MAX_ERROR_TEXT = 300
+_MECHANISMS = {"jwt": "JWT", "plain": "Basic"}
+
+
+class HttpLayer:
+    """Wraps each request into a POST and unwraps its response; see `Layer`."""
+
+    def __init__(self, head: str, mechanism: str) -> None:
+        """Create a layer from the request line with the headers, and the name of the authentication for messages."""
+        self._head = head
+        self._mechanism = mechanism
+        self.is_reusable = True
+        """Whether the server keeps the connection for another request."""
+
+    def outgoing(self, data: bytes) -> bytes:
+        """See `Layer`."""
+        return f"{self._head}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
+
+    def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
+        """Receive a whole response, since its end may come after that of the Thrift message; see `Layer`."""
+        self.is_reusable = False
+        response = HTTPResponse(cast("io.BytesIO", _Received(receive)), method="POST")  # type: ignore[arg-type]
+        try:
+            response.begin()
+            body = self._read_body(response)
+        except RemoteDisconnected:
+            raise
+        except BadStatusLine as error:
+            reason = f"its answer is not HTTP ({error.line[:20]!r}). Perhaps it expects TLS (https) or uses thrift"
+            raise ConnectionError(reason) from error
+        except HTTPException as error:
+            raise ConnectionError(f"its answer is incomplete: {error!r}") from error
+        if response.status != 200:
+            raise self._failure(response, body)
+        self.is_reusable = not response.will_close
+        return body
+
+    def _read_body(self, response: HTTPResponse) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while part := response.read1(_CHUNK):
+            parts.append(part)
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise ConnectionError(f"its answer is longer than {MAX_BODY_BYTES} bytes")
+        if response.length:
+            raise ConnectionError(f"its answer is incomplete: {response.length} bytes are missing")
+        return b"".join(parts)
+
+    def _failure(self, response: HTTPResponse, body: bytes) -> OSError:
+        """The error for a response other than 200."""
+        text = " ".join(body[:_MAX_ERROR_TEXT].decode("utf-8", "replace").split())
+        answer = f"{response.status} {response.reason}{f' ({text})' if text else ''}"
+        if response.status in (401, 403, 407):
+            return HttpRejection(f"the server answered {answer}", f"authenticate ({self._mechanism})")
+        if 300 <= response.status < 400 or response.status in (404, 405):
+            return HttpRejection(
+                f"the server answered {answer}. Check the path of the uri: Hive's default is {DEFAULT_PATH}", None
+            )
+        # Another server than the metastore may have answered, after the metastore got the request.
+        return ConnectionError(f"the server answered {answer}")
+
+
+class _Received(io.RawIOBase):
+    """The received bytes as a file, for `HTTPResponse`."""
+
+    def __init__(self, receive: Callable[[int], bytes]) -> None:
+        super().__init__()
+        self._receive = receive
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return the file, as a socket does."""
+        return io.BufferedReader(self, _CHUNK)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Receive at most as many bytes as fit into a buffer; 0 at the end."""
+        try:
+            data = self._receive(len(buffer))
+        except EOFError:
+            return 0
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def http_layer(host: str, port: str, path: str, config: ConnectionConfig) -> HttpLayer:
+    """Create the layer for a metastore at a host (without brackets), port and path."""
+    authority = f"[{host}]:{port}" if ":" in host else f"{host.encode('idna').decode()}:{port}"
+    lines = [
+        f"POST {path.rstrip('/') or DEFAULT_PATH} HTTP/1.1",
+        f"Host: {authority}",
+        "Content-Type: application/x-thrift",
+        "Accept: application/x-thrift",
+    ]
+    if config.user is not None:
+        lines.append(f"x-actor-username: {_header_value(config.user)}")
+    if config.credentials is not None:
+        lines.append(f"Authorization: {_authorization(config.credentials)}")
+    mechanism = "user name" if config.credentials is None else _MECHANISMS[config.credentials.kind]
+    return HttpLayer("\r\n".join(lines) + "\r\n", mechanism)
+
+
+def _authorization(credentials: Credentials) -> str:
+    if credentials.kind == "jwt":
+        return f"Bearer {_header_value(credentials.secret)}"
+    pair = f"{credentials.user}:{credentials.secret}".encode()
+    return f"Basic {base64.b64encode(pair).decode()}"
+
+
+def _header_value(value: str) -> str:
+    """A value that is safe in a header; others could add headers."""
+    if not (value.isascii() and value.isprintable()):
+        raise SecurityFailure("send the user or token", "it contains characters that are not allowed in HTTP headers")
+    return value
