@@ -82,7 +82,7 @@ class EmbeddedMetastore(MetastoreProcess):
         return {
             # Relative to Derby's system home: a path may contain characters that end a JDBC attribute.
             "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self._directory.database_name};create=true",
-            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
             "datanucleus.connectionPoolingType": "HikariCP",
             "datanucleus.schema.autoCreateAll": "true",
             "hive.metastore.schema.verification": "false",

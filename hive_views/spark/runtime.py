@@ -8,7 +8,6 @@ first, and fails if that contains a pom without its jar.
 from __future__ import annotations
 
 import os
-import re
 import zipfile
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -25,7 +24,7 @@ ICEBERG_VERSION = "1.11.0"
 """The release of Iceberg's runtime, which exists for each of `SPARK_LINES`."""
 
 SPARK_LINES = ("4.0", "4.1")
-"""The versions of Spark that this release has a runtime for, all for Scala 2.13."""
+"""The supported versions of Spark, all with Scala 2.13."""
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -33,27 +32,40 @@ _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 class UnsupportedSparkError(HiveViewsError):
-    """There is no Iceberg runtime for the installed Spark, `spark_version`."""
+    """This release does not run on the installed Spark, `spark_version`."""
 
     def __init__(self, spark_version: str) -> None:
         super().__init__(
-            f"Iceberg {ICEBERG_VERSION} has no runtime for Spark {spark_version}; install pyspark "
-            f"{' or '.join(SPARK_LINES)}: pip install 'hive_views[spark]'"
+            f"Spark {spark_version} is not supported; this release runs on Spark {' and '.join(SPARK_LINES)}. Install "
+            "one of them (pip install 'hive_views[spark]'), or use the catalog and the command line without Spark"
         )
         self.spark_version = spark_version
+
+
+def check_spark_version(spark_version: str) -> None:
+    """Reject a version of Spark on which this release does not run.
+
+    Raises:
+        UnsupportedSparkError: If it is not one of `SPARK_LINES`.
+    """
+    if _line(spark_version) not in SPARK_LINES:
+        raise UnsupportedSparkError(spark_version)
+
+
+def _line(spark_version: str) -> str:
+    """Major and minor version; vendors append more to the rest (`4.0.1-amzn-0`)."""
+    return ".".join(spark_version.split(".")[:2])
 
 
 def iceberg_coordinates() -> str:
     """The Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`.
 
     Raises:
-        UnsupportedSparkError: If there is none.
+        UnsupportedSparkError: If the installed Spark is not supported.
     """
     installed = version("pyspark")
-    line = ".".join(re.split(r"[.]", installed)[:2])
-    if line not in SPARK_LINES:
-        raise UnsupportedSparkError(installed)
-    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_2.13:{ICEBERG_VERSION}"
+    check_spark_version(installed)
+    return f"org.apache.iceberg:iceberg-spark-runtime-{_line(installed)}_2.13:{ICEBERG_VERSION}"
 
 
 def fetch_runtime(cache: str | Path = ".cache") -> Path:
@@ -66,7 +78,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
         The path of the jar.
 
     Raises:
-        UnsupportedSparkError: If there is none for the installed Spark.
+        UnsupportedSparkError: If the installed Spark is not supported.
         ArtifactFetchError: If it cannot be fetched.
     """
     runtime = Artifact(*iceberg_coordinates().split(":"))
@@ -122,7 +134,7 @@ def iceberg_session(
         The session, with log level ERROR and no console output; a local one listens on loopback only.
 
     Raises:
-        UnsupportedSparkError: If there is no runtime for the installed Spark.
+        UnsupportedSparkError: If the installed Spark is not supported.
         ArtifactFetchError: If it is not in `cache` and cannot be fetched.
     """
     settings = {"spark.jars": str(fetch_runtime(cache)), **catalog_settings(uri, warehouse, catalog), **(conf or {})}
@@ -153,6 +165,9 @@ def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = 
 
     Returns:
         The session, with log level ERROR and no console output; a local one listens on loopback only.
+
+    Raises:
+        UnsupportedSparkError: If the installed Spark is not supported.
     """
     return _session(uri, warehouse, conf or {})
 
@@ -178,6 +193,7 @@ def spark_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[st
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    check_spark_version(version("pyspark"))
     settings = spark_settings(uri, warehouse, conf)
     builder = SparkSession.builder.master("local[2]").appName("hive_views").enableHiveSupport()
     for key, value in settings.items():

@@ -51,7 +51,7 @@ class HttpLayer:
         except RemoteDisconnected:
             raise
         except BadStatusLine as error:
-            reason = f"its answer is not HTTP ({error.line[:20]!r}). Perhaps it expects TLS (https) or uses thrift"
+            reason = f"its answer is not HTTP ({str(error)[:40]}). Perhaps it expects TLS (https) or uses thrift"
             raise ConnectionError(reason) from error
         except HTTPException as error:
             raise ConnectionError(f"its answer is incomplete: {error!r}") from error

@@ -54,6 +54,7 @@ from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verification import CheckProgress
 from hive_views.spark.legacy_import.verified_run import CheckedRun, run_verified
+from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.sessions import spark_exceptions
 
 if TYPE_CHECKING:
@@ -90,8 +91,10 @@ class SparkImport:
                 locks. It is also the maximum number of concurrent tasks; each makes one call at a time.
 
         Raises:
+            UnsupportedSparkError: If this release does not run on that version of Spark.
             UsageError: If the session is a Spark Connect session, or the number is not positive.
         """
+        check_spark_version(spark.version)
         if not hasattr(spark, "_jsparkSession"):
             raise UsageError(
                 "--spark",

@@ -15,6 +15,7 @@ from hive_views.legacy_import.plan import ImportPlan, target_metastore
 from hive_views.legacy_import.report.report import write_check_results
 from hive_views.legacy_import.run import RunResult
 from hive_views.spark.legacy_import.verification import CheckProgress, CheckResult, ViewCheck
+from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.sql.rewriting.quoting import quote_identifier
 
@@ -125,6 +126,7 @@ def run_verified(
 
 def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan) -> None:
     """Raise UsageError if the session's catalog is another metastore, in which no legacy view could be read."""
+    check_spark_version(spark.version)
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
         if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quote_identifier(database)}"):
             return

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
     all_settings,
@@ -151,7 +152,11 @@ class SparkEngine:
             spark: A session with an Iceberg catalog on the catalog's metastore.
             catalog: The catalog of the views.
             name: The name of the Iceberg catalog in Spark; by default that of `catalog`.
+
+        Raises:
+            UnsupportedSparkError: If this release does not run on that version of Spark.
         """
+        check_spark_version(spark.version)
         self._spark = spark
         self._catalog = catalog
         self._name = name or catalog.name

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError
+from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
@@ -60,9 +61,11 @@ class ViewSession:
 
     Raises:
         InvalidPropertyError: If Spark's catalog of that name is on another metastore.
+        UnsupportedSparkError: If this release does not run on that version of Spark.
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, helper: SparkSession | None = None) -> None:
+        check_spark_version(spark.version)
         self.spark = spark
         self.catalog = catalog
         names = NameResolver(spark, catalog)

@@ -1,0 +1,45 @@
+"""Versions of Spark on which this release does not run are rejected before anything else is done."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.spark import SparkEngine, SparkImport, UnsupportedSparkError, ViewSession, plain_session
+from hive_views.spark import runtime as module
+from hive_views.spark.runtime import check_spark_version, iceberg_coordinates
+
+CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
+SPARK: Any = SimpleNamespace(version="3.5.9")
+"""A session of which only the version may be read."""
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.0.1-amzn-0", "4.1.0.dev1"])
+def test_supported_version_is_accepted(version: str) -> None:
+    check_spark_version(version)
+
+
+@pytest.mark.parametrize("version", ["3.5.9", "3.5.1-amzn-0", "4.2.0", "4.10.0", "40.1", "?"])
+def test_unsupported_version_names_the_supported_ones(version: str) -> None:
+    with pytest.raises(
+        UnsupportedSparkError, match=r"is not supported; this release runs on Spark 4\.0 and 4\.1"
+    ) as raised:
+        check_spark_version(version)
+    assert raised.value.spark_version == version
+
+
+@pytest.mark.parametrize("create", [ViewSession, SparkEngine, SparkImport], ids=lambda create: create.__name__)
+def test_session_of_unsupported_version_is_rejected(create: Any) -> None:
+    with pytest.raises(UnsupportedSparkError):
+        create(SPARK, CATALOG)
+
+
+def test_unsupported_installation_starts_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "version", lambda package: SPARK.version)
+    with pytest.raises(UnsupportedSparkError):
+        plain_session("thrift://127.0.0.1:1", "")
+    with pytest.raises(UnsupportedSparkError):
+        iceberg_coordinates()
