@@ -10,6 +10,7 @@ from typing import Any
 
 from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
+from hive_views.schema_upgrade.requirements import PRIMITIVES
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.table_types import decidable
@@ -199,24 +200,41 @@ def _rows(session: Session, schema: Schema) -> Rows:
     quote = session.dialect.quote
     tbls, params = quote("TBLS"), quote("TABLE_PARAMS")
 
-    def count(condition: str) -> int:
-        return int(session.query(f"SELECT COUNT(*) FROM {tbls} WHERE {condition}")[0][0])
+    def count(table: str, conditions: list[str]) -> list[int]:
+        """The number of rows that fulfil each condition, in one scan."""
+        sums = ", ".join(f"COALESCE(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)" for condition in conditions)
+        return [int(value) for value in session.query(f"SELECT {sums} FROM {quote(table)}")[0]]
 
     def has(column: str) -> bool:
         return schema.column("TBLS", column) is not None
 
-    flag = quote("IS_REWRITE_ENABLED")
-    is_bad = session.dialect.bad_flag(flag)
+    never = "1 = 0"
+    is_bad = session.dialect.bad_flag(quote("IS_REWRITE_ENABLED")) if has("IS_REWRITE_ENABLED") else never
+    has_no_write_id = f"{quote('WRITE_ID')} IS NULL" if has("WRITE_ID") else never
     has_types = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
     counter = schema.table("NEXT_LOCK_ID")
     is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
     length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
+    tables, untyped, bad_flags, missing_write_ids = count(
+        "TBLS",
+        ["1 = 1", f"{quote('TBL_TYPE')} IS NULL" if has_types else never, is_bad, has_no_write_id],
+    )
+    null_primitives = []
+    for table_name, column_name in PRIMITIVES:
+        table, column = schema.table(table_name), schema.column(table_name, column_name)
+        if table and column and column.nullable:
+            (nulls,) = count(table.name, [f"{quote(column.name)} IS NULL"])
+            null_primitives += [(table_name, column_name, nulls)] if nulls else []
     damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
-        tables=count("1 = 1"),
-        untyped=count(f"{tbls}.{quote('TBL_TYPE')} IS NULL") if has_types else 0,
-        to_type=count(decidable(session.dialect, tbls)) if has_types else 0,
-        bad_flags=count(is_bad) if has("IS_REWRITE_ENABLED") else 0,
+        tables=tables,
+        untyped=untyped,
+        to_type=int(session.query(f"SELECT COUNT(*) FROM {tbls} WHERE {decidable(session.dialect, tbls)}")[0][0])
+        if has_types
+        else 0,
+        bad_flags=bad_flags,
+        missing_write_ids=missing_write_ids,
+        null_primitives=tuple(null_primitives),
         missing_counters=("NEXT_LOCK_ID",) if is_counter_empty else (),
         longest_parameter=int(
             session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]

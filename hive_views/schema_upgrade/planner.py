@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, Undo, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
+    BIGINT,
     CHARSET_COLUMNS,
     INDEXES,
     TABLES,
@@ -19,9 +21,19 @@ from hive_views.schema_upgrade.requirements import (
     Addition,
     NeededColumn,
     NeededTable,
+    Type,
     Widening,
+    addition_of,
 )
-from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table, last_landmark
+from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table, last_landmark
+
+_HIVE_TYPES = {
+    ("view_text", "mysql"): "mediumtext character set latin1",
+    ("view_text", "mssql"): "text",
+    ("parameter", "derby"): "clob",
+    ("parameter", "mssql"): "varchar(max)",
+}
+"""Types in Hive's scripts that differ from those that views need, by kind and database."""
 
 _FROM_BACKUP = "from the backup in the same database"
 
@@ -78,39 +90,64 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     if schema_version is None:
         raise UsageError("--from", f"{version!r} is not a version of Hive such as 1.2.0")
     sql = dialect_of(dialect)
-    view_text_types = {"oracle": "clob", "sqlserver": "text", "derby": "long varchar", "postgresql": "text"}
-    varchar = {"oracle": "varchar2", "sqlserver": "nvarchar"}.get(dialect, "varchar")
-    is_wide = versions.at_least(schema_version, "2.2.0")
-    long_types = {"oracle": "clob", "sqlserver": "nvarchar", "derby": "clob", "postgresql": "text"}
-    columns = [
-        Column("TBL_ID", "bigint", nullable=False),
-        Column("TBL_NAME", varchar, 256 if is_wide else 128),
-        Column("SD_ID", "bigint"),
-    ]
-    tables: list[Table] = []
-    for addition in ADDITIONS:
-        if addition.table == "TBLS" and versions.at_least(schema_version, addition.since):
-            kind, length = addition.column.type.kind, addition.column.type.length or None
-            stored = view_text_types.get(dialect, "mediumtext") if kind == "view_text" else kind
-            charset = "latin1" if kind == "view_text" and sql.hive_name == "mysql" else None
-            columns.append(Column(addition.column.name, stored, length, charset=charset))
-    tables.append(Table("TBLS", tuple(columns)))
-    value = (
-        Column("PARAM_VALUE", varchar, 4000)
-        if not is_wide
-        else Column("PARAM_VALUE", long_types.get(dialect, "mediumtext"))
+    required = {
+        "TBLS": (
+            NeededColumn("TBL_ID", BIGINT, nullable=False),
+            NeededColumn("DB_ID", BIGINT),
+            NeededColumn("SD_ID", BIGINT),
+            NeededColumn("TBL_NAME", Type("varchar", 256)),
+            *_added("TBLS", schema_version),
+        ),
+        "TABLE_PARAMS": (
+            NeededColumn("TBL_ID", BIGINT, nullable=False),
+            NeededColumn("PARAM_KEY", Type("varchar", 256), nullable=False),
+            NeededColumn("PARAM_VALUE", Type("parameter")),
+        ),
+        **{
+            table.name: _table_at(table, schema_version).columns
+            for table in TABLES
+            if versions.at_least(schema_version, table.since)
+        },
+    }
+    tables = tuple(
+        Table(
+            name,
+            tuple(_assumed_column(sql, name, column, schema_version) for column in columns),
+            tuple(Index(index.name, index.columns) for index in INDEXES if index.table == name and index.is_hives),
+        )
+        for name, columns in required.items()
     )
-    if is_wide and dialect == "sqlserver":
-        value = replace(value, length=-1)
-    tables.append(Table("TABLE_PARAMS", (Column("TBL_ID", "bigint"), Column("PARAM_KEY", varchar, 256), value)))
-    for table in TABLES:
-        if versions.at_least(schema_version, table.since):
-            required_columns = _table_at(table, schema_version).columns
-            table_columns = (Column(item.name, item.type.kind, item.type.length or None) for item in required_columns)
-            tables.append(Table(table.name, tuple(table_columns)))
     # The table VERSION exists from 0.12 on.
     version_rows = (schema_version,) if versions.at_least(schema_version, "0.12.0") else ()
-    return Schema(dialect, tuple(tables), version_rows=version_rows, rows=Rows(counted=False))
+    return Schema(dialect, tables, version_rows=version_rows, rows=Rows(counted=False))
+
+
+def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:
+    """A column as Hive's scripts declare it; of several types, the one that a script has to change."""
+    kind = column.type
+    for widening in WIDENINGS:
+        if (widening.table, widening.column) == (table, column.name) and kind.kind != "view_text":
+            narrow = {"PARAM_VALUE": 4000}.get(column.name, 128)
+            since = widening.since or "2.2.0"
+            kind = kind if versions.at_least(version, since) else Type("varchar", narrow)
+    declared = _HIVE_TYPES.get((kind.kind, sql.hive_name)) or sql.type(kind)
+    match = re.match(r"([a-z ]+?)(?:2?\((\w+)\))?(?: character set (\w+).*)?$", declared.lower())
+    assert match is not None, declared
+    name, length, charset = match.groups()
+    name = {"varchar": "varchar2"}.get(name, name) if sql.name == "oracle" else name
+    size = {None: None, "max": -1}.get(length, length) if "char" in name else None
+    return Column(
+        column.name, name, None if size is None else int(size), column.nullable, column.default, charset=charset
+    )
+
+
+def _added(table: str, version: str) -> tuple[NeededColumn, ...]:
+    """The columns that Hive added to a table up to a version."""
+    return tuple(
+        addition.column
+        for addition in ADDITIONS
+        if addition.table == table and versions.at_least(version, addition.since)
+    )
 
 
 def _target(schema: Schema, target: str | None) -> str:
@@ -131,15 +168,16 @@ def _target(schema: Schema, target: str | None) -> str:
 
 def _table_at(table: NeededTable, version: str) -> NeededTable:
     """A table with the columns that it has in a version."""
-    added = tuple(
-        addition.column
-        for addition in ADDITIONS
-        if addition.table == table.name and versions.at_least(version, addition.since)
+    columns = tuple(
+        replace(column, nullable=False)
+        if column.required_since and versions.at_least(version, column.required_since)
+        else column
+        for column in table.columns
     )
     key = table.primary_key
     if table.name == "MV_TABLES_USED" and versions.at_least(version, "4.0.0-alpha-1"):
         key = ("TBL_ID", "MV_CREATION_METADATA_ID")
-    return replace(table, columns=table.columns + added, primary_key=key)
+    return replace(table, columns=columns + _added(table.name, version), primary_key=key)
 
 
 def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
@@ -156,6 +194,11 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
         yield (
             f"{len(schema.rows.suspicious)} view text(s) look damaged and cannot be repaired (verify lists them): "
             f"TBL_ID {listed}"
+        )
+    for table, column, nulls in schema.rows.null_primitives:
+        yield (
+            f"{nulls} row(s) of {table} hold NULL in {column}, and the metastore cannot read them: set a value, and "
+            "find out which program wrote them"
         )
     if schema.vendor:
         yield (
@@ -318,34 +361,57 @@ class _Planner:
 
     def _indexes(self) -> Iterator[Step]:
         for index in INDEXES:
-            table = self._schema.table(index.table)
-            if table is None or table.has_index_on(*index.columns):
+            if index.since is not None and not versions.at_least(self._target, index.since):
                 continue
+            table = self._schema.table(index.table)
+            if table is not None and table.has_index_on(*index.columns):
+                continue
+            # A table that does not exist yet is created by an earlier step.
+            table_name = (
+                table.name
+                if table
+                else next(self._named(needed).name for needed in TABLES if needed.name == index.table)
+            )
+            columns = [
+                name.lower() if table_name.islower() and self._schema.dialect == "postgresql" else name
+                for name in index.columns
+            ]
             yield Step(
                 f"{index.table} index {index.name}",
                 Kind.CREATE_INDEX,
-                table.name,
+                table_name,
                 index.name,
                 index.reason,
-                (self._sql.create_index(index.name, table.name, index.columns, unique=index.unique),),
+                (self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
                 self._sql.locks("create-index"),
                 "none",
-                Undo(None, (self._sql.drop_index(index.name, table.name),)),
+                Undo(None, (self._sql.drop_index(index.name, table_name),)),
                 "yes",
+                versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
             )
 
     def _rows(self) -> Iterator[Step]:
         rows = self._schema.rows
         has_types = self._schema.column("TBLS", "TBL_TYPE") is not None
-        if rows.bad_flags:
-            yield self._row_step(
-                "rows IS_REWRITE_ENABLED",
-                Kind.FILL,
+        for name, invalid, reason in (
+            (
                 "IS_REWRITE_ENABLED",
+                rows.bad_flags,
                 "the metastore cannot read a row whose flag is neither true nor false (HIVE-14496; Hive's script to "
                 "3.0.0 overwrites the column on Derby)",
-                f"{rows.bad_flags} rows get {self._sql.false}",
-            )
+            ),
+            ("WRITE_ID", rows.missing_write_ids, "Hive 4 cannot read a row without a write ID (HIVE-19416)"),
+        ):
+            addition = addition_of("TBLS", name)
+            # Without a connection the rows are unknown.
+            if invalid or (not rows.counted and versions.at_least(self._target, addition.since)):
+                yield self._row_step(
+                    f"rows {name}",
+                    Kind.FILL,
+                    name,
+                    reason,
+                    f"{invalid if rows.counted else 'invalid'} rows get {self._sql.default(addition.column)}",
+                )
         untyped = rows.to_type if has_types else rows.tables
         if untyped or not rows.counted:
             number = f"{untyped} rows" if rows.counted else "rows without a type"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
-from hive_views.schema_upgrade.requirements import WIDENINGS
+from hive_views.schema_upgrade.plan_model import Kind, UpgradePlan, Step
+from hive_views.schema_upgrade.requirements import WIDENINGS, addition_of
+from hive_views.schema_upgrade.row_changes import invalid_value
 from hive_views.schema_upgrade.table_types import decidable, new_type
 
 _WIDTH = 110
@@ -122,11 +123,12 @@ class _Renderer:
 
     def _fill(self, step: Step) -> str:
         sql = self._sql
-        tbls, flag = sql.quote("TBLS"), sql.quote("IS_REWRITE_ENABLED")
-        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({sql.bad_flag(flag)})"
-        old = flag if sql.name == "derby" else "NULL"
-        backup = self._backup(step, "IS_REWRITE_ENABLED", old, sql.literal(sql.false.strip("'")), chosen)
-        update = f"UPDATE {tbls} SET {flag} = {sql.false} WHERE {chosen}"
+        tbls, column = sql.quote("TBLS"), sql.quote(step.name)
+        old, invalid = invalid_value(sql, step.name)
+        default = sql.default(addition_of("TBLS", step.name).column)
+        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({invalid})"
+        backup = self._backup(step, step.name, old, sql.literal(default.strip("'")), chosen)
+        update = f"UPDATE {tbls} SET {column} = {default} WHERE {chosen}"
         return sql.batches(self._largest(), [backup, update], sql.batch_size)
 
     def _largest(self) -> str:

@@ -6,7 +6,8 @@ the proposal "Hive Views".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 PARAMETER_LENGTH = 32672
 """The minimum capacity of a parameter value in characters; it holds an Iceberg schema as JSON, or a location. This is
@@ -32,7 +33,12 @@ class NeededColumn:
     type: Type
     nullable: bool = True
     default: str | None = None
-    """`0` or `false`; None for no default."""
+    """`0` or `false`; None for no default. The metastore reads a column with a default as a primitive: it cannot read a
+    row that holds NULL there."""
+    required_on: tuple[str, ...] = ()
+    """Databases on which Hive's scripts declare it NOT NULL, although it is nullable on the others."""
+    required_since: str | None = None
+    """The first schema version in which it is NOT NULL; None if `nullable` holds for all versions."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ class NeededTable:
     """The value of its one row, for a table that holds a counter."""
     renamed_in: str | None = None
     """The first version with upper-case names on PostgreSQL; earlier scripts did not quote the names."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options at the end of CREATE TABLE, by database."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,10 @@ class NeededIndex:
     columns: tuple[str, ...]
     reason: str
     unique: bool = False
+    since: str | None = None
+    """The first schema version with the table; None for all versions."""
+    is_hives: bool = True
+    """Whether Hive's scripts create it as well."""
 
 
 BIGINT, INT, FLAG = Type("bigint"), Type("int"), Type("flag")
@@ -146,7 +158,8 @@ ADDITIONS = (
     ),
     Addition(
         "TBLS",
-        NeededColumn("WRITE_ID", BIGINT, default="0"),
+        # Hive 4.0.1 fails on every row with NULL; SQL Server leaves a nullable column NULL in existing rows.
+        NeededColumn("WRITE_ID", BIGINT, default="0", required_on=("oracle", "sqlserver")),
         "4.0.0-alpha-1",
         "HIVE-19416",
         "holds the last write ID of the row; the metastore reads it with every row",
@@ -210,6 +223,12 @@ ADDITIONS = (
 )
 """Columns that views, materialized views and their locks need, in the order in which they are added."""
 
+
+def addition_of(table: str, column: str) -> Addition:
+    """The addition of a column."""
+    return next(item for item in ADDITIONS if (item.table, item.column.name) == (table, column))
+
+
 WIDENINGS = (
     Widening(
         "TBLS",
@@ -254,7 +273,7 @@ TABLES = (
         (
             NeededColumn("HL_LOCK_EXT_ID", BIGINT, nullable=False),
             NeededColumn("HL_LOCK_INT_ID", BIGINT, nullable=False),
-            NeededColumn("HL_TXNID", BIGINT),
+            NeededColumn("HL_TXNID", BIGINT, required_since="3.0.0"),
             NeededColumn("HL_DB", _varchar(128), nullable=False),
             NeededColumn("HL_TABLE", _varchar(256)),
             NeededColumn("HL_PARTITION", _varchar(767)),
@@ -270,6 +289,7 @@ TABLES = (
         "HIVE-5317",
         "holds the locks of the metastore, which view commits acquire",
         renamed_in="4.0.0-alpha-1",
+        options={"oracle": " ROWDEPENDENCIES"},
     ),
     NeededTable(
         "NEXT_LOCK_ID",
@@ -359,9 +379,40 @@ INDEXES = (
         "TABLE_PARAMS",
         ("PARAM_KEY", "TBL_ID"),
         "finds rows by a parameter that only views have; Hive creates no index for it",
+        is_hives=False,
+    ),
+    NeededIndex(
+        "HL_TXNID_INDEX",
+        "HIVE_LOCKS",
+        ("HL_TXNID",),
+        "finds the locks of a transaction",
+        since="0.13.0",
+    ),
+    NeededIndex(
+        "MV_UNIQUE_TABLE",
+        "MV_CREATION_METADATA",
+        ("TBL_NAME", "DB_NAME"),
+        "finds the creation metadata of a materialized view",
+        since="3.0.0",
     ),
 )
-"""Indexes that the name filter needs."""
+"""Indexes that filters and lookups need."""
+
+PRIMITIVES = (
+    ("TBLS", "CREATE_TIME"),
+    ("TBLS", "LAST_ACCESS_TIME"),
+    ("TBLS", "RETENTION"),
+    ("SDS", "NUM_BUCKETS"),
+    ("SDS", "IS_COMPRESSED"),
+    ("SDS", "IS_STOREDASSUBDIRECTORIES"),
+    ("MV_CREATION_METADATA", "MATERIALIZATION_TIME"),
+    ("MV_TABLES_USED", "INSERTED_COUNT"),
+    ("MV_TABLES_USED", "UPDATED_COUNT"),
+    ("MV_TABLES_USED", "DELETED_COUNT"),
+)
+"""Columns that the metastore's classes read as `int`, `long` or `boolean`, which cannot be NULL, besides TBLS.WRITE_ID
+and TBLS.IS_REWRITE_ENABLED, which a plan fills in. A row with NULL cannot be read (MTable, MStorageDescriptor,
+MCreationMetadata and MMVSource of Hive 4.0.1)."""
 
 CHARSET_COLUMNS = (
     ("TBLS", "VIEW_ORIGINAL_TEXT", None),

@@ -140,7 +140,7 @@ def _same(stored: object, expected: str | None) -> bool:
         stored = bool(int.from_bytes(stored, "big"))
     if isinstance(stored, bool):
         return expected in ("false", "0") if not stored else expected in ("true", "1")
-    return stored == expected
+    return (str(stored) if isinstance(stored, int) else stored) == expected
 
 
 def _restore(session: Session, field: str, ids: list[int], old: str | None) -> None:

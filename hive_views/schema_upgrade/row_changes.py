@@ -15,7 +15,9 @@ from typing import Any
 
 from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import journal, view_texts
-from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
+from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.plan_model import Kind, UpgradePlan, Step
+from hive_views.schema_upgrade.requirements import addition_of
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.table_types import TableRow, decide
 
@@ -113,7 +115,12 @@ def doubtful_rows(session: Session) -> list[Doubt]:
 def _apply_batch(
     session: Session, plan: UpgradePlan, step: Step, after: int, size: int, progress: Callable[[str], None]
 ) -> _Batch:
-    read = {Kind.BACK_FILL: _read_types, Kind.FILL: _read_flags, Kind.REPAIR: _read_texts}[step.kind]
+    readers: dict[Kind, Callable[[Session, int, int], _Batch]] = {
+        Kind.BACK_FILL: _read_types,
+        Kind.FILL: partial(_read_values, name=step.name),
+        Kind.REPAIR: _read_texts,
+    }
+    read = readers[step.kind]
     for _ in range(_ATTEMPTS):
         batch = read(session, after, size)
         if all(_change(session, plan, step, change, progress) for change in batch.changes):
@@ -142,7 +149,7 @@ def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, pr
         sql += f" AND {same}"
         values["old"] = change.old
     if step.kind is Kind.FILL:
-        sql = sql.replace(":new", session.dialect.false)
+        sql = sql.replace(":new", session.dialect.default(addition_of("TBLS", change.field).column))
         values.pop("new")
     if session.execute(sql, values) != len(change.ids):
         return False
@@ -251,11 +258,11 @@ def _names(session: Session, reasons: dict[int, str]) -> Iterator[tuple[int, str
         yield int(tbl_id), f"{database or '?'}.{name or '?'}"
 
 
-def _read_flags(session: Session, after: int, size: int) -> _Batch:
+def _read_values(session: Session, after: int, size: int, *, name: str) -> _Batch:
+    """Invalid values of a column that the metastore reads as a primitive."""
     quote = session.dialect.quote
-    key, flag = quote("TBL_ID"), quote("IS_REWRITE_ENABLED")
-    shown = flag if session.dialect.name == "derby" else "NULL"
-    bad = session.dialect.bad_flag(flag)
+    key = quote("TBL_ID")
+    shown, bad = invalid_value(session.dialect, name)
     rows = session.query(
         f"SELECT {key}, CASE WHEN {bad} THEN 1 ELSE 0 END, {shown} FROM {quote('TBLS')} WHERE {key} > :after "
         f"ORDER BY {key} {session.dialect.limit(size)}",
@@ -265,9 +272,17 @@ def _read_flags(session: Session, after: int, size: int) -> _Batch:
     for tbl_id, is_bad, value in rows:
         if is_bad:
             groups[value].append(int(tbl_id))
-    false = session.dialect.false.strip("'")
-    changes = tuple(_Change("IS_REWRITE_ENABLED", tuple(ids), old, false) for old, ids in groups.items())
+    new = session.dialect.default(addition_of("TBLS", name).column).strip("'")
+    changes = tuple(_Change(name, tuple(ids), old, new) for old, ids in groups.items())
     return _Batch(changes, (), len(rows), int(rows[-1][0]) if rows else after)
+
+
+def invalid_value(sql: Dialect, name: str) -> tuple[str, str]:
+    """The SQL of the old value, and of the condition for invalid values, of a column of TBLS that is filled in."""
+    column = sql.quote(name)
+    if name == "IS_REWRITE_ENABLED":
+        return column if sql.name == "derby" else "NULL", sql.bad_flag(column)
+    return "NULL", f"{column} IS NULL"
 
 
 def _read_texts(session: Session, after: int, size: int) -> _Batch:

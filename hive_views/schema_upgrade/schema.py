@@ -95,6 +95,10 @@ class Rows:
     """Rows whose type is missing, or says MANAGED_TABLE of an external table, and can be decided."""
     bad_flags: int = 0
     """Rows whose IS_REWRITE_ENABLED is NULL, or (Derby) neither Y nor N."""
+    missing_write_ids: int = 0
+    """Rows whose WRITE_ID is NULL."""
+    null_primitives: tuple[tuple[str, str, int], ...] = ()
+    """Table, column and number of rows with NULL, for other columns that the metastore reads as primitives."""
     missing_counters: tuple[str, ...] = ()
     """Tables that hold one counter (NEXT_LOCK_ID) and are empty."""
     longest_parameter: int = 0

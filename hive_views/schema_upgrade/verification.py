@@ -31,6 +31,8 @@ class Verification:
     """Rows whose type cannot be determined or contradicts the rest of the row."""
     truncated: tuple[tuple[int, str, int], ...]
     """TBL_ID, column and length of view texts that are probably truncated."""
+    null_primitives: tuple[tuple[str, str, int], ...]
+    """Table, column and number of rows with NULL in a column that the metastore reads as a primitive."""
     suspicious: tuple[tuple[int, str, str], ...]
     """TBL_ID, column and reason of view texts that look damaged, e.g. characters replaced by `?`."""
     views: int
@@ -40,8 +42,8 @@ class Verification:
 
     @property
     def complete(self) -> bool:
-        """Whether the schema has everything that views need, regardless of doubtful rows and broken views."""
-        return not self.lacking
+        """Whether schema and rows have everything that views need, regardless of doubtful rows and broken views."""
+        return not self.lacking and not self.null_primitives
 
 
 def verify(session: Session, target: str | None = None, *, files: MetadataFiles | None = None) -> Verification:
@@ -71,6 +73,7 @@ def verify(session: Session, target: str | None = None, *, files: MetadataFiles 
         schema.rows.untyped,
         tuple(doubtful_rows(session)) if ready else (),
         schema.rows.truncated,
+        schema.rows.null_primitives,
         schema.rows.suspicious,
         count,
         tuple(broken),

@@ -423,6 +423,8 @@ def _print_verification(report: Verification) -> None:
     out.print(f"{report.place}: schema {report.version}, views of {report.target}: {state}", soft_wrap=True)
     for step in report.lacking:
         out.print(f"  {step.id}: {step.reason}", soft_wrap=True)
+    for table, column, number in report.null_primitives:
+        out.print(f"  unreadable: {number} row(s) of {table} hold NULL in {column}", soft_wrap=True)
     _print_doubts(report.doubts)
     for tbl_id, column, length in report.truncated[:_MAX_LINES]:
         out.print(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)

@@ -70,7 +70,7 @@ class Dialect(ABC):
         parts = [self.quote(column.name), self.type(column.type)]
         if column.default is not None:
             parts.append(f"DEFAULT {self.default(column)}")
-        if not column.nullable:
+        if not column.nullable or self.name in column.required_on:
             parts.append("NOT NULL")
         return " ".join(parts)
 
@@ -93,7 +93,8 @@ class Dialect(ABC):
             f"REFERENCES {self.quote(key.table)} ({self.quote(key.column)})"
             for key in table.foreign_keys
         ]
-        return (f"CREATE TABLE {self.quote(table.name)} ({', '.join(parts)}){self.table_options}",)
+        options = self.table_options + table.options.get(self.name, "")
+        return (f"CREATE TABLE {self.quote(table.name)} ({', '.join(parts)}){options}",)
 
     table_options = ""
     """Options after the columns of CREATE TABLE."""

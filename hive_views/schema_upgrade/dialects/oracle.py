@@ -90,11 +90,15 @@ class Oracle(Dialect):
             )
         if not missing:
             return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(statement)};\nEND;\n/"
+        # Oracle rejects a second index on the same columns, whatever its name (ORA-01408).
+        columns = statement[statement.rfind("(") + 1 : -1].replace(" ", "") + ","
         exists = {
             "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
             "table": "user_tables WHERE table_name = {1}",
-            "index": "user_indexes WHERE index_name = {1}",
-        }[missing].format(self.literal(table), self.literal(name))
+            "index": "(SELECT index_name FROM user_indexes WHERE index_name = {1} UNION ALL\n"
+            "    SELECT index_name FROM user_ind_columns WHERE table_name = {0} GROUP BY index_name\n"
+            "    HAVING SUBSTR(LISTAGG(column_name, ',') WITHIN GROUP (ORDER BY column_position) || ',', 1, {3}) = {2})",
+        }[missing].format(self.literal(table), self.literal(name), self.literal(columns), len(columns))
         return self._where(exists, "found = 0", statement)
 
     def _where(self, source: str, condition: str, statement: str) -> str:
@@ -141,4 +145,10 @@ class Oracle(Dialect):
 
     def head(self) -> str:
         """What a script begins with."""
-        return "WHENEVER SQLERROR EXIT FAILURE\nSET DEFINE OFF\nALTER SESSION SET DDL_LOCK_TIMEOUT = 60;"
+        return (
+            "WHENEVER SQLERROR EXIT FAILURE\nSET DEFINE OFF\nALTER SESSION SET DDL_LOCK_TIMEOUT = 60;\n"
+            "DECLARE\n  found NUMBER;\nBEGIN\n"
+            "  SELECT COUNT(*) INTO found FROM user_tables WHERE table_name = 'TBLS';\n  IF found = 0 THEN\n"
+            "    RAISE_APPLICATION_ERROR(-20001, 'TBLS is not yours: connect as the user of the metastore');\n"
+            "  END IF;\nEND;\n/"
+        )

@@ -20,8 +20,8 @@ class PostgreSql(Dialect):
     types: Mapping[str, str] = {
         "bigint": "bigint",
         "int": "integer",
-        "varchar": "character varying({length})",
-        "char": "character({length})",
+        "varchar": "varchar({length})",
+        "char": "char({length})",
         "view_text": "text",
         "parameter": "text",
         "long_text": "text",

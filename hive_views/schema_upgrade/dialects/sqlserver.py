@@ -24,7 +24,7 @@ class SqlServer(Dialect):
         "char": "char({length})",
         "view_text": "nvarchar(max)",
         "parameter": "nvarchar(max)",
-        "long_text": "nvarchar(max)",
+        "long_text": "text",
         "flag": "bit",
     }
     false = "0"
@@ -49,11 +49,9 @@ class SqlServer(Dialect):
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it. Hive's own `text` holds a view text, and is left alone."""
-        longest = column.type in ("varchar", "nvarchar") and (column.length or 0) < 0
-        if needed.kind == "varchar":
-            return longest or (column.length or 0) >= needed.length
-        return longest or (needed.kind == "view_text" and column.type in ("text", "ntext"))
+        """Whether a column can hold values of a type; `text` and `varchar` lose characters of other alphabets."""
+        size = column.length or 0
+        return column.type == "nvarchar" and (size < 0 or (needed.kind == "varchar" and size >= needed.length))
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""
@@ -63,11 +61,12 @@ class SqlServer(Dialect):
         """A statement for a script that may run twice."""
         if not missing:
             return f"{statement};\nGO"
-        length = f"COL_LENGTH({self.literal(table)}, {self.literal(name)})"
-        # In bytes, two a character; -1 is nvarchar(max).
-        narrow = f"BETWEEN 1 AND {2 * needed.length - 1}" if needed and needed.kind == "varchar" else "> 0"
+        # -1 is nvarchar(max).
+        wide = f" OR CHARACTER_MAXIMUM_LENGTH >= {needed.length}" if needed and needed.kind == "varchar" else ""
         absent = {
-            "width": f"{length} {narrow}",
+            "width": "EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = SCHEMA_NAME() "
+            f"AND TABLE_NAME = {self.literal(table)} AND COLUMN_NAME = {self.literal(name)}\n"
+            f"    AND NOT (DATA_TYPE = N'nvarchar' AND (CHARACTER_MAXIMUM_LENGTH = -1{wide})))",
             "column": f"COL_LENGTH({self.literal(table)}, {self.literal(name)}) IS NULL",
             "table": f"OBJECT_ID({self.literal(name)}, N'U') IS NULL",
             "index": f"INDEXPROPERTY(OBJECT_ID({self.literal(table)}), {self.literal(name)}, 'IndexID') IS NULL",
@@ -88,4 +87,8 @@ class SqlServer(Dialect):
 
     def head(self) -> str:
         """What a script begins with."""
-        return "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 60000;\nGO"
+        return (
+            ":on error exit\nSET XACT_ABORT ON;\nSET LOCK_TIMEOUT 60000;\nGO\n"
+            "IF COALESCE(OBJECT_SCHEMA_NAME(OBJECT_ID(N'TBLS', N'U')), N'') <> SCHEMA_NAME()\n"
+            "  RAISERROR(N'TBLS is not in your default schema: connect as the user of the metastore', 16, 1);\nGO"
+        )
