@@ -12,6 +12,7 @@ import select
 import subprocess
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -161,6 +162,10 @@ class DerbySession:
     def other_sessions(self) -> list[str]:
         """None: only one process can open a Derby database."""
         return []
+
+    def exclusive(self) -> nullcontext[None]:
+        """Nothing to do: only one process can open a Derby database."""
+        return nullcontext()
 
     def close(self) -> None:
         """Roll back and close the database, so that another process can open it."""

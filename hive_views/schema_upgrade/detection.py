@@ -18,6 +18,14 @@ from hive_views.schema_upgrade.table_types import decidable
 OWN_TABLE_PREFIX = "HIVE_VIEWS_"
 """Prefix of the tables that this package creates; they are not part of the metastore's schema."""
 
+_KEY_COLUMNS = {
+    "TBLS": ("TBL_ID", "DB_ID", "SD_ID", "TBL_NAME", "CREATE_TIME"),
+    "TABLE_PARAMS": ("TBL_ID", "PARAM_KEY", "PARAM_VALUE"),
+    "DBS": ("DB_ID", "NAME"),
+    "SDS": ("SD_ID", "LOCATION"),
+}
+"""Columns that these tables have in every version of Hive since 0.3."""
+
 
 def detect(session: Session, *, rows: bool = True) -> Schema:
     """Read a schema.
@@ -47,6 +55,14 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         raise NotAMetastoreError(
             session.address.place, f"it is not a metastore: {where} has no tables TBLS and TABLE_PARAMS"
         )
+    for table_name, columns in _KEY_COLUMNS.items():
+        if missing := [column for column in columns if schema.column(table_name, column) is None]:
+            session.rollback()
+            raise NotAMetastoreError(
+                session.address.place,
+                f"it is not a metastore: {table_name} has no column {', '.join(missing)}, so it belongs to another "
+                "program",
+            )
     vendor, vendor_version = _vendor(session, schema)
     schema = replace(
         schema,

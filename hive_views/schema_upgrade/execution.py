@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError, UpgradeError
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
+from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan
 from hive_views.schema_upgrade.planner import plan as make_plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
@@ -66,7 +66,8 @@ def apply(
         InvalidPlanError: If the plan is for another database.
         PlanChangedError: If the schema differs from the one that the plan was made for.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
-        UpgradeError: If a table that may be changed does not support transactions.
+        UpgradeError: If a table that may be changed does not support transactions, or if another upgrade or rollback
+            runs.
         DatabaseError: If the database fails. Committed changes remain; apply the plan again.
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
@@ -91,12 +92,13 @@ def apply(
     )
     found_done = tuple(step.id for step in plan.steps if step.id not in {remaining.id for remaining in steps})
     doubts: list[Doubt] = []
-    if not dry_run and steps:
+    if not dry_run and (steps or _existing_journal_tables(session)):
         try:
-            _create_journal_tables(session, progress or _ignore_progress)
-            _mark_finished_steps(session, steps)
-            for step in steps:
-                doubts += _apply_step(session, plan, step, batch_size, progress or _ignore_progress)
+            with session.exclusive():
+                _create_journal_tables(session, progress or _ignore_progress)
+                _mark_finished_steps(session, steps)
+                for step in steps:
+                    doubts += _apply_step(session, plan, step, batch_size, progress or _ignore_progress)
         except DatabaseError:
             # Make the session usable again, unless its connection is broken.
             with suppress(DatabaseError):
@@ -233,6 +235,10 @@ def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) 
     session.execute(f"DELETE FROM {table} WHERE {where}", key)
     names = [column.name for column in journal.JOURNAL.columns]
     listed = ", ".join(f":{name.lower()}" for name in names)
+    if state == "done":
+        # An interrupted run of another plan began this step.
+        others = f"{quote('STEP')} = :step AND {quote('STATE')} = 'begun'"
+        session.execute(f"DELETE FROM {table} WHERE {others}", {"step": step.id})
     undo = step.undo
     session.execute(
         f"INSERT INTO {table} ({session.dialect.names(names)}) VALUES ({listed})",
@@ -241,9 +247,14 @@ def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) 
             "state": state,
             "written_at": now(),
             "undo_check": undo.check if undo else None,
-            "undo": ";\n".join(undo.statements) if undo else None,
+            "undo": recorded(undo) if undo else None,
         },
     )
+
+
+def recorded(undo: Undo) -> str:
+    """The statements of an undo as the journal records them, for administrators."""
+    return ";\n".join(undo.statements)
 
 
 def without_rows(plan: UpgradePlan) -> UpgradePlan:

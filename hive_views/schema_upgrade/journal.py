@@ -67,10 +67,13 @@ def pack(ids: list[int]) -> str:
     return ",".join(parts)
 
 
-def unpack(text: str) -> list[int]:
-    """The row IDs of a text; the inverse of `pack`."""
+def unpack(text: str, limit: int) -> list[int]:
+    """The row IDs of a text, at most `limit`; the inverse of `pack`. A ValueError if the text is not valid."""
     ids: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        ids += range(int(first), int(last or first) + 1)
+        numbers = range(int(first), int(last or first) + 1)
+        if not 0 < len(numbers) <= limit - len(ids):
+            raise ValueError(f"{part} is not a range of row IDs")
+        ids += numbers
     return ids

@@ -10,7 +10,7 @@ from hive_views.errors import UsageError
 from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, Undo, UpgradePlan, identified
+from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
     BIGINT,
@@ -26,6 +26,7 @@ from hive_views.schema_upgrade.requirements import (
     addition_of,
 )
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table, last_landmark
+from hive_views.schema_upgrade.undo import undo_of
 
 _HIVE_TYPES = {
     ("view_text", "mysql"): "mediumtext character set latin1",
@@ -260,9 +261,7 @@ class _Planner:
                 self._sql.create_table(required),
                 self._sql.locks("create-table"),
                 "none",
-                Undo(self._count(required.name, None), (self._sql.drop_table(required.name),))
-                if table.first_value is None
-                else Undo(None, (self._sql.drop_table(required.name),)),
+                undo_of(self._sql, table.name, required.name),
                 "while it is empty" if table.first_value is None else "yes",
                 script,
             )
@@ -295,14 +294,10 @@ class _Planner:
         table = self._schema.table(addition.table)
         if table is None or table.column(addition.column.name):
             return
-        column = addition.column
-        if table.name.islower() and self._schema.dialect == "postgresql":
-            column = replace(column, name=column.name.lower())
-        has_value = f"{self._sql.quote(column.name)} IS NOT NULL"
-        if column.default is not None:
-            has_value += f" AND {self._sql.quote(column.name)} <> {self._sql.default(column)}"
+        column = replace(addition.column, name=self._sql.stored_name(addition.column.name, table.name))
+        step_id = f"{addition.table}.{addition.column.name}"
         yield Step(
-            f"{addition.table}.{addition.column.name}",
+            step_id,
             Kind.ADD_COLUMN,
             table.name,
             column.name,
@@ -310,7 +305,7 @@ class _Planner:
             (self._sql.add_column(table.name, column),),
             self._sql.locks("add-column"),
             "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
-            Undo(self._count(table.name, has_value), (self._sql.drop_column(table.name, column.name),)),
+            undo_of(self._sql, step_id, table.name),
             "possible while no row has a value in it",
             versions.script_to(self._sql.hive_name, addition.since),
         )
@@ -372,10 +367,7 @@ class _Planner:
                 if table
                 else next(self._named(needed).name for needed in TABLES if needed.name == index.table)
             )
-            columns = [
-                name.lower() if table_name.islower() and self._schema.dialect == "postgresql" else name
-                for name in index.columns
-            ]
+            columns = [self._sql.stored_name(name, table_name) for name in index.columns]
             yield Step(
                 f"{index.table} index {index.name}",
                 Kind.CREATE_INDEX,
@@ -385,7 +377,7 @@ class _Planner:
                 (self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
                 self._sql.locks("create-index"),
                 "none",
-                Undo(None, (self._sql.drop_index(index.name, table_name),)),
+                undo_of(self._sql, f"{index.table} index {index.name}", table_name),
                 "yes",
                 versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
             )
@@ -453,9 +445,6 @@ class _Planner:
             None,
             _FROM_BACKUP,
         )
-
-    def _count(self, table: str, condition: str | None) -> str:
-        return f"SELECT COUNT(*) FROM {self._sql.quote(table)}" + (f" WHERE {condition}" if condition else "")
 
 
 def _lower(table: NeededTable) -> NeededTable:

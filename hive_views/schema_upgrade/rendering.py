@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import Kind, UpgradePlan, Step
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.requirements import WIDENINGS, addition_of
 from hive_views.schema_upgrade.row_changes import invalid_value
 from hive_views.schema_upgrade.table_types import decidable, new_type
@@ -155,7 +155,7 @@ class _Renderer:
             shown,
             old,
             new,
-            sql.literal("by script"),
+            sql.now,
         ]
         names = sql.names([column.name for column in journal.BACKUP.columns])
         return (

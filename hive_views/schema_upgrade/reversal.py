@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from hive_views.errors import InvalidPlanError, MetastoreRunningError
-from hive_views.schema_upgrade import journal
+from hive_views.errors import InvalidPlanError, MetastoreRunningError, UpgradeError
+from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.execution import has_table
+from hive_views.schema_upgrade.execution import has_table, recorded
 from hive_views.schema_upgrade.row_changes import now
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
+from hive_views.schema_upgrade.undo import undo_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,24 @@ class RolledBack:
     """Whether this was a dry run, which writes nothing."""
 
 
-_FIELDS = ("PLAN_ID", "STEP", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "NEW_VALUE", "WRITTEN_AT")
+_FIELDS = ("TBL_TYPE", "IS_REWRITE_ENABLED", "WRITE_ID", *view_texts.COLUMNS)
+"""The columns of TBLS that upgrades change. Other programs can write into the backup, so its rows are checked."""
+
+_MAX_IDS = 1_000_000
+"""Row IDs of one backup row; a batch has far fewer."""
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A row of the backup, without its values: texts are long."""
+
+    plan: str
+    step: str
+    table: str
+    field: str
+    first_id: int
+    ids: str
+    written_at: str
 
 
 def rollback(
@@ -47,6 +67,8 @@ def rollback(
     """Restore the old values of rows and, with `schema`, remove what was added to the schema.
 
     A value is restored only if the row still holds what the upgrade wrote. An interrupted rollback can be repeated.
+    No SQL of the journal is executed: the statements are computed from the names of the steps, and a step whose
+    recorded statements differ is kept.
 
     Args:
         session: The database.
@@ -61,67 +83,117 @@ def rollback(
 
     Raises:
         InvalidPlanError: If no plan with that ID was applied.
+        NotAMetastoreError: If the database is not a metastore.
+        UpgradeError: If the backup is missing, or has rows that an upgrade did not write; or if another upgrade or
+            rollback runs.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         DatabaseError: If the database fails; committed changes remain.
     """
-    if plan_id is not None and not _is_applied(session, plan_id):
+    current = detect(session, rows=False)
+    has_backup = has_table(session, journal.BACKUP.name)
+    steps = _journal_rows(session, plan_id)
+    if plan_id is not None and not steps and not (has_backup and _changes(session, plan_id)):
         raise InvalidPlanError(f"no plan {plan_id} was applied to {session.address.place}")
+    if not has_backup and any(row.step.startswith("rows ") and row.state == "done" for row in steps):
+        raise UpgradeError(
+            session.address.place,
+            f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or is "
+            "in another schema. Without it rows cannot be restored",
+        )
     other_sessions = [] if dry_run or while_running else session.other_sessions()
     if other_sessions:
         raise MetastoreRunningError(session.address.place, other_sessions)
-    rows, changed = 0, list[str]()
-    if has_table(session, journal.BACKUP.name):
-        rows, changed = _restore_rows(session, plan_id, dry_run, progress)
-    undone, kept = list[str](), list[str]()
-    if schema and has_table(session, journal.JOURNAL.name):
-        undone, kept = _undo_schema(session, plan_id, dry_run, progress)
+    with nullcontext() if dry_run else session.exclusive():
+        rows, changed = _restore_rows(session, plan_id, dry_run, progress) if has_backup else (0, [])
+        undone, kept = _undo_schema(session, current, steps, dry_run, progress) if schema else ([], [])
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
 
-def _is_applied(session: Session, plan_id: str) -> bool:
-    """Whether the journal or the backup has rows of a plan (a rendered script writes no journal)."""
+def _changes(session: Session, plan_id: str | None) -> list[_Change]:
+    """The rows of the backup, the latest first."""
     quote = session.dialect.quote
-    for table in (journal.JOURNAL.name, journal.BACKUP.name):
-        if has_table(session, table):
-            sql = f"SELECT COUNT(*) FROM {quote(table)} WHERE {quote('PLAN_ID')} = :plan_id"
-            count = session.query(sql, {"plan_id": plan_id})[0][0]
-            session.rollback()
-            if count:
-                return True
-    return False
+    fields = session.dialect.names(["PLAN_ID", "STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "WRITTEN_AT"])
+    chosen = f" WHERE {quote('PLAN_ID')} = :plan_id" if plan_id else ""
+    listed = session.query(
+        f"SELECT {fields} FROM {quote(journal.BACKUP.name)}{chosen}", {"plan_id": plan_id} if plan_id else None
+    )
+    session.rollback()
+    changes = [
+        _Change(plan, step, table, field, int(first), ids, written)
+        for plan, step, table, field, first, ids, written in listed
+    ]
+    # Scripts of older versions of hive_views wrote no time.
+    order = sorted(changes, key=lambda change: (change.written_at[:1].isdigit(), change.written_at, change.first_id))
+    return order[::-1]
+
+
+def _check(session: Session, change: _Change) -> list[int]:
+    """The row IDs of a backup row; an error if hive_views did not write it."""
+    if change.table == "TBLS" and change.field in _FIELDS:
+        with suppress(ValueError, OverflowError):
+            return journal.unpack(change.ids, _MAX_IDS)
+    raise UpgradeError(
+        session.address.place,
+        f"{journal.BACKUP.name} has a row that hive_views did not write (TABLE_NAME {change.table!r}, FIELD "
+        f"{change.field!r}, ROW_IDS {change.ids[:40]!r}): nothing was restored. Find out who wrote it and delete it",
+    )
 
 
 def _restore_rows(
     session: Session, plan_id: str | None, dry_run: bool, progress: Callable[[str], None]
 ) -> tuple[int, list[str]]:
+    remaining = {change: _check(session, change) for change in _changes(session, plan_id)}
+    done = 0
+    # A row that was changed several times is restored step by step; clocks may differ, so the order is not certain.
+    while remaining:
+        restored = 0
+        for change, row_ids in list(remaining.items()):
+            unchanged = _restore_change(session, change, row_ids, dry_run, progress)
+            restored += len(unchanged)
+            remaining[change] = sorted(set(row_ids).difference(unchanged))
+            if not remaining[change]:
+                del remaining[change]
+        done += restored
+        if dry_run or not restored:
+            break
+    return done, [f"TBL_ID {row_id}: {change.field}" for change, ids in remaining.items() for row_id in ids]
+
+
+def _restore_change(
+    session: Session, change: _Change, row_ids: list[int], dry_run: bool, progress: Callable[[str], None]
+) -> list[int]:
+    """Restore the rows that still hold the new value; returns their IDs."""
     quote = session.dialect.quote
     table = quote(journal.BACKUP.name)
-    chosen = f" WHERE {quote('PLAN_ID')} = :plan_id" if plan_id else ""
-    listed = session.query(
-        f"SELECT {session.dialect.names(_FIELDS)} FROM {table}{chosen} "
-        f"ORDER BY {quote('WRITTEN_AT')} DESC, {quote('FIRST_ID')} DESC",
-        {"plan_id": plan_id} if plan_id else None,
-    )
-    session.rollback()
-    done, changed = 0, list[str]()
-    for plan, step, field, first, ids, old, new, written in listed:
-        row_ids = journal.unpack(ids)
-        unchanged = _rows_with_value(session, field, row_ids, new, lock=not dry_run)
-        changed += [f"TBL_ID {row_id}: {field}" for row_id in sorted(set(row_ids).difference(unchanged))]
-        done += len(unchanged)
-        if dry_run:
-            session.rollback()
-            continue
-        if unchanged:
-            _restore(session, field, unchanged, old)
+    key = {
+        "plan_id": change.plan,
+        "step": change.step,
+        "field": change.field,
+        "first_id": change.first_id,
+        "written_at": change.written_at,
+    }
+    where = " AND ".join(f"{quote(name.upper())} = :{name}" for name in key)
+    columns = session.dialect.names(["OLD_VALUE", "NEW_VALUE"])
+    values = session.query(f"SELECT {columns} FROM {table} WHERE {where}", key)
+    unchanged: list[int] = []
+    # Several rows have the same key if scripts of older versions of hive_views ran more than once.
+    for old, new in values:
+        matching = _rows_with_value(session, change.field, row_ids, new, lock=not dry_run)
+        if matching and not dry_run:
+            _restore(session, change.field, matching, old)
             progress("UPDATE TBLS")
-        if len(unchanged) == len(row_ids):
-            key = {"plan_id": plan, "step": step, "field": field, "first_id": first, "written_at": written}
-            where = " AND ".join(f"{quote(name.upper())} = :{name}" for name in key)
+        unchanged += matching
+    if not dry_run and unchanged:
+        if len(set(unchanged)) == len(row_ids):
             session.execute(f"DELETE FROM {table} WHERE {where}", key)
+        else:
+            left = journal.pack(sorted(set(row_ids).difference(unchanged)))
+            session.execute(f"UPDATE {table} SET {quote('ROW_IDS')} = :row_ids WHERE {where}", {**key, "row_ids": left})
         session.commit()
         progress("COMMIT")
-    return done, changed
+    else:
+        session.rollback()
+    return unchanged
 
 
 def _rows_with_value(session: Session, field: str, ids: list[int], value: str | None, *, lock: bool) -> list[int]:
@@ -152,32 +224,55 @@ def _restore(session: Session, field: str, ids: list[int], old: str | None) -> N
     )
 
 
-def _undo_schema(
-    session: Session, plan_id: str | None, dry_run: bool, progress: Callable[[str], None]
-) -> tuple[list[str], list[str]]:
+@dataclass(frozen=True)
+class _JournalRow:
+    plan: str
+    step: str
+    check: str | None
+    undo: str | None
+    written_at: str
+    state: str
+
+
+def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
+    """The steps that are not undone yet, the latest first: what refers to a table was created after it."""
+    if not has_table(session, journal.JOURNAL.name):
+        return []
     quote = session.dialect.quote
-    table = quote(journal.JOURNAL.name)
+    fields = session.dialect.names(["PLAN_ID", "STEP", "UNDO_CHECK", "UNDO", "WRITTEN_AT", "STATE"])
     chosen = f" AND {quote('PLAN_ID')} = :plan_id" if plan_id else ""
-    fields = ["PLAN_ID", "STEP", "UNDO_CHECK", "UNDO", "WRITTEN_AT", "STATE"]
     listed = session.query(
-        f"SELECT {session.dialect.names(fields)} FROM {table} WHERE {quote('STATE')} <> 'undone'{chosen}",
+        f"SELECT {fields} FROM {quote(journal.JOURNAL.name)} WHERE {quote('STATE')} <> 'undone'{chosen}",
         {"plan_id": plan_id} if plan_id else None,
     )
     session.rollback()
+    return sorted((_JournalRow(*row) for row in listed), key=lambda row: row.written_at, reverse=True)
+
+
+def _undo_schema(
+    session: Session, current: Schema, rows: list[_JournalRow], dry_run: bool, progress: Callable[[str], None]
+) -> tuple[list[str], list[str]]:
+    quote = session.dialect.quote
     undone, kept = list[str](), list[str]()
-    current = detect(session, rows=False)
-    # In reverse order: what refers to a table was created after it.
-    for plan, step, check, undo, _, state in sorted(listed, key=lambda row: str(row[4]), reverse=True):
+    for row in rows:
+        step = row.step
+        table = current.table(re.split(r"\.| index ", step)[0])
+        undo = undo_of(session.dialect, step, table.name if table else "")
         if undo is None:
-            if not step.startswith("rows "):
+            if row.undo is not None:
+                kept.append(f"{step}: it is no step of hive_views, so its SQL in the journal is not executed")
+            elif not step.startswith("rows "):
                 kept.append(f"{step}: not undone, because older versions of Hive read it as well")
             continue
-        if state == "begun":
+        if row.state == "begun":
             kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
         # It may already be gone: removed by an interrupted rollback or by another program.
         exists = _exists(current, step)
-        loss = int(session.query(check)[0][0]) if check and exists else 0
+        if exists and (row.check, row.undo) != (undo.check, recorded(undo)):
+            kept.append(f"{step}: the SQL in the journal is not that of the step, and is not executed")
+            continue
+        loss = int(session.query(undo.check)[0][0]) if undo.check and exists else 0
         session.rollback()
         if loss:
             kept.append(f"{step}: {loss} row(s) hold values that would be lost")
@@ -185,13 +280,13 @@ def _undo_schema(
         undone.append(step)
         if dry_run:
             continue
-        for statement in undo.split(";\n") if exists else ():
+        for statement in undo.statements if exists else ():
             session.execute(statement)
             progress(statement)
         session.execute(
-            f"UPDATE {table} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
+            f"UPDATE {quote(journal.JOURNAL.name)} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
             f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
-            {"plan_id": plan, "step": step, "at": now()},
+            {"plan_id": row.plan, "step": step, "at": now()},
         )
         session.commit()
     return undone, kept

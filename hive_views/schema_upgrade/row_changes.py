@@ -16,7 +16,7 @@ from typing import Any
 from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.dialects.base import Dialect
-from hive_views.schema_upgrade.plan_model import Kind, UpgradePlan, Step
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.requirements import addition_of
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.table_types import TableRow, decide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -38,6 +39,10 @@ class Session(Protocol):
 
     def other_sessions(self) -> list[str]:
         """Descriptions of the other sessions on this database: user and host."""
+        ...
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep other upgrades and rollbacks out; an UpgradeError if one runs."""
         ...
 
     def close(self) -> None:

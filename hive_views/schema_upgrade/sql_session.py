@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import DatabaseError, UsageError
+from hive_views.errors import DatabaseError, UpgradeError, UsageError
 from hive_views.schema_upgrade.address import PASSWORD_VARIABLE, Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.mariadb import SQL_MODE
@@ -19,6 +21,9 @@ LOCK_TIMEOUT_S = 30
 """Seconds that a statement waits for a lock before it fails, so that other sessions do not queue behind it."""
 
 CONNECT_TIMEOUT_S = 10
+
+_LOCK = 0x68697665_76696577
+"""The key of the advisory lock on PostgreSQL: `hiveview`."""
 
 
 class SqlSession:
@@ -97,6 +102,28 @@ class SqlSession:
             )
         self.rollback()
         return [f"{user} from {host}" + (f" ({what})" if what else "") for user, host, what in rows]
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other upgrades and rollbacks of this database out, by a lock that ends with the connection."""
+        name = "CONCAT('hive_views upgrade ', LEFT(MD5(DATABASE()), 16))"
+        take, release = {
+            "postgresql": (f"SELECT pg_try_advisory_lock({_LOCK})", f"SELECT pg_advisory_unlock({_LOCK})"),
+        }.get(self.dialect.name, (f"SELECT GET_LOCK({name}, 0)", f"SELECT RELEASE_LOCK({name})"))
+        is_taken = self.query(take)[0][0]
+        self.rollback()
+        if not is_taken:
+            raise UpgradeError(
+                self.address.place, "another upgrade or rollback runs on this database: wait until it has finished"
+            )
+        try:
+            yield
+        finally:
+            # A broken connection has released it.
+            with suppress(DatabaseError):
+                self.rollback()
+                self.query(release)
+                self.rollback()
 
     def close(self) -> None:
         """Roll back and close the connection."""

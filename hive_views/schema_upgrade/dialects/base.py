@@ -53,6 +53,10 @@ class Dialect(ABC):
         """An identifier, quoted."""
         return f'"{name}"'
 
+    def stored_name(self, name: str, table: str) -> str:
+        """The name of a column or an index of a table as it is stored."""
+        return name
+
     def literal(self, text: str) -> str:
         """A string literal."""
         return "'" + text.replace("'", "''") + "'"
@@ -95,6 +99,9 @@ class Dialect(ABC):
         ]
         options = self.table_options + table.options.get(self.name, "")
         return (f"CREATE TABLE {self.quote(table.name)} ({', '.join(parts)}){options}",)
+
+    now: str
+    """The SQL of the current time in UTC as text, in the form of `hive_views.schema_upgrade.row_changes.now`."""
 
     table_options = ""
     """Options after the columns of CREATE TABLE."""

@@ -31,6 +31,8 @@ class Derby(Dialect):
         "flag": "CHAR(1)",
     }
     false = "'N'"
+    # Derby has only the time of the local zone.
+    now = "CAST(CURRENT_TIMESTAMP AS CHAR(26))"
     own_text = "CLOB"
     one_row = " FROM SYSIBM.SYSDUMMY1"
     batch_size = 500

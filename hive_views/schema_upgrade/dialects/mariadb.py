@@ -35,6 +35,7 @@ class MariaDb(Dialect):
         "flag": "bit(1)",
     }
     false = "0"
+    now = "DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ')"
     own_text = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
     locking: Mapping[str, str] = {
         "add-column": "changes only the dictionary from MariaDB 10.3 and MySQL 8.0.12 on; older versions copy the "

@@ -35,6 +35,7 @@ class Oracle(Dialect):
         "flag": "NUMBER(1)",
     }
     false = "0"
+    now = 'TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), \'YYYY-MM-DD"T"HH24:MI:SS.FF6"Z"\')'
     own_text = "CLOB"
     locking: Mapping[str, str] = {
         "add-column": "the table's definition for a moment; no row is rewritten, from Oracle 12 on",
@@ -97,7 +98,8 @@ class Oracle(Dialect):
             "table": "user_tables WHERE table_name = {1}",
             "index": "(SELECT index_name FROM user_indexes WHERE index_name = {1} UNION ALL\n"
             "    SELECT index_name FROM user_ind_columns WHERE table_name = {0} GROUP BY index_name\n"
-            "    HAVING SUBSTR(LISTAGG(column_name, ',') WITHIN GROUP (ORDER BY column_position) || ',', 1, {3}) = {2})",
+            "    HAVING SUBSTR(LISTAGG(column_name, ',') WITHIN GROUP (ORDER BY column_position) || ',', 1, {3})\n"
+            "      = {2})",
         }[missing].format(self.literal(table), self.literal(name), self.literal(columns), len(columns))
         return self._where(exists, "found = 0", statement)
 

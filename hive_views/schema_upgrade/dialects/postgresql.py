@@ -28,12 +28,17 @@ class PostgreSql(Dialect):
         "flag": "boolean",
     }
     false = "false"
+    now = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
     own_text = "text"
     locking: Mapping[str, str] = {
         "add-column": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten, from PostgreSQL 11 on",
         "create-table": "none; its foreign keys lock their tables against writers for a moment",
         "widen": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten",
     }
+
+    def stored_name(self, name: str, table: str) -> str:
+        """Lower case in Hive's lock tables before 4.0, whose scripts did not quote names."""
+        return name.lower() if table.islower() else name
 
     def limit(self, count: int) -> str:
         """The end of a query that gives at most so many rows."""

@@ -28,6 +28,7 @@ class SqlServer(Dialect):
         "flag": "bit",
     }
     false = "0"
+    now = "CONVERT(nvarchar(30), SYSUTCDATETIME(), 126) + N'Z'"
     own_text = "nvarchar(max)"
     locking: Mapping[str, str] = {
         "add-column": "the table's definition for a moment (Sch-M)",

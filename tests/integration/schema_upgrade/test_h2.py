@@ -121,6 +121,7 @@ def run_oracle(database: Database, script: str) -> None:
             for sql in re.findall(r"EXECUTE IMMEDIATE '((?:[^']|'')*)' USING", loop[1]):
                 bound = sql.replace("''", "'").replace(":1", "0").replace(":2", "9999")
                 bound = re.sub(r"DBMS_LOB\.SUBSTR\((.*?), 128, 1\)", r"SUBSTR(\1, 1, 128)", bound)
+                bound = re.sub(r"TO_CHAR\(SYS_EXTRACT_UTC\(SYSTIMESTAMP\), '.*?'\)", "'now'", bound)
                 database.execute(bound.replace("TO_CLOB(", "("))
             continue
         found = re.search(r"SELECT (.*?)\s+INTO ([\w, ]+?) FROM (.*?);\n  IF (.*?) THEN", block, re.DOTALL)
@@ -146,6 +147,7 @@ def run_sqlserver(database: Database, script: str) -> None:
         text = re.sub(r"^--.*\n", "", batch.strip() + "\n", flags=re.MULTILINE).strip()
         if loop := re.search(r"BEGIN TRANSACTION;(.*)COMMIT TRANSACTION", text, re.DOTALL):
             bound = loop[1].replace("(@first_id + 9999)", "9999").replace("@first_id", "0")
+            bound = bound.replace("CONVERT(nvarchar(30), SYSUTCDATETIME(), 126) + N'Z'", "'now'")
             for sql in bound.split(";\n"):
                 if sql.strip():
                     database.execute(sql.strip())

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from hive_views.schema_upgrade import Plan, Schema, assumed_schema, plan, versions
+from hive_views.schema_upgrade import Schema, UpgradePlan, assumed_schema, plan, versions
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Table
 from tests.integration.schema_upgrade import states
 from tests.integration.schema_upgrade.hive_ddl import TABLES, DeclaredSchema, DeclaredTable, statements
@@ -153,7 +153,7 @@ def test_created_tables_equal_those_of_hives_scripts(database: str, target: str)
     assert [line for line in lines if "HL_TXNID:" in line] == []
 
 
-def _upgraded(declared: DeclaredSchema, new_plan: Plan, hives: tuple[DeclaredSchema, ...]) -> list[str]:
+def _upgraded(declared: DeclaredSchema, new_plan: UpgradePlan, hives: tuple[DeclaredSchema, ...]) -> list[str]:
     upgraded = copy.deepcopy(declared)
     upgraded.run(sql for step in new_plan.steps if step.kind.is_schema for sql in step.statements)
     return differences(upgraded, hives)

@@ -1,0 +1,145 @@
+"""Rollbacks: only SQL of hive_views is executed, in the order of the changes, and a missing backup is an error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hive_views.errors import NotAMetastoreError, UpgradeError
+from hive_views.schema_upgrade import Session, apply, detect, plan, render, rollback
+from tests.integration.schema_upgrade.contents import rows_of, types_of
+from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
+
+
+def change(session: Session, sql: str) -> None:
+    """Execute a statement whose names are written in brackets."""
+    quote = session.dialect.quote
+    parts = sql.replace("]", "[").split("[")
+    session.execute("".join(quote(part) if number % 2 else part for number, part in enumerate(parts)))
+    session.commit()
+
+
+FORGED = [
+    # (change of the journal, the message of the step that is kept)
+    ("UPDATE [HIVE_VIEWS_UPGRADE] SET [UNDO] = 'DROP TABLE SDS' WHERE [STEP] = 'TBLS.OWNER_TYPE'", "is not that of"),
+    ("UPDATE [HIVE_VIEWS_UPGRADE] SET [UNDO_CHECK] = NULL WHERE [STEP] = 'TBLS.OWNER_TYPE'", "is not that of"),
+    ("UPDATE [HIVE_VIEWS_UPGRADE] SET [UNDO] = 'DROP TABLE DBS' WHERE [STEP] = 'TBLS.TBL_NAME wide'", "no step of"),
+    ("UPDATE [HIVE_VIEWS_UPGRADE] SET [STEP] = 'TBLS.TBL_NAME' WHERE [STEP] = 'TBLS.OWNER_TYPE'", "no step of"),
+]
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+@pytest.mark.parametrize(("sql", "message"), FORGED)
+def test_sql_of_the_journal_is_not_executed(kind: str, sql: str, message: str, request: pytest.FixtureRequest) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    with databases.open(databases.copy("2.1.0")) as session:
+        apply(session, plan(detect(session), "3.0.0"))
+        change(session, sql)
+        before = [table.name for table in detect(session, rows=False).tables]
+        (kept,) = [item for item in rollback(session, schema=True, dry_run=True).kept if message in item]
+        report = rollback(session, schema=True)
+        assert kept in report.kept
+        after = detect(session, rows=False)
+        assert after.column("TBLS", "OWNER_TYPE") is None or "wide" not in sql
+        assert {"SDS", "DBS"} <= {table.name for table in after.tables}
+        assert set(before) - {table.name for table in after.tables} == {"MV_CREATION_METADATA", "MV_TABLES_USED"}
+
+
+FORGED_BACKUPS = [
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [FIELD] = 'OWNER'",
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [FIELD] = 'TBL_TYPE[ = NULL, [OWNER'",
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [TABLE_NAME] = 'DBS'",
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [ROW_IDS] = '1 OR 1=1'",
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [ROW_IDS] = '1-99999999999'",
+]
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+@pytest.mark.parametrize("sql", FORGED_BACKUPS)
+def test_forged_backup_is_rejected(kind: str, sql: str, request: pytest.FixtureRequest) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    with databases.open(databases.copy("0.10.0")) as session:
+        apply(session, plan(detect(session)))
+        rows = rows_of(session, "TBLS")
+        change(session, sql)
+        for dry_run in (True, False):
+            with pytest.raises(UpgradeError, match="a row that hive_views did not write"):
+                rollback(session, dry_run=dry_run)
+        assert rows_of(session, "TBLS") == rows
+
+
+@pytest.mark.parametrize("is_script_first", [True, False])
+def test_changes_of_script_and_apply_are_undone_in_reverse_order(databases: Databases, is_script_first: bool) -> None:
+    """A table without a type becomes managed, and external by the second upgrade."""
+    address = databases.copy("0.10.0")
+    with databases.open(address) as session:
+        before = rows_of(session, "TBLS")
+    for is_script in (is_script_first, not is_script_first):
+        with databases.open(address) as session:
+            new_plan = plan(detect(session))
+            if is_script:
+                script = render(new_plan)
+            else:
+                apply(session, new_plan)
+        if is_script:
+            databases.run_script(address, script)
+        with databases.open(address) as session:
+            assert types_of(session)["t"] in ("MANAGED_TABLE", "EXTERNAL_TABLE")
+            if is_script is is_script_first:
+                change(
+                    session,
+                    "INSERT INTO [TABLE_PARAMS] ([TBL_ID], [PARAM_KEY], [PARAM_VALUE]) VALUES (1, 'EXTERNAL', 'TRUE')",
+                )
+    with databases.open(address) as session:
+        assert types_of(session)["t"] == "EXTERNAL_TABLE"
+        assert rollback(session).changed_since == ()
+        assert rows_of(session, "TBLS") == before
+
+
+def test_missing_backup_is_an_error(databases: Databases) -> None:
+    with databases.open(databases.copy("0.10.0")) as session:
+        apply(session, plan(detect(session)))
+        change(session, "DROP TABLE [HIVE_VIEWS_BACKUP]")
+        with pytest.raises(UpgradeError, match="there is no table HIVE_VIEWS_BACKUP"):
+            rollback(session)
+
+
+def test_unfinished_step_of_an_older_plan_is_settled(databases: Databases) -> None:
+    """The step was begun by a plan with another target, and completed by the next plan."""
+    with databases.open(databases.copy("2.1.0")) as session:
+        older, newer = (plan(detect(session), target) for target in ("3.0.0", "3.1.0"))
+        apply(session, replace(older, steps=older.steps[:1]))
+        change(session, "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE'")
+        apply(session, plan(detect(session), newer.target))
+        assert [item for item in rollback(session, schema=True).kept if "not finished" in item] == []
+        assert detect(session, rows=False).column("TBLS", "OWNER_TYPE") is None
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_second_upgrade_at_the_same_time_is_rejected(kind: str, request: pytest.FixtureRequest) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    address = databases.copy("0.10.0")
+    messages: list[str] = []
+    with databases.open(address) as session, databases.open(address) as other:
+        second = plan(detect(other))
+
+        def run_others(_: object) -> None:
+            if messages:
+                return
+            for run in (lambda: apply(other, second, while_running=True), lambda: rollback(other, while_running=True)):
+                with pytest.raises(UpgradeError, match="another upgrade or rollback runs") as caught:
+                    run()
+                messages.append(str(caught.value))
+
+        apply(session, plan(detect(session)), while_running=True, progress=run_others)
+        assert len(messages) == 2
+        assert apply(other, plan(detect(other)), while_running=True).done == ()
+
+
+def test_table_tbls_of_another_program_is_no_metastore(databases: Databases) -> None:
+    with databases.open(databases.copy("0.10.0")) as session:
+        change(session, "ALTER TABLE [TBLS] DROP COLUMN [SD_ID]")
+        for run in (detect, rollback):
+            with pytest.raises(NotAMetastoreError, match="TBLS has no column SD_ID"):
+                run(session)
