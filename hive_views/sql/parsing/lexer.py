@@ -90,6 +90,7 @@ class Text:
         self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
         """Token index by the character where the token starts."""
         self._match: dict[int, int] | None = None
+        self._enclosing: list[int] | None = None
 
     @property
     def match(self) -> dict[int, int]:
@@ -107,6 +108,19 @@ class Text:
                 partners[partner] = index
         self._match = partners
         return partners
+
+    def enclosing(self, index: int) -> int:
+        """Return the index of the parenthesis or bracket around a token; -1 where there is none."""
+        if self._enclosing is None:
+            self._enclosing = [-1] * len(self.kinds)
+            opened = [-1]
+            for position, kind in enumerate(self.kinds):
+                if kind in _CLOSING and len(opened) > 1:
+                    opened.pop()
+                self._enclosing[position] = opened[-1]
+                if kind in _OPENING:
+                    opened.append(position)
+        return self._enclosing[index]
 
     def raw(self, index: int) -> str:
         """Return a token as written, including quotes."""

@@ -314,20 +314,22 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
     tokens = token_span(text, item)
     if tokens is not None:
         index = max(index, tokens[1])
-    is_query = _begins_with_query(item)
+    inner_queries = _queries_around(item, text.tokens[first].start) if _begins_with_query(item) else 0
+    block = text.enclosing(first)  # the parenthesis around the whole SELECT
+    while block >= 0 and (text.kinds[block + 1] not in _QUERY_STARTS or inner_queries):
+        inner_queries -= text.kinds[block + 1] in _QUERY_STARTS
+        block = text.enclosing(block)
     while index + 1 < len(text.kinds):
         following = text.kinds[index + 1]
-        if following in _ITEM_ENDS:
-            return index
-        if following in (TokenType.L_PAREN, TokenType.L_BRACKET):
-            index = text.match.get(index + 1, index + 1)
-            continue
-        if following is TokenType.R_PAREN:
-            opened = text.match.get(index + 1, -1)
-            is_enclosing = opened < first and text.tokens[opened + 1].token_type in (TokenType.SELECT, TokenType.WITH)
-            if opened < 0 or (is_enclosing and not (is_query and opened >= first - 2)):
+        if following in (TokenType.R_PAREN, TokenType.R_BRACKET):
+            if text.match.get(index + 1, block) == block:
                 return index
-        index += 1
+            index += 1
+            continue
+        around = text.enclosing(index + 1)
+        if around == block and following in _ITEM_ENDS:
+            return index
+        index = text.match.get(index + 1 if around == block else around, index + 1)
     return index
 
 
@@ -340,6 +342,19 @@ def _begins_with_query(node: Any) -> bool:
     return False
 
 
+def _queries_around(item: exp.Expr, start: int) -> int:
+    """Return the number of queries of an expression around the node at a character."""
+    node: exp.Expr | None = next(
+        (node for node in item.walk() if node._meta and node._meta.get("start") == start), None
+    )
+    queries = 0
+    while node is not None and node is not item.parent:
+        queries += isinstance(node, exp.Select)
+        node = node.parent
+    return queries
+
+
+_QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
 _ITEM_ENDS = frozenset(
     {
         *(TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.LIMIT, TokenType.ORDER_BY),

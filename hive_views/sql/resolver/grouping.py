@@ -130,7 +130,7 @@ def resolve_plain_groups(
 ) -> None:
     """Resolve GROUP BY of Spark and Trino, which can name an alias of the SELECT list."""
     items = node.expressions
-    aliases = {item.alias.lower() for item in items if type(item) is exp.Alias}
+    aliases = {item.alias_or_name.lower() for item in items if type(item) in (exp.Alias, exp.Column, exp.Dot)}
     keys, set_members = _keys_of_group(context, group, items)
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
@@ -255,13 +255,12 @@ def resolve_having(
 def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:
     """Resolve HAVING of Spark and Trino.
 
-    A name in an aggregate or in a grouping key is a column of FROM. Any other name is one if it is a grouping key, and
-    otherwise the alias of the SELECT list, which stays as it is.
+    A name in an aggregate or in an expression that is a grouping key is a column of FROM. Elsewhere the name of an
+    alias of the SELECT list stays as it is, since it means a column of FROM only if that is a grouping key.
     """
     items = node.expressions
     group = node.args.get("group")
     keys = _keys_of_group(context, group, items)[0] if group is not None else []
-    key_columns = {context.bindings.get(id(unwrapped(key))) for key in keys}
     outputs: dict[str, ScopeColumn] = {}
     for item in items:
         name = item.alias_or_name.lower()
@@ -270,7 +269,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
                 column = ungrouped.find_own(None, name)
             except AmbiguousName:
                 column = None
-            if column is None or (type(item) is exp.Alias and column not in key_columns):
+            if column is None or type(item) is exp.Alias:
                 outputs[name] = ScopeColumn("", None, name, context.type_source(item))
     scope = ungrouped.hiding(outputs)
     scope.tables = {**ungrouped.tables, None: outputs}
