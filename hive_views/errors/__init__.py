@@ -74,6 +74,7 @@ from hive_views.errors.tree import (
     ViewDriftWarning,
 )
 from hive_views.errors.upgrade import (
+    BlockedStepsError,
     DatabaseError,
     InvalidPlanError,
     MetastoreRunningError,
@@ -84,6 +85,7 @@ from hive_views.errors.upgrade import (
 
 __all__ = [
     "ArtifactFetchError",
+    "BlockedStepsError",
     "CommitFailedError",
     "CommitStateUnknownError",
     "CyclicViewError",

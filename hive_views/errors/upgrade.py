@@ -41,6 +41,19 @@ class MetastoreRunningError(UpgradeError):
         self.sessions = tuple(sessions)
 
 
+class BlockedStepsError(UpgradeError):
+    """Steps that would fail; nothing was changed. `steps` has the ID of each step and the reason with its remedy."""
+
+    def __init__(self, place: str, steps: Sequence[tuple[str, str]]) -> None:
+        listed = "; ".join(f"{step}: {reason}" for step, reason in steps)
+        super().__init__(
+            place,
+            f"{len(steps)} step(s) would fail, so nothing was changed: {listed}. Remove the cause, or leave steps out "
+            "(--skip STEP)",
+        )
+        self.steps = tuple(steps)
+
+
 class PlanChangedError(UpgradeError):
     """The database changed since the plan was created; nothing was changed by the plan."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
+from hive_views.schema_upgrade.obstacles import find_obstacles
 from hive_views.schema_upgrade.requirements import PRIMITIVES
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
@@ -71,6 +72,7 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         vendor_version=vendor_version,
         rows=_rows(session, schema) if rows else Rows(),
         db_schema=_db_schema(session),
+        obstacles=find_obstacles(session, schema),
     )
     session.rollback()
     return schema
@@ -106,9 +108,28 @@ def _mysql(session: Session) -> list[Table]:
 
 def _postgresql(session: Session) -> list[Table]:
     columns = session.query(
-        "SELECT table_name, column_name, udt_name, character_maximum_length, is_nullable, column_default "
-        "FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
+        # information_schema hides tables on which the user has no privileges.
+        "SELECT c.relname, a.attname, t.typname, "
+        "CASE WHEN t.typname IN ('varchar', 'bpchar') AND a.atttypmod > 0 THEN a.atttypmod - 4 END, "
+        "NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid) FROM pg_attribute a "
+        "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "JOIN pg_type t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
+        "WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped "
+        "ORDER BY c.relname, a.attnum"
     )
+    owners = session.query(
+        "SELECT c.relname, pg_get_userbyid(c.relowner), COALESCE(pg_get_userbyid(NULLIF(x.grantee, 0)), 'PUBLIC'), "
+        "x.privilege_type, x.grantee = c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "LEFT JOIN LATERAL aclexplode(c.relacl) x "
+        "ON x.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') "
+        "WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY 1, 3, 4"
+    )
+    grants: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+    for table, owner, grantee, privilege, is_owner in owners:
+        entry = grants.setdefault(table, (owner, []))
+        if privilege is not None and not is_owner:
+            entry[1].append((grantee, privilege))
     indexes = session.query(
         "SELECT t.relname, i.relname, a.attname, x.indisunique, x.indisprimary FROM pg_index x "
         "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid "
@@ -117,13 +138,17 @@ def _postgresql(session: Session) -> list[Table]:
         "JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum "
         "WHERE n.nspname = current_schema() ORDER BY t.relname, i.relname, k.place"
     )
-    return _tables(
+    tables = _tables(
         (
-            (table, Column(name, kind, length, nullable == "YES", default))
+            (table, Column(name, kind, length, nullable, default))
             for table, name, kind, length, nullable, default in columns
         ),
         indexes,
     )
+    return [
+        replace(table, owner=grants[table.name][0], grants=tuple(dict.fromkeys(grants[table.name][1])))
+        for table in tables
+    ]
 
 
 def _derby(session: Session) -> list[Table]:

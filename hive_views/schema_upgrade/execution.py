@@ -6,11 +6,19 @@ complete, so that an interrupted run is continued by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, PlanChangedError, UpgradeError
+from hive_views.errors import (
+    BlockedStepsError,
+    DatabaseError,
+    InvalidPlanError,
+    MetastoreRunningError,
+    PlanChangedError,
+    UpgradeError,
+    UsageError,
+)
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan
@@ -47,6 +55,7 @@ def apply(
     dry_run: bool = False,
     while_running: bool = False,
     batch_size: int | None = None,
+    skip: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Applied:
     """Apply a plan. An interrupted run is continued by applying the same plan or a new one.
@@ -57,6 +66,7 @@ def apply(
         dry_run: Run all checks and write nothing.
         while_running: Continue although other sessions use the database.
         batch_size: Rows of TBLS per transaction of a row step; None uses the dialect's default.
+        skip: IDs of steps to leave out, for example because they are blocked.
         progress: Called after every statement and after every commit of a batch.
 
     Returns:
@@ -65,6 +75,8 @@ def apply(
     Raises:
         InvalidPlanError: If the plan is for another database.
         PlanChangedError: If the schema differs from the one that the plan was made for.
+        BlockedStepsError: If steps would fail, for example because the user lacks a privilege. Nothing was changed.
+        UsageError: If `skip` names a step that the plan does not have.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         UpgradeError: If a table that may be changed does not support transactions, or if another upgrade or rollback
             runs.
@@ -81,7 +93,10 @@ def apply(
             f"{', '.join(unsafe)} does not support transactions (MySQL engine MyISAM), so a change and its "
             "backup would not be atomic. Run ALTER TABLE … ENGINE=InnoDB first",
         )
-    steps = _remaining(session, plan, schema)
+    _reject_unknown(plan, skip)
+    steps = tuple(step for step in _remaining(session, plan, schema) if step.id not in skip)
+    if blocked := [step for step in steps if step.blocked]:
+        raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
     other_sessions = session.other_sessions()
     if other_sessions and not while_running and not dry_run:
         raise MetastoreRunningError(session.address.place, other_sessions)
@@ -115,6 +130,12 @@ def apply(
     )
 
 
+def _reject_unknown(plan: UpgradePlan, skip: Sequence[str]) -> None:
+    if unknown := sorted(set(skip) - {step.id for step in plan.steps}):
+        listed = ", ".join(repr(step.id) for step in plan.steps) or "none"
+        raise UsageError("--skip", f"the plan has no step {', '.join(map(repr, unknown))}; its steps are {listed}")
+
+
 def _transactional(table: Table) -> bool:
     """Whether changes of this table are transactional; MySQL 5.1 created MyISAM tables, whose changes are not."""
     return table.name.upper() not in VIEW_TABLES or table.engine in (None, "InnoDB")
@@ -134,7 +155,10 @@ def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Ste
             # The schema is unchanged, so rows prevent the step: new values do not fit the new type.
             raise PlanChangedError(session.address.place, [f"{', '.join(impossible)} is no longer possible"])
         return tuple(
-            fresh_steps.get(step.id, step) for step in plan.steps if step.kind.is_schema or step.id in fresh_steps
+            # What blocks a step depends on the user.
+            replace(step, blocked=fresh_steps[step.id].blocked) if step.kind.is_schema else fresh_steps[step.id]
+            for step in plan.steps
+            if step.id in fresh_steps
         )
     differences = []
     if fresh.version != plan.version:
@@ -169,8 +193,8 @@ def _existing_journal_tables(session: Session) -> set[str]:
 def has_table(session: Session, name: str) -> bool:
     """Whether the current schema has a table with this stored name."""
     sql = {
-        "postgresql": "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = current_schema() "
-        "AND table_name = :name",
+        "postgresql": "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = current_schema() AND c.relname = :name AND c.relkind IN ('r', 'p')",
         "derby": "SELECT COUNT(*) FROM SYS.SYSTABLES t JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID "
         "WHERE s.SCHEMANAME = CURRENT SCHEMA AND t.TABLENAME = :name",
     }.get(

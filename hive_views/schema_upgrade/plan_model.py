@@ -26,11 +26,12 @@ class Kind(str, Enum):
     FILL = "fill"
     BACK_FILL = "back-fill"
     REPAIR = "repair"
+    OWNER = "owner"
 
     @property
     def is_schema(self) -> bool:
         """Whether the step changes the schema rather than rows."""
-        return self in (Kind.ADD_COLUMN, Kind.CREATE_TABLE, Kind.CREATE_INDEX, Kind.WIDEN, Kind.RECODE)
+        return self in (Kind.ADD_COLUMN, Kind.CREATE_TABLE, Kind.CREATE_INDEX, Kind.WIDEN, Kind.RECODE, Kind.OWNER)
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Step:
     """A description of what can be undone."""
     hive_script: str | None = None
     """Hive's script that makes the same change; it fails if the change is already made."""
+    blocked: str | None = None
+    """Why the step would fail, with the remedy; None if nothing is known that prevents it."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_views.errors import UsageError
+from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
@@ -36,6 +36,8 @@ _HIVE_TYPES = {
 }
 """Types in Hive's scripts that differ from those that views need, by kind and database."""
 
+_KNOWN = f"schemas of {', '.join(versions.CHAIN)}, and their patch releases"
+
 _FROM_BACKUP = "from the backup in the same database"
 
 
@@ -51,11 +53,13 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
         The plan; it has no steps if the schema is complete.
 
     Raises:
-        UsageError: If the target is not a version, or is older than the schema or than 0.6.
+        UsageError: If the target is not a known version, or is older than the schema or than 0.6.
+        UpgradeError: If the table VERSION holds something else than a version, or a newer one than is known.
     """
+    _check_version_rows(schema)
     target_version = _target(schema, target)
     dialect = dialect_of(schema.dialect)
-    steps = tuple(_Planner(schema, target_version, dialect).steps())
+    steps = tuple(_blocked(step, schema) for step in _Planner(schema, target_version, dialect).steps())
     remaining = versions.scripts(dialect.hive_name, schema.version, target_version)
     scripts = tuple(
         HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
@@ -87,9 +91,9 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     Raises:
         UsageError: If the version is not valid.
     """
-    schema_version = versions.chain_version(version)
+    schema_version = versions.known_version(version)
     if schema_version is None:
-        raise UsageError("--from", f"{version!r} is not a version of Hive such as 1.2.0")
+        raise UsageError("--from", f"{version!r} is not a known version of Hive: {_KNOWN}")
     sql = dialect_of(dialect)
     required = {
         "TBLS": (
@@ -121,6 +125,38 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     # The table VERSION exists from 0.12 on.
     version_rows = (schema_version,) if versions.at_least(schema_version, "0.12.0") else ()
     return Schema(dialect, tables, version_rows=version_rows, rows=Rows(counted=False))
+
+
+def _blocked(step: Step, schema: Schema) -> Step:
+    """The step with the reasons why it would fail."""
+    text = " ".join(step.statements)
+    reasons = [
+        obstacle.reason
+        for obstacle in schema.obstacles
+        if step.kind.value in obstacle.kinds
+        and obstacle.table in ("", step.table)
+        and (not obstacle.columns or any(dialect_of(schema.dialect).quote(name) in text for name in obstacle.columns))
+    ]
+    return replace(step, blocked="; ".join(dict.fromkeys(reasons))) if reasons else step
+
+
+def _check_version_rows(schema: Schema) -> None:
+    """Reject a schema whose version is not known: its columns may have another meaning."""
+    for row in schema.version_rows:
+        if versions.chain_version(row) is None:
+            raise UpgradeError(
+                schema.place,
+                f"the table VERSION holds {row!r}, which is not a version of Hive. The tables have the structure of "
+                f"{schema.inferred_version}: correct SCHEMA_VERSION",
+            )
+        # Forks number their schemas like 3.1.3000.7.1.7.0-551.
+        line = re.match(r"\d+\.\d+", row)
+        if line and versions.known_version(row) is None and versions.known_version(f"{line[0]}.0") is None:
+            raise UpgradeError(
+                schema.place,
+                f"the schema has version {row}, which this version of hive_views does not know: {_KNOWN}. Use a newer "
+                "version of hive_views",
+            )
 
 
 def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:
@@ -155,9 +191,9 @@ def _target(schema: Schema, target: str | None) -> str:
     if target is None:
         has_views = versions.at_least(schema.version, versions.FIRST_WITH_VIEWS)
         return schema.version if has_views else versions.FIRST_WITH_VIEWS
-    version = versions.chain_version(target)
+    version = versions.known_version(target)
     if version is None:
-        raise UsageError("--target", f"{target!r} is not a version of Hive such as 3.1.3")
+        raise UsageError("--target", f"{target!r} is not a known version of Hive: {_KNOWN}")
     if not versions.at_least(version, versions.FIRST_WITH_VIEWS):
         raise UsageError(
             "--target", f"Hive {target} has no views; the first version with views is {versions.FIRST_WITH_VIEWS}"
@@ -245,6 +281,7 @@ class _Planner:
             if since is None or versions.at_least(self._schema.version, since):
                 yield from self._recoding(table_name, column_name)
         yield from self._indexes()
+        yield from self._owners()
         yield from self._rows()
 
     def _table(self, table: NeededTable) -> Iterator[Step]:
@@ -258,7 +295,7 @@ class _Planner:
                 required.name,
                 required.name,
                 f"{table.reason} ({table.source})",
-                self._sql.create_table(required),
+                self._sql.create_table(required) + self._privileges(required.name),
                 self._sql.locks("create-table"),
                 "none",
                 undo_of(self._sql, table.name, required.name),
@@ -280,6 +317,11 @@ class _Planner:
                 "not needed",
                 script if existing is None else None,
             )
+
+    def _privileges(self, table: str) -> tuple[str, ...]:
+        """Statements that give a new table the owner and the privileges of TBLS."""
+        tbls = self._schema.table("TBLS")
+        return self._sql.give(table, tbls.owner, tbls.grants) if tbls and tbls.owner else ()
 
     def _named(self, table: NeededTable) -> NeededTable:
         """The table with the names of the target version; PostgreSQL lock tables have lower-case names before 4.0."""
@@ -380,6 +422,30 @@ class _Planner:
                 undo_of(self._sql, f"{index.table} index {index.name}", table_name),
                 "yes",
                 versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
+            )
+
+    def _owners(self) -> Iterator[Step]:
+        """Tables that the users of TBLS cannot use, because another user created them."""
+        tbls = self._schema.table("TBLS")
+        for needed in TABLES:
+            table = self._schema.table(needed.name)
+            if tbls is None or tbls.owner is None or table is None:
+                continue
+            missing = [] if table.owner == tbls.owner else [f"the owner of TBLS, {tbls.owner}"]
+            missing += [f"{user} ({privilege})" for user, privilege in tbls.grants if not table.allows(user, privilege)]
+            if not missing:
+                continue
+            yield Step(
+                f"{needed.name} owner",
+                Kind.OWNER,
+                table.name,
+                table.name,
+                f"it belongs to {table.owner}, and the metastore may not be able to use it: {', '.join(missing)}",
+                self._sql.give(table.name, tbls.owner, tbls.grants),
+                self._sql.locks("owner"),
+                "none",
+                None,
+                "not undone: the metastore needs the privileges",
             )
 
     def _rows(self) -> Iterator[Step]:

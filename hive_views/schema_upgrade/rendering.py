@@ -85,6 +85,8 @@ class _Renderer:
     def _step(self, number: int, step: Step) -> Iterator[str]:
         yield from self._comment(f"{number}. {step.id}: {step.reason}.")
         yield from self._comment(f"Locks: {step.locks}. Rows: {step.rows}. Undone: {step.undo_note}.")
+        if step.blocked:
+            yield from self._comment(f"It would fail at the time of planning: {step.blocked}.")
         if step.hive_script:
             yield from self._comment(f"Hive's {step.hive_script} does the same.")
         if step.kind is Kind.BACK_FILL:
@@ -110,8 +112,10 @@ class _Renderer:
             (widening.type for widening in WIDENINGS if step.id == f"{widening.table}.{widening.column} wide"),
             None,
         )
-        for statement in step.statements:
-            yield self._sql.guarded(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
+        for number, statement in enumerate(step.statements):
+            # The owner and privileges of a new table follow its creation.
+            missing = "" if step.kind is Kind.CREATE_TABLE and number else _MISSING.get(step.kind, "")
+            yield self._sql.guarded(statement, step.table, missing, step.name, needed)
 
     def _back_fill(self, step: Step) -> str:
         sql = self._sql

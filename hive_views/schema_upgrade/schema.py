@@ -67,6 +67,10 @@ class Table:
     """Its indexes, the primary key among them, by name."""
     engine: str | None = None
     """The storage engine (`InnoDB`, `MyISAM`) on MySQL and MariaDB; None elsewhere."""
+    owner: str | None = None
+    """The owner on PostgreSQL; None elsewhere."""
+    grants: tuple[tuple[str, str], ...] = ()
+    """Other users on PostgreSQL, and a privilege of theirs: SELECT, INSERT, UPDATE or DELETE."""
 
     def column(self, name: str) -> Column | None:
         """The column with this name, ignoring case; None if there is none."""
@@ -77,10 +81,28 @@ class Table:
         prefix = [name.upper() for name in columns]
         return any([name.upper() for name in index.columns[: len(prefix)]] == prefix for index in self.indexes)
 
+    def allows(self, user: str, privilege: str) -> bool:
+        """Whether a user has a privilege, as far as the schema tells."""
+        return user == self.owner or (user, privilege) in self.grants
+
     @property
     def primary_key(self) -> Index | None:
         """Its primary key."""
         return next((index for index in self.indexes if index.primary), None)
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A condition that makes steps fail."""
+
+    table: str
+    """The stored name of the table; empty for all tables."""
+    kinds: tuple[str, ...]
+    """The kinds of steps."""
+    reason: str
+    """The condition and its remedy."""
+    columns: tuple[str, ...] = ()
+    """The columns whose steps fail; empty for all."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +157,8 @@ class Schema:
     """Findings about rows."""
     db_schema: str = ""
     """The database schema that holds the tables; empty on MySQL and MariaDB."""
+    obstacles: tuple[Obstacle, ...] = ()
+    """Conditions that make steps fail; for the user who read the schema."""
 
     def table(self, name: str) -> Table | None:
         """The table with this name, ignoring case; None if there is none."""
@@ -171,7 +195,11 @@ class Schema:
             "dialect": self.dialect,
             "versions": sorted(self.version_rows),
             "vendor": [self.vendor, self.vendor_version],
-            "tables": [asdict(table) for table in self.tables if table.name.upper() in VIEW_TABLES],
+            "tables": [
+                {key: value for key, value in asdict(table).items() if key not in ("owner", "grants")}
+                for table in self.tables
+                if table.name.upper() in VIEW_TABLES
+            ],
         }
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -54,6 +54,7 @@ class SqlSession:
             if address.schema:
                 self.execute(f"SET search_path TO {self.dialect.quote(address.schema)}")
             self.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
+            self._become_owner()
         else:
             maria = "mariadb" in version.lower()
             self.dialect = dialect_of("mariadb" if maria else "mysql")
@@ -64,6 +65,16 @@ class SqlSession:
             self.execute("SET SESSION group_concat_max_len = 67108864")
             self.execute(f"SET SESSION sql_mode = '{SQL_MODE}'")
         self.commit()
+
+    def _become_owner(self) -> None:
+        """Act as the owner of TBLS if the user may: else the metastore could not use the tables that are created."""
+        owners = self.query(
+            "SELECT pg_get_userbyid(c.relowner) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = current_schema() AND c.relname = 'TBLS' AND pg_get_userbyid(c.relowner) <> current_user "
+            "AND pg_has_role(current_user, c.relowner, 'MEMBER')"
+        )
+        if owners:
+            self.execute(f"SET ROLE {self.dialect.quote(str(owners[0][0]).replace(chr(34), chr(34) * 2))}")
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
         """All rows of a query."""

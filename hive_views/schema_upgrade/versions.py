@@ -38,6 +38,9 @@ CHAIN = (
 )
 """Every schema version that one of Hive's scripts upgrades from or to. The schemas of 0.3 and 0.4 count as 0.5."""
 
+_WITHOUT_SCRIPTS = ("0.3.0", "0.4.0", "1.0.0")
+"""Releases whose schema no script of Hive upgrades."""
+
 FIRST_WITH_VIEWS = "0.6.0"
 """The first schema that can hold a view (HIVE-972, HIVE-1068)."""
 
@@ -54,6 +57,21 @@ def chain_version(text: str) -> str | None:
     key = _key(text)
     older = [version for version in CHAIN if _key(version) <= key]
     return older[-1] if older else CHAIN[0]
+
+
+def known_version(text: str) -> str | None:
+    """The schema version of a release, such as `3.1.0` of `3.1.3`; None if no Hive of that name is known.
+
+    Patch releases do not change the schema, so unknown ones are accepted; unknown minor versions are not.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None:
+        return None
+    major, minor, _, stage, _ = match.groups()
+    if stage is not None:
+        return text.strip() if text.strip() in CHAIN else None
+    is_known = any(version.startswith(f"{major}.{minor}.") for version in (*CHAIN, *_WITHOUT_SCRIPTS))
+    return chain_version(text) if is_known else None
 
 
 def position(version: str) -> int:

@@ -204,6 +204,7 @@ def apply(
     dry_run: bool = False,
     while_running: bool = False,
     schema_only: bool = False,
+    skip: Annotated[list[str] | None, typer.Option(metavar="STEP")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS")] = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Applied:
@@ -219,6 +220,7 @@ def apply(
         dry_run: Check everything and write nothing.
         while_running: Continue although other sessions use the database.
         schema_only: Change the schema and no rows, e.g. before Hive is upgraded.
+        skip: A step to leave out, e.g. because it would fail. Can be given several times.
         batch_size: The number of rows of TBLS per transaction.
         tell: Called after every statement.
     """
@@ -233,7 +235,13 @@ def apply(
         if schema_only:
             new_plan = without_rows(new_plan)
         return apply_plan(
-            session, new_plan, dry_run=dry_run, while_running=while_running, batch_size=batch_size, progress=tell
+            session,
+            new_plan,
+            dry_run=dry_run,
+            while_running=while_running,
+            batch_size=batch_size,
+            skip=tuple(skip or ()),
+            progress=tell,
         )
 
 
@@ -387,6 +395,8 @@ def _print_plan(new_plan: UpgradePlan) -> None:
         out.print(f"{number}. {step.id}: {step.reason}", soft_wrap=True)
         for statement in step.statements:
             out.print(f"     {shown(statement)}", soft_wrap=True)
+        if step.blocked:
+            out.print(f"     BLOCKED: {shown(step.blocked)}", soft_wrap=True)
         out.print(f"     locks: {step.locks}; rows: {step.rows}; rollback: {step.undo_note}", soft_wrap=True)
     if not new_plan.steps:
         out.print("No changes are needed.", soft_wrap=True)

@@ -18,6 +18,7 @@ _LOCKING = {
     "fill": _BATCH,
     "back-fill": _BATCH,
     "repair": _BATCH,
+    "owner": "none",
 }
 
 
@@ -177,6 +178,10 @@ class Dialect(ABC):
     def same_text(self, column: str, value: str) -> str | None:
         """The SQL condition that a text column equals a value exactly; None if the database cannot compare it."""
         return f"{column} = {value}"
+
+    def give(self, table: str, owner: str, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """The statements that give a table to an owner and privileges on it to other users."""
+        return ()
 
     def foot(self) -> str:
         """The end of a script."""

@@ -95,6 +95,19 @@ class PostgreSql(Dialect):
         """What a script begins with."""
         return "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\nSET lock_timeout = '60s';"
 
+    def give(self, table: str, owner: str, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """The statements that give a table to an owner and privileges on it to other users."""
+        name = self.quote(table)
+        granted = (f"GRANT {privilege} ON {name} TO {self._role(grantee)}" for grantee, privilege in grants)
+        return (f"ALTER TABLE {name} OWNER TO {self._role(owner)}", *granted)
+
+    def _role(self, name: str) -> str:
+        return name if name == "PUBLIC" else self.quote(name.replace('"', '""'))
+
     def use(self, schema: str) -> str:
-        """Go to the schema that the tables are in."""
-        return f"SET search_path TO {self.quote(schema)};"
+        """Go to the schema that the tables are in, as their owner."""
+        return (
+            f"SET search_path TO {self.quote(schema)};\n"
+            "DO $$ BEGIN\n  EXECUTE (SELECT format('SET ROLE %I', pg_get_userbyid(relowner)) FROM pg_class "
+            "WHERE oid = '\"TBLS\"'::regclass);\nEND $$;"
+        )

@@ -217,7 +217,8 @@ def mariadb() -> Iterator[Server]:
     )  # fmt: skip
     first = home / "users.sql"
     first.write_text(
-        f"CREATE USER hive@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO hive@'%';\nDROP USER root@localhost;\n"
+        f"CREATE USER hive@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO hive@'%' WITH GRANT OPTION;\n"
+        "DROP USER root@localhost;\n"
     )
     first.chmod(0o644)
     server_program = _mariadbd()

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_views.errors import InvalidPlanError, UsageError
+from hive_views.errors import InvalidPlanError, UpgradeError, UsageError
 from hive_views.schema_upgrade import assumed_schema, dumps, loads, plan
 from hive_views.schema_upgrade.dialects.registry import NAMES
 from hive_views.schema_upgrade.journal import pack, unpack
 from hive_views.schema_upgrade.plan_model import Kind
-from hive_views.schema_upgrade.schema import Column, Rows, Schema, Table
+from hive_views.schema_upgrade.schema import LANDMARKS, Column, Rows, Schema, Table
 from hive_views.schema_upgrade.table_types import HIVE_TYPES, TableRow, decide
 from hive_views.schema_upgrade.versions import CHAIN, at_least, chain_version, scripts
 
@@ -63,11 +63,50 @@ def test_plan_is_deterministic_and_survives_json(dialect: str, start: str, targe
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"), [("0.5.0", "has no views"), ("soon", "is not a version"), ("1.2.0", "newer")]
+    ("target", "reason"), [("0.5.0", "has no views"), ("soon", "not a known version"), ("1.2.0", "newer")]
 )
 def test_invalid_target_is_rejected(target: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         plan(assumed_schema("mysql", "2.3.0"), target)
+
+
+@pytest.mark.parametrize("target", ["9.0.0", "3.5.0", "4.0.0-beta-9", "3.1.3foo", "0.1.0", "5", ""])
+def test_unknown_version_is_rejected_with_the_known_ones(target: str) -> None:
+    with pytest.raises(UsageError, match="schemas of 0.5.0, .* 4.3.0"):
+        plan(assumed_schema("mysql", "0.5.0"), target)
+    with pytest.raises(UsageError, match="schemas of 0.5.0, .* 4.3.0"):
+        assumed_schema("mysql", target)
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        ("9.1.0", "has version 9.1.0, which this version of hive_views does not know"),
+        ("4.9.0", "has version 4.9.0, which this version of hive_views does not know"),
+        ("five", "'five', which is not a version of Hive. The tables have the structure of 2.2.0"),
+        ("", "'', which is not a version"),
+    ],
+)
+def test_unknown_version_of_a_schema_is_rejected(stored: str, reason: str) -> None:
+    with pytest.raises(UpgradeError, match=reason):
+        plan(_landmarked("2.2.0", stored))
+
+
+@pytest.mark.parametrize("stored", ["2.3.9", "2.1.1-cdh6.2.0", "3.1.3000.7.1.7.0-551", "2.2.0"])
+def test_patch_releases_and_forks_are_accepted(stored: str) -> None:
+    assert plan(_landmarked("2.2.0", stored)).steps
+
+
+def _landmarked(version: str, stored: str) -> Schema:
+    """A schema with the landmarks of a version, whose table VERSION holds another value."""
+    extra: dict[str, set[str]] = {}
+    for landmark, (table, column) in LANDMARKS.items():
+        if at_least(version, landmark):
+            extra.setdefault(table, set()).update({column} if column else set())
+    schema = assumed_schema("mysql", version)
+    missing = [name for name in extra if schema.table(name) is None]
+    tables = tuple(Table(name, tuple(Column(column, "int") for column in sorted(extra[name]))) for name in missing)
+    return replace(schema, tables=schema.tables + tables, version_rows=(stored,))
 
 
 def test_plan_names_conflicting_hive_scripts() -> None:
@@ -163,7 +202,7 @@ ids = st.lists(st.integers(min_value=0, max_value=10_000), unique=True, min_size
 
 @given(ids)
 def test_row_ids_round_trip(numbers: list[int]) -> None:
-    assert unpack(pack(numbers)) == numbers
+    assert unpack(pack(numbers), len(numbers)) == numbers
 
 
 def test_row_ids_are_packed_as_ranges() -> None:
