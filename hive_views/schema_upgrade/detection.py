@@ -86,8 +86,8 @@ def _db_schema(session: Session) -> str:
 def _mysql(session: Session) -> list[Table]:
     columns = session.query(
         "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, IS_NULLABLE, COLUMN_DEFAULT, "
-        "CHARACTER_SET_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "
-        "ORDER BY TABLE_NAME, ORDINAL_POSITION"
+        "CHARACTER_SET_NAME, COLLATION_NAME, COLUMN_COMMENT FROM INFORMATION_SCHEMA.COLUMNS "
+        "WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION"
     )
     indexes = session.query(
         "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE FROM INFORMATION_SCHEMA.STATISTICS "
@@ -98,8 +98,20 @@ def _mysql(session: Session) -> list[Table]:
     )
     tables = _tables(
         (
-            (table, Column(name, kind.lower(), _length(kind, length), nullable == "YES", default, charset))
-            for table, name, kind, length, nullable, default, charset in columns
+            (
+                table,
+                Column(
+                    name,
+                    kind.lower(),
+                    _length(kind, length),
+                    nullable == "YES",
+                    default,
+                    charset,
+                    collation,
+                    comment or None,
+                ),
+            )
+            for table, name, kind, length, nullable, default, charset, collation, comment in columns
         ),
         ((table, name, column, not int(other), name == "PRIMARY") for table, name, column, other in indexes),
     )

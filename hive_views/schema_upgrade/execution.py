@@ -21,7 +21,7 @@ from hive_views.errors import (
 )
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan
+from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import plan as make_plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
@@ -112,8 +112,8 @@ def apply(
             with session.exclusive():
                 _create_journal_tables(session, progress or _ignore_progress)
                 _mark_finished_steps(session, steps)
-                for step in steps:
-                    doubts += _apply_step(session, plan, step, batch_size, progress or _ignore_progress)
+                for group in grouped(steps, merges_alters=session.dialect.merges_alters):
+                    doubts += _apply_steps(session, plan, group, batch_size, progress or _ignore_progress)
         except DatabaseError:
             # Make the session usable again, unless its connection is broken.
             with suppress(DatabaseError):
@@ -229,24 +229,32 @@ def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
     session.commit()
 
 
-def _apply_step(
-    session: Session, plan: UpgradePlan, step: Step, batch_size: int | None, progress: ProgressCallback
+def _apply_steps(
+    session: Session, plan: UpgradePlan, steps: tuple[Step, ...], batch_size: int | None, progress: ProgressCallback
 ) -> list[Doubt]:
+    """Apply one step, or several that are one statement."""
     doubts: list[Doubt] = []
+    step = steps[0]
+    statements = step.statements
+    if len(steps) > 1:
+        statements = (session.dialect.merge([statement for each in steps for statement in each.statements]),)
     is_one_transaction = session.dialect.transactional_ddl and step.kind.is_schema
-    _write_journal(session, plan, step, "begun")
+    for each in steps:
+        _write_journal(session, plan, each, "begun")
     if not is_one_transaction:
         session.commit()
-        progress(Progress(step.id, "begun", 0, len(step.statements)))
+        progress(Progress(step.id, "begun", 0, len(statements)))
     if step.kind.is_schema or step.kind is Kind.FIRST_ROW:
-        for number, statement in enumerate(step.statements, 1):
+        for number, statement in enumerate(statements, 1):
             session.execute(statement)
-            progress(Progress(step.id, statement, number, len(step.statements)))
+            progress(Progress(step.id, statement, number, len(statements)))
     else:
         doubts = run_row_step(session, plan, step, batch_size=batch_size, progress=progress)
-    _write_journal(session, plan, step, "done")
+    for each in steps:
+        _write_journal(session, plan, each, "done")
     session.commit()
-    progress(Progress(step.id, "done", len(step.statements), len(step.statements)))
+    for each in steps:
+        progress(Progress(each.id, "done", len(statements), len(statements)))
     return doubts
 
 

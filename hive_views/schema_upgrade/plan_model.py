@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
@@ -72,6 +73,15 @@ class Step:
     """Hive's script that makes the same change; it fails if the change is already made."""
     blocked: str | None = None
     """Why the step would fail, with the remedy; None if nothing is known that prevents it."""
+
+
+def grouped(steps: Sequence[Step], *, merges_alters: bool) -> list[tuple[Step, ...]]:
+    """The steps in order; with `merges_alters`, those that alter one table together, in the place of the first."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        is_alter = merges_alters and step.kind in (Kind.ADD_COLUMN, Kind.WIDEN, Kind.RECODE)
+        groups.setdefault(f"alter {step.table}" if is_alter else f"step {step.id}", []).append(step)
+    return [tuple(group) for group in groups.values()]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
+from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan, grouped
 from hive_views.schema_upgrade.requirements import WIDENINGS, addition_of
 from hive_views.schema_upgrade.row_changes import invalid_value
 from hive_views.schema_upgrade.table_types import decidable, new_type
@@ -73,23 +73,34 @@ class _Renderer:
             yield from self._comment("The previous values of rows are saved in a separate table.")
             statement = journal.statements(sql)[journal.BACKUP.name]
             yield sql.guarded(statement, journal.BACKUP.name, "table", journal.BACKUP.name)
-        for number, step in enumerate(plan.steps, 1):
+        number = 0
+        for group in grouped(plan.steps, merges_alters=sql.merges_alters):
             yield ""
-            yield from self._step(number, step)
+            for step in group:
+                number += 1
+                yield from self._describe(number, step)
+            yield from self._statements(group)
         if plan.dialect == "derby":
             yield ""
             yield "COMMIT;"
         if foot := sql.foot():
             yield foot
 
-    def _step(self, number: int, step: Step) -> Iterator[str]:
+    def _describe(self, number: int, step: Step) -> Iterator[str]:
         yield from self._comment(f"{number}. {step.id}: {step.reason}.")
         yield from self._comment(f"Locks: {step.locks}. Rows: {step.rows}. Undone: {step.undo_note}.")
         if step.blocked:
             yield from self._comment(f"It would fail at the time of planning: {step.blocked}.")
         if step.hive_script:
             yield from self._comment(f"Hive's {step.hive_script} does the same.")
-        if step.kind is Kind.BACK_FILL:
+
+    def _statements(self, group: tuple[Step, ...]) -> Iterator[str]:
+        step = group[0]
+        if len(group) > 1:
+            yield self._sql.guarded_merge(
+                [(each.statements[0], self._guarded(each, each.statements[0], is_part=True)) for each in group]
+            )
+        elif step.kind is Kind.BACK_FILL:
             yield self._back_fill(step)
         elif step.kind is Kind.FILL:
             yield self._fill(step)
@@ -108,14 +119,17 @@ class _Renderer:
                 "depends on the one before it."
             )
             return
+        for number, statement in enumerate(step.statements):
+            # The owner and privileges of a new table follow its creation.
+            yield statement + ";" if step.kind is Kind.CREATE_TABLE and number else self._guarded(step, statement)
+
+    def _guarded(self, step: Step, statement: str, *, is_part: bool = False) -> str:
         needed = next(
             (widening.type for widening in WIDENINGS if step.id == f"{widening.table}.{widening.column} wide"),
             None,
         )
-        for number, statement in enumerate(step.statements):
-            # The owner and privileges of a new table follow its creation.
-            missing = "" if step.kind is Kind.CREATE_TABLE and number else _MISSING.get(step.kind, "")
-            yield self._sql.guarded(statement, step.table, missing, step.name, needed)
+        missing = _MISSING.get(step.kind, "")
+        return self._sql.guarded(statement, step.table, missing, step.name, needed, is_part=is_part)
 
     def _back_fill(self, step: Step) -> str:
         sql = self._sql

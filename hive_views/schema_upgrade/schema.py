@@ -39,6 +39,10 @@ class Column:
     """Its default as the database prints it."""
     charset: str | None = None
     """The character set of the column on MySQL and MariaDB; None elsewhere."""
+    collation: str | None = None
+    """Its collation on MySQL and MariaDB; None elsewhere."""
+    comment: str | None = None
+    """Its comment on MySQL and MariaDB; None if it has none."""
 
 
 @dataclass(frozen=True)

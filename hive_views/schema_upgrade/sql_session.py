@@ -88,7 +88,13 @@ class SqlSession:
         """Execute a statement and return the number of affected rows."""
         from sqlalchemy import text
 
-        return int(self._guard(sql, lambda: self._connection.execute(text(sql), dict(values or {})).rowcount))
+        def run() -> int:
+            if values is None:
+                # As it is: a comment or a default in a statement may contain `:name` or `%`.
+                return self._connection.execution_options(no_parameters=True).exec_driver_sql(sql).rowcount
+            return self._connection.execute(text(sql), dict(values)).rowcount
+
+        return int(self._guard(sql, run))
 
     def commit(self) -> None:
         """Commit the transaction."""

@@ -35,6 +35,8 @@ class Dialect(ABC):
     """The name of sqlglot's dialect; empty if there is none."""
     transactional_ddl: bool
     """Whether a change of the schema can be rolled back."""
+    merges_alters = False
+    """Whether all ALTER TABLE of a table are one statement, because each may copy the table."""
     types: Mapping[str, str]
     """The types by their kinds (`hive_views.schema_upgrade.requirements.Type`); `{length}` stands for a length."""
     false: str
@@ -155,9 +157,22 @@ class Dialect(ABC):
         """How a step of a `hive_views.schema_upgrade.plan_model.Kind` affects concurrent users of the database."""
         return {**_LOCKING, **self.locking}[kind]
 
+    def merge(self, statements: Sequence[str]) -> str:
+        """One statement for several ALTER TABLE of the same table; only if `merges_alters`."""
+        raise NotImplementedError
+
+    def guarded_merge(self, parts: Sequence[tuple[str, str]]) -> str:
+        """One statement of a script for several ALTER TABLE, each with its condition; only if `merges_alters`."""
+        raise NotImplementedError
+
     @abstractmethod
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
-        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are."""
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
+        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are.
+
+        `is_part` returns the condition only, for `guarded_merge`.
+        """
 
     @abstractmethod
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:

@@ -71,7 +71,9 @@ class Derby(Dialect):
         """How a step affects concurrent users of the database."""
         return "the whole database: only one process can open it"
 
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
         """A statement for a script of `ij`, which continues after an error."""
         fails_when_repeated = missing in ("column", "table", "index")
         note = (

@@ -13,6 +13,8 @@ SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 """The SQL mode of sessions, independent of the server's: values that do not fit are errors, and ANSI_QUOTES,
 NO_BACKSLASH_ESCAPES and ORACLE are off."""
 
+_RUN = "PREPARE hive_views FROM @hive_views;\nEXECUTE hive_views;\nDEALLOCATE PREPARE hive_views;"
+
 _LENGTHS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "longtext": 4_294_967_295}
 
 
@@ -24,6 +26,7 @@ class MariaDb(Dialect):
     title = "MariaDB"
     sqlglot = "mysql"
     transactional_ddl = False
+    merges_alters = True
     types: Mapping[str, str] = {
         "bigint": "bigint(20)",
         "int": "int(11)",
@@ -81,24 +84,54 @@ class MariaDb(Dialect):
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more, in the character set that it has."""
         kind = "mediumtext" if needed.kind != "varchar" else f"varchar({needed.length})"
-        return (self._modify(table, column, kind, column.charset or "latin1"),)
+        collation = column.collation or f"{'utf8mb3' if column.charset == 'utf8' else column.charset or 'latin1'}_bin"
+        return (self._modify(table, column, kind, collation),)
 
     def recode(self, table: str, column: Column) -> str | None:
         """Let a column of texts hold every character."""
         if column.charset is None or column.charset == "utf8mb4":
             return None
         kind = "longtext" if column.type == "longtext" else "mediumtext"
-        return self._modify(table, column, kind, "utf8mb4")
+        is_binary = (column.collation or "_bin").endswith("_bin")
+        return self._modify(table, column, kind, "utf8mb4_bin" if is_binary else "utf8mb4_general_ci")
 
-    def _modify(self, table: str, column: Column, kind: str, charset: str) -> str:
-        charset = "utf8mb3" if charset == "utf8" else charset
-        empty = "NULL" if column.nullable else "NOT NULL"
-        return (
-            f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {kind} "
-            f"CHARACTER SET {charset} COLLATE {charset}_bin {empty}"
-        )
+    def _modify(self, table: str, column: Column, kind: str, collation: str) -> str:
+        """Another type of a column. MODIFY replaces the whole declaration, so it is repeated."""
+        parts = [kind, f"CHARACTER SET {collation.split('_')[0]} COLLATE {collation}"]
+        parts.append("NULL" if column.nullable else "NOT NULL")
+        if column.default not in (None, "NULL"):
+            parts.append(f"DEFAULT {self._stored_default(str(column.default))}")
+        if column.comment:
+            parts.append(f"COMMENT {self.literal(column.comment)}")
+        return f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {' '.join(parts)}"
 
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+    def _stored_default(self, default: str) -> str:
+        """A default as INFORMATION_SCHEMA prints it; MariaDB prints an expression."""
+        return default
+
+    def merge(self, statements: Sequence[str]) -> str:
+        """One ALTER TABLE for several of the same table; of two changes of a column the later one is made."""
+        prefix, _ = self._split(statements[0])
+        return prefix + ", ".join(self._actions(statements))
+
+    def _actions(self, statements: Sequence[str]) -> list[str]:
+        actions: dict[str, str] = {}
+        for statement in statements:
+            _, action = self._split(statement)
+            column = action.split("`")[1]
+            actions.pop(column, None)
+            actions[column] = action
+        return list(actions.values())
+
+    @staticmethod
+    def _split(statement: str) -> tuple[str, str]:
+        """`ALTER TABLE name ` and the rest."""
+        end = statement.index("` ") + 2
+        return statement[:end], statement[end:]
+
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
         """A statement for a script that may run twice: it checks the catalog first."""
         if not missing:
             return f"{statement};"
@@ -118,12 +151,27 @@ class MariaDb(Dialect):
                 else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
             )
             lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(map(self.literal, charsets))})"
-        return (
-            f"SET @hive_views = IF((SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
+        condition = (
+            f"(SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
             f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}{lacks}) "
-            f"= {1 if lacks else 0},\n"
-            f"  {self.literal(statement)}, 'DO 0');\n"
-            "PREPARE hive_views FROM @hive_views;\nEXECUTE hive_views;\nDEALLOCATE PREPARE hive_views;"
+            f"= {1 if lacks else 0}"
+        )
+        if is_part:
+            return condition
+        return f"SET @hive_views = IF({condition},\n  {self.literal(statement)}, 'DO 0');\n{_RUN}"
+
+    def guarded_merge(self, parts: Sequence[tuple[str, str]]) -> str:
+        """One ALTER TABLE of a script for several statements, each with the condition under which it is needed."""
+        prefix, _ = self._split(parts[0][0])
+        kept = self._actions([statement for statement, _ in parts])
+        actions = ",\n".join(
+            f"  IF({condition}, {self.literal(self._split(statement)[1])}, NULL)"
+            for statement, condition in parts
+            if self._split(statement)[1] in kept
+        )
+        return (
+            f"SET @hive_views = CONCAT_WS(', ',\n{actions});\n"
+            f"SET @hive_views = IF(@hive_views = '', 'DO 0', CONCAT({self.literal(prefix)}, @hive_views));\n{_RUN}"
         )
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
@@ -159,3 +207,7 @@ class MySql(MariaDb):
 
     name = "mysql"
     title = "MySQL"
+
+    def _stored_default(self, default: str) -> str:
+        """A default as INFORMATION_SCHEMA prints it; MySQL prints the value."""
+        return self.literal(default)

@@ -78,7 +78,9 @@ class Oracle(Dialect):
         """A CLOB cannot be compared, its beginning can."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""
         if missing == "width" and needed is not None and needed.kind != "varchar":
             return self._with_spare_column(statement, table, name)

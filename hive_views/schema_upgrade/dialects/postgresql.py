@@ -58,7 +58,9 @@ class PostgreSql(Dialect):
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
 
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""
         if not missing:
             return f"{statement};"

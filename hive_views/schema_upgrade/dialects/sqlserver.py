@@ -58,7 +58,9 @@ class SqlServer(Dialect):
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
 
-    def guarded(self, statement: str, table: str, missing: str, name: str, needed: Type | None = None) -> str:
+    def guarded(
+        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
+    ) -> str:
         """A statement for a script that may run twice."""
         if not missing:
             return f"{statement};\nGO"

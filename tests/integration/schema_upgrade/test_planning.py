@@ -72,9 +72,9 @@ def test_invalid_target_is_rejected(target: str, reason: str) -> None:
 
 @pytest.mark.parametrize("target", ["9.0.0", "3.5.0", "4.0.0-beta-9", "3.1.3foo", "0.1.0", "5", ""])
 def test_unknown_version_is_rejected_with_the_known_ones(target: str) -> None:
-    with pytest.raises(UsageError, match="schemas of 0.5.0, .* 4.3.0"):
+    with pytest.raises(UsageError, match=r"schemas of 0\.5\.0, .* 4\.3\.0"):
         plan(assumed_schema("mysql", "0.5.0"), target)
-    with pytest.raises(UsageError, match="schemas of 0.5.0, .* 4.3.0"):
+    with pytest.raises(UsageError, match=r"schemas of 0\.5\.0, .* 4\.3\.0"):
         assumed_schema("mysql", target)
 
 
