@@ -215,14 +215,19 @@ def staleness_properties(view: LegacyView) -> tuple[dict[str, str], str | None]:
     """Return the view property for Trino's grace period, and a sentence about it."""
     if view.writer is not Writer.TRINO:
         return {}, None
-    text = view.storage.get("gracePeriod")
     try:
-        grace = trino.grace_ms(text)
+        grace = trino.grace_ms(view.storage.get("gracePeriod"))
     except InvalidRefreshStateError as error:
         return {}, f"its grace period is not kept: {error}"
+    behavior = view.storage.get("whenStaleBehavior", "INLINE")
+    fallback = "from now on queries read the definition when rows are stale"
+    if behavior != "INLINE":
+        fallback = f"its WHEN STALE {behavior} is not kept: {fallback}"
     if grace is None:
-        return {}, "Trino returns its rows at any age; from now on queries read the definition when rows are stale"
-    return ({MAX_STALENESS_MS: str(int(grace))} if grace > 0 else {}), f"its grace period of {text} stays"
+        return {}, f"Trino returns its rows at any age; {fallback}"
+    kept = f"its grace period of {grace / 1000:g} s stays"
+    note = kept if behavior == "INLINE" else f"{kept}; {fallback}"
+    return ({MAX_STALENESS_MS: str(int(grace))} if grace > 0 else {}), note
 
 
 def recorded_refresh_state(

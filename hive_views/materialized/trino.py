@@ -40,7 +40,7 @@ STORAGE_TABLE = "storage_table"
 _UNKNOWN = "UNKNOWN"
 _COMMENT = "Presto Materialized View"
 _TEXT = re.compile(r"/\* Presto Materialized View: ([A-Za-z0-9+/=\s]*) \*/")
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|d)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|d)?")
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
@@ -105,7 +105,7 @@ def definition(text: str | None) -> TrinoDefinition:
             for index, item in enumerate(columns)
             if isinstance(item, dict)
         ),
-        grace_ms(optional(document, "gracePeriod", str, "")),
+        grace_ms(document.get("gracePeriod")),
         optional(document, "comment", str, ""),
     )
 
@@ -162,14 +162,16 @@ def decide(
     return freshness
 
 
-def grace_ms(text: str | None) -> float | None:
-    """Parse a duration as Trino writes it, to milliseconds."""
-    if text is None:
+def grace_ms(period: object) -> float | None:
+    """Parse a grace period to milliseconds: Trino 483 writes a JSON number of seconds, other releases `10.00m`."""
+    if period is None:
         return None
-    match = _DURATION.fullmatch(text.replace(" ", ""))
+    match = _DURATION.fullmatch(str(period).replace(" ", ""))
     if match is None:
-        raise InvalidRefreshStateError("gracePeriod", f"{text!r} is not a duration such as 10.00m")
-    return float(match[1]) * _UNITS[match[2]]
+        raise InvalidRefreshStateError(
+            "gracePeriod", f"{period!r} is neither a number of seconds nor a duration such as 10.00m"
+        )
+    return float(match[1]) * _UNITS[match[2] or "s"]
 
 
 def _parse_instant(text: str | None) -> int | None:

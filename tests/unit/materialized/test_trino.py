@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,9 @@ from hive_views.errors import InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 from hive_views.materialized import trino
 from hive_views.materialized.freshness.verdict import Cause, Verdict
+
+ROWS = json.loads((Path(__file__).parents[1] / "legacy_import/golden/trino_483_rows.json").read_text())["rows"]
+"""Rows that Trino 483 wrote, by `database.name`."""
 
 DOCUMENT = {
     "originalSql": "SELECT 1 AS one",
@@ -32,7 +36,32 @@ def test_trino_definition_is_decoded():
     assert (definition.sql, definition.catalog, definition.schema) == ("SELECT 1 AS one", "iceberg", "db")
     assert (definition.columns, definition.grace_ms, definition.comment) == (
         (("one", "integer"),), 600_000.0, "c")  # fmt: skip
-    assert trino.definition(text({**DOCUMENT, "gracePeriod": None})).grace_ms is None
+
+
+@pytest.mark.parametrize(
+    ("period", "milliseconds"),
+    [(None, None), (3600.0, 3_600_000), (0.0, 0), (90, 90_000), (0.25, 250), ("10.00m", 600_000), ("1.50h", 5_400_000)],
+)
+def test_grace_period_is_a_number_of_seconds_or_a_duration(period, milliseconds):
+    assert trino.definition(text({**DOCUMENT, "gracePeriod": period})).grace_ms == milliseconds
+
+
+@pytest.mark.parametrize("period", ["1 fortnight", -5, True, [], {}])
+def test_invalid_grace_period_is_rejected(period):
+    with pytest.raises(InvalidRefreshStateError, match="gracePeriod"):
+        trino.definition(text({**DOCUMENT, "gracePeriod": period}))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in ROWS if name.startswith("tm.")))
+def test_materialized_view_written_by_trino_483_is_decoded(name):
+    row = ROWS[name]
+    definition = trino.definition(row["viewOriginalText"])
+    decoded = row["decoded"]
+    seconds = decoded.get("gracePeriod")
+    assert definition.sql == decoded["originalSql"]
+    assert definition.columns == tuple((column["name"], column["type"]) for column in decoded["columns"])
+    assert definition.grace_ms == (None if seconds is None else seconds * 1000)
+    assert definition.comment == decoded.get("comment")
 
 
 @pytest.mark.parametrize("broken", [None, "", "SELECT 1", "/* Presto Materialized View: !! */", text([]), text({})])
