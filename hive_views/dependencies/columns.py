@@ -48,7 +48,7 @@ def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Col
         raise NoSuchViewError(str(name))
     sources = source_columns(read_view_text(store, row), MetastoreSchemas(store))
     # The view's columns may be named differently than its query's (an explicit column list of another engine).
-    names = [column.lower() for column, _, _ in row.columns]
+    names = [column.lower() for column, _, _ in row.declared_columns]
     return dict(zip(names, sources.values(), strict=False)) if len(names) == len(sources) else sources
 
 

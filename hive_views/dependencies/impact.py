@@ -112,15 +112,17 @@ def _affected(
         # The author knows the typed text, so its error is the one to show.
         shown = _error_in_typed_text(text, after) or error
         return AffectedView(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
-    if len(new.names) != len(row.columns):
+    if len(new.names) != len(row.declared_columns):
         return AffectedView(row.name, Effect.BREAKS, f"its text would give {len(new.names)} columns")
     types = tuple(
         (name, old_column.type, new_column.type)
-        for (name, _, _), old_column, new_column in zip(row.columns, old.columns, new.columns, strict=True)
+        for (name, _, _), old_column, new_column in zip(row.declared_columns, old.columns, new.columns, strict=True)
         if old_column.type != new_column.type
     )
     if types:
-        columns = [(name, item.type or kind) for (name, kind, _), item in zip(row.columns, new.columns, strict=True)]
+        columns = [
+            (name, item.type or kind) for (name, kind, _), item in zip(row.declared_columns, new.columns, strict=True)
+        ]
         after.tables[row.name] = _with_columns(columns, before.table(*row.name.identifier))
         shown_types = ", ".join(f"{name} {old_type} -> {new_type}" for name, old_type, new_type in types)
         return AffectedView(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)

@@ -16,6 +16,7 @@ from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.trino_encoding import decode, query_of
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
@@ -315,6 +316,9 @@ def _of_version(version: ViewVersion, database: str) -> _TextLineage:
 
 
 def _of_hive_view(row: Row) -> _TextLineage:
+    query = query_of(row.texts)
+    if query is not None:
+        return _of_texts({"trino": query}, (decode(row.texts.original).get("schema") or row.name.database).lower())
     return _of_texts({HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database)
 
 

@@ -274,7 +274,7 @@ def _check(view: _ReadView, schemas: Schemas) -> tuple[CheckedView, tuple[ViewNa
     problems = list(view.problems)
     tables = None
     if view.text is not None:
-        columns = [(name, kind) for name, kind, _ in view.row.columns]
+        columns = [(name, kind) for name, kind, _ in view.row.declared_columns]
         text_problems, tables = find_problems(view.text, schemas, columns)
         problems += text_problems
     return CheckedView(view.row.name, tuple(problems)), tables

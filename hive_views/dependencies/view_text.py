@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.trino_encoding import decode, is_encoded, query_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 from hive_views.sql.rewriting.dialects import hive_text
 from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.rewriting.rename import rename_tables
 
 READABLE = ("hive", "spark", "trino")
 """The dialects whose texts can be resolved."""
@@ -58,6 +60,10 @@ class ViewText:
     def row_text(self, expansion: Expansion, schemas: Schemas) -> str | None:
         """Return the text that a commit of the expansion of the typed text would write into the row."""
         functions = _functions(self.typed, self.dialect)
+        if self.dialect == "trino":
+            # A row's text is generated only if all catalogs of the typed text are on this metastore.
+            local = replace(self, typed=rename_tables(self.typed, "trino", _without_catalog))
+            expansion = local.expand_typed(schemas)
         return hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
 
     def expand_stored(self, schemas: Schemas) -> Expansion:
@@ -100,11 +106,26 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
 
 def text_of_hive_view(row: Row) -> ViewText:
     """Return the expanded text of a plain Hive view; the row does not record its author's current database."""
+    if is_encoded(row.texts.original):
+        return _text_of_trino_view(row)
     text = row.texts.expanded or row.texts.original
     if not text:
         raise SqlError(f"{row.name} has no text")
     is_spark = any(key.startswith("spark.sql.") for key in row.parameters)
     return ViewText(row.name, text, "spark" if is_spark else HIVE, row.name.database, None)
+
+
+def _text_of_trino_view(row: Row) -> ViewText:
+    """Return the query in Trino's encoding. Trino's text records its author's schema only if it needs one."""
+    query = query_of(row.texts)
+    if query is None:
+        raise SqlError(f"{row.name} is marked as a Trino view, but its text cannot be decoded")
+    schema = decode(row.texts.original).get("schema")
+    return ViewText(row.name, query, "trino", (schema or row.name.database).lower(), None)
+
+
+def _without_catalog(parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    return parts[-2:] if len(parts) > 2 else None
 
 
 def _functions(sql: str, dialect: str) -> dict[str, str]:

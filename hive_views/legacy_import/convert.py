@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import time
 import uuid
@@ -27,7 +25,7 @@ from hive_views.legacy_import.mojibake import decode_mojibake
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.readers import spark
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.legacy_import.readers.trino import decode_document, security_note
+from hive_views.legacy_import.readers.trino import security_note
 from hive_views.legacy_import.storage import (
     LEGACY_STORAGE,
     StoragePlan,
@@ -37,6 +35,7 @@ from hive_views.legacy_import.storage import (
 )
 from hive_views.materialized.state.adopted_state import ADOPTED_REFRESH, encode_adopted_state
 from hive_views.materialized.state.fingerprint import fingerprint as definition_fingerprint
+from hive_views.metastore import trino_encoding
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.identities import identify
 from hive_views.metastore.row_codec import (
@@ -64,7 +63,7 @@ from hive_views.spec.file_codec import METADATA_PATH, new_location
 from hive_views.spec.lineage_codec import file_id
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
-from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
+from hive_views.spec.version_texts import HIVE, sql_texts
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -315,13 +314,11 @@ def row_without_storage(row: Row, view: LegacyView) -> Row:
     }
     texts = row.texts
     if view.writer is Writer.TRINO:
-        document = {**decode_document(texts.original or ""), "owner": row.owner, "runAsInvoker": False}
+        document = {**trino_encoding.decode(texts.original), "owner": row.owner, "runAsInvoker": False}
         for key in ("gracePeriod", "whenStaleBehavior"):
             document.pop(key, None)
-        data = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
-        encoded = base64.b64encode(data).decode("ascii")
-        texts = RowTexts(original=f"/* Presto View: {encoded} */", expanded="/* Presto View */")
-        parameters["comment"] = "Presto View"
+        texts = trino_encoding.encode(document)
+        parameters["comment"] = trino_encoding.VIEW_COMMENT
     return row_as_plain_view(row, parameters, texts)
 
 

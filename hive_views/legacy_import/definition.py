@@ -27,7 +27,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation
 from hive_views.spec.session_settings import encode
-from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, sql_texts
+from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, sql_texts
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError
@@ -36,9 +36,6 @@ from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.rename import rename_tables
 from hive_views.sql.types.iceberg_types import parse_type
-
-LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
-"""Summary key: the original text of a legacy row, if it could not be shown to mean the same as the expanded text."""
 
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: the engine whose layout the row had: `hive`, `spark` or `trino`."""

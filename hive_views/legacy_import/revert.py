@@ -18,7 +18,14 @@ from hive_views.legacy_import.journal import History, ImportStatus, Journal
 from hive_views.legacy_import.plan import PlanEntry, target_metastore
 from hive_views.legacy_import.storage import LEGACY_STORAGE, StoragePlan, check_unrefreshed, remove_storage
 from hive_views.metastore.commit.hive_view_commit import swap_row
-from hive_views.metastore.row_codec import PREVIOUS_METADATA_LOCATION, Row, RowKind, row_fingerprint
+from hive_views.metastore.row_codec import (
+    PREVIOUS_METADATA_LOCATION,
+    Row,
+    RowKind,
+    read_row,
+    renamed_row,
+    row_fingerprint,
+)
 from hive_views.metastore.store import MetastoreStore
 
 
@@ -114,8 +121,9 @@ def _revert_from_backup(catalog: HiveViewCatalog, name: ViewName, force: bool) -
     if row is None or row.kind is not RowKind.ICEBERG_VIEW or LEGACY_ROW not in row.parameters:
         raise RevertError(str(name), "it is not an imported view: its row names no legacy row")
     legacy = read_backup(store.files, row.parameters[LEGACY_ROW], str(name))
-    if legacy.name != name:
-        raise RevertError(str(name), f"it was imported from {legacy.name}, which still exists; drop {name} instead")
+    original = None if legacy.name == name else store.get_row(legacy.name)
+    if original is not None and row_fingerprint(original) == row.parameters.get(LEGACY_FINGERPRINT):
+        raise RevertError(str(name), f"it is a copy of {legacy.name}, which still exists; drop {name} instead")
     return _restore(catalog, row, legacy, force)
 
 
@@ -158,7 +166,9 @@ def _revert(
     store = catalog.store
     row = store.get_row(name)
     if row is None:
-        raise RevertError(str(name), "it no longer exists")
+        raise RevertError(
+            str(name), "it no longer exists. If it was renamed, revert it by its new name (--view) without the journal"
+        )
     if row_fingerprint(row) == entry.fingerprint:
         _remove_storages(catalog, _announced_storages(history, name), force)  # of a killed run or revert
         return RevertOutcome(name, RevertStatus.ALREADY)
@@ -181,10 +191,13 @@ def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewNam
 
 
 def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> RevertOutcome:
-    name, store = legacy.name, catalog.store
+    name, store = row.name, catalog.store
     storages = _storages(row)
+    fingerprint = row_fingerprint(legacy)
+    if legacy.name != name:  # the view was renamed since the import
+        legacy = read_row(renamed_row(legacy, name))
     if not force:
-        _check_untouched(store, row, legacy)
+        _check_untouched(store, row, legacy, fingerprint)
         for storage in storages:
             check_unrefreshed(catalog, name, storage)
     swap_row(store, row, legacy)
@@ -193,12 +206,12 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> Re
     return RevertOutcome(name, RevertStatus.REVERTED)
 
 
-def _check_untouched(store: MetastoreStore, row: Row, legacy: Row) -> None:
+def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: str) -> None:
     """Raise RevertError if the view was committed to since its import, or another program changed its row."""
     name = str(row.name)
     if row.parameters.get(PREVIOUS_METADATA_LOCATION):
         raise RevertError(name, "the view was changed since its import; use force to lose the changes")
-    if row.parameters.get(LEGACY_FINGERPRINT) != row_fingerprint(legacy):
+    if row.parameters.get(LEGACY_FINGERPRINT) != fingerprint:
         raise RevertError(name, "the view replaced another row; use force to restore this one")
     if row.owner != legacy.owner or row.create_time != legacy.create_time:
         raise RevertError(name, "its owner was changed since its import; use force to lose the change")

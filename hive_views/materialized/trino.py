@@ -6,8 +6,6 @@ a comment with JSON in base64; a parameter names the storage table; a snapshot's
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import time
 from collections.abc import Mapping
@@ -20,7 +18,8 @@ from hive_views.errors import HiveViewsError, InvalidRefreshStateError, NoSuchVi
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import MetadataCache, RowReader
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, parse_object, required
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, required
+from hive_views.metastore import trino_encoding
 from hive_views.metastore.row_codec import Row, RowKind
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ STORAGE_TABLE = "storage_table"
 """Parameters of a row whose storage is a table of the catalog; otherwise `metadata_location` names its metadata."""
 
 _UNKNOWN = "UNKNOWN"
-_COMMENT = "Presto Materialized View"
-_TEXT = re.compile(r"/\* Presto Materialized View: ([A-Za-z0-9+/=\s]*) \*/")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|d)?")
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 
@@ -78,7 +75,8 @@ class TrinoRefresh:
 
 def is_materialized_view(parameters: Mapping[str, str]) -> bool:
     """Whether a row with these parameters is a materialized view of Trino."""
-    return parameters.get("presto_view", "").lower() == "true" and parameters.get("comment") == _COMMENT
+    is_view = parameters.get(trino_encoding.FLAG, "").lower() == "true"
+    return is_view and parameters.get("comment") == trino_encoding.MATERIALIZED_VIEW_COMMENT
 
 
 def is_trino_row(row: Row | None) -> bool:
@@ -88,13 +86,12 @@ def is_trino_row(row: Row | None) -> bool:
 
 def definition(text: str | None) -> TrinoDefinition:
     """Decode a row's original text."""
-    match = _TEXT.fullmatch((text or "").strip())
-    if match is None:
+    if text is None or not trino_encoding.is_materialized(text):
         raise InvalidRefreshStateError("viewOriginalText", "it is not the text of a Trino materialized view")
     try:
-        document = parse_object(base64.b64decode(match[1], validate=False).decode(), "viewOriginalText")
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise InvalidRefreshStateError("viewOriginalText", f"it is not base64 of JSON: {error}") from None
+        document = trino_encoding.decode(text)
+    except ValueError as error:
+        raise InvalidRefreshStateError("viewOriginalText", f"it cannot be decoded: {error}") from None
     columns = required(document, "columns", list, "")
     return TrinoDefinition(
         required(document, "originalSql", str, ""),

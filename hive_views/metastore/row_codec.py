@@ -30,10 +30,18 @@ from hive_views.errors import (
     NotAnIcebergViewError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.metastore import trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.version_texts import RowTexts, partition_columns, row_texts
+from hive_views.spec.version_texts import (
+    LEGACY_ORIGINAL,
+    ORIGINAL_SQL,
+    RowTexts,
+    partition_columns,
+    row_texts,
+    sql_texts,
+)
 
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 """Hive's tableType of a view."""
@@ -72,7 +80,10 @@ MAX_KEY_LENGTH = 256
 _FINGERPRINT_EXCLUDED = frozenset({CHANGE_TIME, HIVE_UUID})
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
 
-_RESERVED = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}) | _LINEAGE
+_RESERVED = (
+    frozenset({trino_encoding.FLAG, TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
+    | _LINEAGE
+)
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
@@ -117,6 +128,11 @@ class Row:
     """The tableType, e.g. VIRTUAL_VIEW."""
     table: Table
     """The Thrift object, for use in `hive_views.metastore` only."""
+
+    @property
+    def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
+        """The columns of the object; a Trino view's row has a placeholder column, and its text the view's columns."""
+        return trino_encoding.columns_of(self.texts) or self.columns
 
     @property
     def metadata_location(self) -> str | None:
@@ -234,6 +250,10 @@ def changed_row(
     keys = table.partitionKeys
     removed = frozenset(base.properties) - metadata.properties.keys()
     table = _fill(table, current.name, metadata, location, config, removed=removed)
+    comment = metadata.properties.get("comment")
+    if comment != base.properties.get("comment") and trino_encoding.is_encoded(table.viewOriginalText):
+        texts = trino_encoding.encode({**trino_encoding.decode(table.viewOriginalText), "comment": comment})
+        table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
     base_columns = {str(field.get("name")).lower() for field in _current_schema(base).get("fields", ())}
     if keys and not table.partitionKeys and base_columns.isdisjoint(field.name.lower() for field in keys):
         table.partitionKeys = keys  # set by another program: they never were columns of the view
@@ -313,9 +333,7 @@ def _fill(
     for key in _LINEAGE:
         parameters.pop(key, None)
     parameters.update(row_parameters(metadata.current_version(), location))
-    texts = row_texts(metadata.current_version())
-    if texts.expanded is not None:
-        table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
+    _fill_texts(table, metadata)
     fields = [FieldSchema(*column) for column in column_definitions(name, metadata, config)]
     key_count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
     keys = fields[len(fields) - key_count :]
@@ -325,6 +343,37 @@ def _fill(
         table.partitionKeys = keys
     table.sd = _descriptor(table, fields[: len(fields) - key_count], metadata)
     return table
+
+
+def is_trino_encoding_of(texts: RowTexts, metadata: ViewMetadata) -> bool:
+    """Return whether a row's texts are Trino's encoding of a view's current version, which commits preserve."""
+    query, columns = trino_encoding.query_of(texts), trino_encoding.columns_of(texts)
+    version = metadata.current_version()
+    recorded = (
+        version.summary.get(ORIGINAL_SQL),
+        version.summary.get(LEGACY_ORIGINAL),
+        sql_texts(version).get("trino"),
+    )
+    if query is None or columns is None or query not in recorded:
+        return False
+    names = [str(field.get("name")).lower() for field in _current_schema(metadata).get("fields", ())]
+    return names == [name.lower() for name, _, _ in columns]
+
+
+def _fill_texts(table: Table, metadata: ViewMetadata) -> None:
+    """Set the texts, and Trino's parameters to match them: Trino lists no view if one row contradicts itself."""
+    texts = row_texts(metadata.current_version())
+    row = RowTexts(original=table.viewOriginalText, expanded=table.viewExpandedText)
+    comment = metadata.properties.get("comment")
+    if is_trino_encoding_of(row, metadata):
+        table.parameters["comment"] = trino_encoding.VIEW_COMMENT
+        return
+    if texts.expanded is not None:
+        table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
+    if not trino_encoding.is_encoded(table.viewOriginalText):
+        table.parameters.pop(trino_encoding.FLAG, None)
+        if comment is None and table.parameters.get("comment") in trino_encoding.COMMENTS:
+            del table.parameters["comment"]
 
 
 def _partition_columns(table: Table, metadata: ViewMetadata, columns: list[str]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def table_schema(row: Row) -> TableSchema:
     descriptor = row.table.sd
     buckets = descriptor.bucketCols if descriptor is not None else None
     return TableSchema(
-        columns=tuple((column.lower(), kind) for column, kind, _ in row.columns),
+        columns=tuple((column.lower(), kind) for column, kind, _ in row.declared_columns),
         kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
         bucket_columns=tuple(column.lower() for column in buckets or ()),
     )

@@ -17,6 +17,9 @@ from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, 
 ORIGINAL_SQL = "hive-views.original-sql"
 """Summary key: the typed text, if it is not in a representation."""
 
+LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
+"""Summary key: the original text of a legacy row, if it differs from the typed text or may mean something else."""
+
 PARTITIONED_ON = "hive-views.partitioned-on"
 """Summary key: the columns of PARTITIONED ON (HIVE-1941) as a JSON list, which may be empty."""
 

@@ -14,6 +14,7 @@ from hive_views.materialized.freshness.verdict import ObservedSource, ObservedSt
 from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.materialized.state.refresh_state import SourceKind
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.session_settings import recorded_settings
@@ -199,5 +200,7 @@ def observe_sources(
 def _hive_state(row: Row) -> str:
     """The best-effort state of a Hive table or view."""
     parameters = {key: row.parameters[key] for key in _HIVE_STATE if key in row.parameters}
-    text = repr((row.create_time, sorted(parameters.items()), row.columns, row.texts.expanded))
+    # The expanded text of a Trino view is constant.
+    view_text = row.texts.original if is_encoded(row.texts.original) else row.texts.expanded
+    text = repr((row.create_time, sorted(parameters.items()), row.columns, view_text))
     return "hive:" + hashlib.sha256(text.encode()).hexdigest()[:24]

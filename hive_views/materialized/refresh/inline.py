@@ -8,6 +8,7 @@ from hive_views.errors import InvalidMetadataError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
 from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
@@ -99,6 +100,8 @@ class _Inliner:
         if name in self._sources.views:
             return _text_of(name, self._sources.views[name])
         if name in self._sources.hive_views:
+            if is_encoded(self._sources.hive_views[name].texts.original):
+                raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
             return _ViewText(self._sources.hive_views[name].texts.expanded or "", HIVE, name.database, None)
         return None
 

@@ -7,7 +7,6 @@ import pytest
 from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.definition import LEGACY_ORIGINAL
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions, RenameRule
@@ -16,6 +15,7 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_vie
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
 from hive_views.metastore.row_codec import encode_row, row_fingerprint
+from hive_views.spec.version_texts import LEGACY_ORIGINAL
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, fields, hive_view_row, trino_view_row
 from tests.integration.legacy_import.test_readers import LAYOUTS
