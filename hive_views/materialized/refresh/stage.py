@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -92,6 +92,8 @@ class StagingRequest:
     """The table's columns at the start of the refresh."""
     where: str | None = None
     """For PARTITIONS: the condition on the table's columns that selects the partitions."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Write options of Iceberg's Spark runtime that override table properties."""
 
 
 class Engine(Protocol):
@@ -237,7 +239,24 @@ def staging_request(
         action = Action.PARTITIONS
         listed = ", ".join(map(quote_identifier, columns))
         queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {plan.where}" for query in queries)
-    return StagingRequest(target, action, queries, inputs.all(), columns, summary, refresh_id, schema, plan.where)
+    return StagingRequest(
+        target,
+        action,
+        queries,
+        inputs.all(),
+        columns,
+        summary,
+        refresh_id,
+        schema,
+        plan.where,
+        _write_options({} if view.storage is None else view.storage.properties),
+    )
+
+
+def _write_options(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the options for a storage table; Trino writes an empty codec, which Iceberg's Spark runtime rejects."""
+    file_format = properties.get("write.format.default", "parquet").lower()
+    return {"compression-codec": "zstd"} if properties.get(f"write.{file_format}.compression-codec") == "" else {}
 
 
 class _Inputs:
@@ -288,15 +307,15 @@ def _merge_query(stored: str, aggregate: Aggregate, queries: tuple[str, ...], sc
     parts = [f"SELECT {listed} FROM {stored} AS s"]
     parts += [f"SELECT {listed} FROM ({query}) AS a ({listed})" for query in queries]
     items, keys = [], []
-    for column, field, function in zip(columns, schema.fields, aggregate.merge, strict=True):
+    for column, stored_field, function in zip(columns, schema.fields, aggregate.merge, strict=True):
         if function is None:
             items.append(column)
             keys.append(column)
             continue
         merged = f"{function}({column})"
-        if isinstance(field.field_type, DecimalType):
-            merged = f"CAST({merged} AS DECIMAL({field.field_type.precision}, {field.field_type.scale}))"
-        elif isinstance(field.field_type, LongType):
+        if isinstance(stored_field.field_type, DecimalType):
+            merged = f"CAST({merged} AS DECIMAL({stored_field.field_type.precision}, {stored_field.field_type.scale}))"
+        elif isinstance(stored_field.field_type, LongType):
             merged = f"CAST({merged} AS BIGINT)"
         items.append(f"{merged} AS {column}")
     group = f" GROUP BY {', '.join(keys)}" if keys else ""

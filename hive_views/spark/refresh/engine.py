@@ -274,6 +274,8 @@ class SparkEngine:
         writer = whole.writeTo(target)
         for key, value in work.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)
+        for key, value in work.options.items():
+            writer = writer.option(key, value)
         if work.action is Action.APPEND:
             writer.append()
         elif work.action is Action.PARTITIONS:
