@@ -1,0 +1,203 @@
+"""Views that Trino creates: imported, changed from both sides, read and listed by Trino, and reverted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from trino.exceptions import TrinoQueryError
+
+from hive_views import HiveViewCatalog
+from hive_views.catalog.catalog import DropReport
+from hive_views.dependencies.validity import Validity
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import import ImportStatus, RevertStatus, plan_import, revert_views, run_plan
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore.row_codec import RowKind, encode_row
+from hive_views.spec.version_texts import row_texts
+from tests.integration.legacy_import.rows import alter
+from tests.integration.trino.server import TrinoServer
+
+LISTINGS = (
+    "SELECT table_name FROM {catalog}.information_schema.tables WHERE table_schema = '{database}'",
+    "SELECT table_name, column_name FROM {catalog}.information_schema.columns WHERE table_schema = '{database}'",
+    "SELECT table_name FROM {catalog}.information_schema.views WHERE table_schema = '{database}'",
+    "SELECT table_name, comment FROM system.metadata.table_comments "
+    "WHERE catalog_name = '{catalog}' AND schema_name = '{database}'",
+    "SELECT table_name, column_name FROM system.jdbc.columns "
+    "WHERE table_cat = '{catalog}' AND table_schem = '{database}'",
+)
+"""What tools list; one contradictory row makes each of them fail for the whole schema."""
+
+
+def assert_listings_work(trino: TrinoServer, database: str) -> None:
+    for catalog in ("hive", "iceberg"):
+        for listing in LISTINGS:
+            trino.query(listing.format(catalog=catalog, database=database))
+
+
+@pytest.fixture
+def views(trino: TrinoServer, database: str) -> str:
+    """A database with a table of each connector and views over them, all created by Trino."""
+    for statement in (
+        "CREATE TABLE hive.{0}.h AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (id, name)",
+        "CREATE TABLE iceberg.{0}.i AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'c')) AS t (id, name)",
+        "CREATE VIEW hive.{0}.of_h COMMENT 'of h' AS SELECT id FROM hive.{0}.h WHERE name = 'b'",
+        "CREATE VIEW iceberg.{0}.of_i SECURITY INVOKER AS SELECT * FROM iceberg.{0}.i",
+        "CREATE VIEW iceberg.{0}.of_views AS SELECT a.id FROM hive.{0}.of_h a JOIN iceberg.{0}.of_i b ON a.id = b.id",
+    ):
+        trino.query(statement.format(database))
+    return database
+
+
+@pytest.fixture
+def imported(catalog: HiveViewCatalog, views: str, tmp_path: Path) -> str:
+    """The same database, after the import of its views."""
+    result = run_plan(plan_import(catalog, databases=[views]), catalog, tmp_path / "journal")
+    assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}
+    return views
+
+
+def row_bytes(catalog: HiveViewCatalog, database: str, name: str) -> bytes:
+    row = catalog.store.get_row(ViewName(database, name))
+    assert row is not None
+    return encode_row(row.with_parameters({**row.parameters, "transient_lastDdlTime": ""}))
+
+
+def as_java_writes(catalog: HiveViewCatalog, raw: Client, database: str) -> None:
+    """Write a row's texts from its metadata file and leave Trino's parameters, as Iceberg's Java catalog does."""
+    view = catalog.load_view((database, "of_h"))
+    table = raw.get_table(database, "of_h")
+    texts = row_texts(view.metadata.current_version())
+    table.viewOriginalText = table.viewExpandedText = texts.expanded
+    alter(raw, table)
+
+
+def test_imported_views_return_the_same_rows(trino: TrinoServer, imported: str):
+    assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [(2,)]
+    assert sorted(trino.query(f"SELECT * FROM iceberg.{imported}.of_i")) == [(1, "a"), (2, "b"), (3, "c")]
+    assert trino.query(f"SELECT * FROM iceberg.{imported}.of_views") == [(2,)]
+    assert_listings_work(trino, imported)
+
+
+def test_imported_views_are_valid(catalog: HiveViewCatalog, imported: str):
+    assert {item.view.name: item.problems for item in catalog.check_views(imported)} == {
+        "of_h": (),
+        "of_i": (),
+        "of_views": (),
+    }
+    for name in ("of_h", "of_i", "of_views"):
+        assert catalog.load_view((imported, name)).drift == ()
+
+
+def test_views_of_trino_are_valid_before_their_import(catalog: HiveViewCatalog, views: str):
+    checked = {item.view.name: item for item in catalog.check_views(views)}
+    assert {name: item.validity for name, item in checked.items()} == dict.fromkeys(checked, Validity.VALID)
+    dependents = catalog.dependents(f"{views}.h", namespaces=[views])
+    assert {dependent.name.name for dependent in dependents} == {"of_h", "of_views"}
+
+
+CHANGES: dict[str, Callable[[HiveViewCatalog, str], object]] = {
+    "set a property": lambda catalog, database: (
+        catalog.load_view((database, "of_h")).update().set_properties(a="b").commit()
+    ),
+    "set the comment": lambda catalog, database: (
+        catalog.load_view((database, "of_h")).update().set_comment("c").commit()
+    ),
+    "repair": lambda catalog, database: catalog.repair_view((database, "of_h")),
+    "adopt": lambda catalog, database: catalog.adopt_view((database, "of_h")),
+    "rename": lambda catalog, database: catalog.rename_view((database, "of_h"), (database, "renamed")),
+    "drop": lambda catalog, database: catalog.drop_view((database, "of_h")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_listings_work_after_each_change(trino: TrinoServer, catalog: HiveViewCatalog, imported: str, change):
+    result = change(catalog, imported)
+    assert_listings_work(trino, imported)
+    if isinstance(result, DropReport):
+        return
+    name = next(name for name in ("of_h", "renamed") if catalog.view_exists((imported, name)))
+    assert trino.query(f"SELECT * FROM hive.{imported}.{name}") == [(2,)]
+
+
+def test_replaced_view_is_no_longer_marked_as_a_view_of_trino(
+    trino: TrinoServer, catalog: HiveViewCatalog, imported: str
+):
+    catalog.load_view((imported, "of_h")).update().set_properties({"replace.drop-dialect.allowed": "true"}).commit()
+    catalog.execute(
+        f"CREATE OR REPLACE VIEW {imported}.of_h TBLPROPERTIES ('replace.drop-dialect.allowed' = 'true') "
+        f"AS SELECT name FROM {imported}.h WHERE id = 1"
+    )
+    row = catalog.store.get_row(ViewName(imported, "of_h"))
+    assert row is not None and "presto_view" not in row.parameters
+    assert_listings_work(trino, imported)
+    assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [("a",)]
+
+
+def test_repair_fixes_a_row_that_java_made_contradictory(
+    trino: TrinoServer, catalog: HiveViewCatalog, raw: Client, imported: str
+):
+    as_java_writes(catalog, raw, imported)
+    with pytest.raises(TrinoQueryError, match="View data missing prefix"):
+        assert_listings_work(trino, imported)
+    checked = {item.view.name: item for item in catalog.check_views(imported)}
+    assert checked["of_h"].validity is Validity.DRIFTED
+    assert "presto_view" in checked["of_h"].problems[0].reason
+    catalog.repair_view((imported, "of_h"))
+    assert_listings_work(trino, imported)
+    assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [(2,)]
+
+
+def test_comment_by_trino_is_kept_by_later_commits(trino: TrinoServer, catalog: HiveViewCatalog, imported: str):
+    trino.query(f"COMMENT ON VIEW hive.{imported}.of_h IS 'by Trino'")
+    catalog.load_view((imported, "of_h")).update().set_properties(a="b").commit()
+    shown = trino.query(f"SHOW CREATE VIEW hive.{imported}.of_h")[0][0]
+    assert "COMMENT 'by Trino'" in shown
+
+
+def test_rename_and_drop_by_trino(trino: TrinoServer, catalog: HiveViewCatalog, imported: str):
+    trino.query(f"ALTER VIEW iceberg.{imported}.of_i RENAME TO iceberg.{imported}.renamed")
+    assert catalog.load_view((imported, "renamed")).drift == ()
+    trino.query(f"DROP VIEW iceberg.{imported}.renamed")
+    assert not catalog.view_exists((imported, "renamed"))
+    assert_listings_work(trino, imported)
+
+
+def test_view_replaced_by_trino_is_its_own_again(trino: TrinoServer, catalog: HiveViewCatalog, imported: str):
+    """CREATE OR REPLACE VIEW of Trino writes a new row without the pointer; a new import converts it."""
+    trino.query(f"CREATE OR REPLACE VIEW iceberg.{imported}.of_i AS SELECT id FROM iceberg.{imported}.i")
+    row = catalog.store.get_row(ViewName(imported, "of_i"))
+    assert row is not None and row.kind is RowKind.HIVE_VIEW
+    plan = plan_import(catalog, names=[ViewName(imported, "of_i")])
+    assert [entry.status.value for entry in plan.entries] == ["ready"]
+
+
+def test_revert_restores_the_rows(trino: TrinoServer, catalog: HiveViewCatalog, views: str, tmp_path: Path):
+    names = ("of_h", "of_i", "of_views")
+    before = {name: row_bytes(catalog, views, name) for name in names}
+    run_plan(plan_import(catalog, databases=[views]), catalog, tmp_path / "journal")
+    outcomes = revert_views(catalog, [ViewName(views, name) for name in names])
+    assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
+    assert {name: row_bytes(catalog, views, name) for name in names} == before
+    assert_listings_work(trino, views)
+    assert trino.query(f"SELECT * FROM iceberg.{views}.of_views") == [(2,)]
+
+
+def test_renamed_import_is_reverted_under_its_new_name(trino: TrinoServer, catalog: HiveViewCatalog, imported: str):
+    catalog.rename_view((imported, "of_h"), (imported, "renamed"))
+    (outcome,) = revert_views(catalog, [ViewName(imported, "renamed")])
+    assert outcome.status is RevertStatus.REVERTED
+    row = catalog.store.get_row(ViewName(imported, "renamed"))
+    assert row is not None and row.kind is RowKind.HIVE_VIEW
+    assert trino.query(f"SELECT * FROM hive.{imported}.renamed") == [(2,)]
+    assert_listings_work(trino, imported)
+
+
+def test_view_over_a_view_of_trino_takes_the_columns_from_its_text(catalog: HiveViewCatalog, views: str):
+    view = catalog.execute(f"CREATE VIEW {views}.over AS SELECT * FROM {views}.of_i").view
+    assert [(field.name, str(field.field_type)) for field in view.schema().fields] == [
+        ("id", "int"),
+        ("name", "string"),
+    ]
