@@ -13,7 +13,7 @@ from hive_views.doctor.report import Finding, Level
 from hive_views.errors import MetastoreError
 from hive_views.metastore.capabilities import elapsed_ms, try_connection
 from hive_views.metastore.transport.client import MetastoreClient
-from hive_views.metastore.transport.sasl import SecurityFailure
+from hive_views.metastore.transport.failures import SecurityFailure
 
 PROBED_METHODS = (
     "get_table",

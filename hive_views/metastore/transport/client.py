@@ -35,7 +35,8 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.transport.connection import Connection, HttpRejection
+from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.failures import HttpRejection
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
 

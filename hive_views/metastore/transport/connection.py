@@ -22,7 +22,8 @@ from thrift.transport.TTransport import CReadableTransport
 
 from hive_views.config import ConnectionConfig, split_uri
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, SecurityFailure, mechanism, negotiate
+from hive_views.metastore.transport.failures import SecurityFailure
+from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
 from hive_views.metastore.transport.tls import is_quiet, secure
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
@@ -41,15 +42,6 @@ _VERSION_AND_CALL = 0x80010001
 _VERSION = b"\x80\x01\x00"
 _HEADER = Struct("!II")
 _INT32 = Struct("!I")
-
-
-class HttpRejection(OSError):  # noqa: N818 (the client converts it)
-    """The HTTP server rejected a request before the metastore processed it; `step` names a failed authentication."""
-
-    def __init__(self, reason: str, step: str | None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.step = step
 
 
 class Layer(Protocol):

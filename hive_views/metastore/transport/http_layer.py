@@ -13,8 +13,7 @@ from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDiscon
 from typing import cast
 
 from hive_views.config import ConnectionConfig, Credentials
-from hive_views.metastore.transport.connection import HttpRejection
-from hive_views.metastore.transport.sasl import SecurityFailure
+from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 
 DEFAULT_PATH = "/metastore"
 """The path where Hive's server has the metastore by default (metastore.server.thrift.http.path)."""

@@ -19,7 +19,7 @@ from thrift.Thrift import TException
 from hive_views.config import ConnectionConfig
 from hive_views.errors import MetastoreAuthenticationError, MetastoreUnavailableError
 from hive_views.metastore.transport.connection import Connection
-from hive_views.metastore.transport.sasl import SecurityFailure
+from hive_views.metastore.transport.failures import SecurityFailure
 
 MAX_IDLE_SECONDS = 45.0
 """A connection that idled longer is replaced: load balancers and firewalls forget connections after a minute or more,

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from hive_views.config import Credentials
+from hive_views.metastore.transport.failures import SecurityFailure
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 """States of the negotiation (Thrift, TSaslTransport.NegotiationStatus)."""
@@ -33,15 +34,6 @@ _LENGTH = struct.Struct("!I")
 
 _AUTH, _INTEGRITY, _PRIVACY = 1, 2, 4
 """The protection of frames: none, a signature, encryption (RFC 4752, section 3.3)."""
-
-
-class SecurityFailure(OSError):  # noqa: N818 (callers that know the metastore convert it)
-    """TLS or authentication failed; `step` names the step that failed."""
-
-    def __init__(self, step: str, reason: str) -> None:
-        super().__init__(f"{step}: {reason}")
-        self.step = step
-        self.reason = reason
 
 
 class Mechanism(Protocol):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hive_views.config import TlsConfig
-from hive_views.metastore.transport.sasl import SecurityFailure
+from hive_views.metastore.transport.failures import SecurityFailure
 
 
 def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:

@@ -8,9 +8,8 @@ import pytest
 
 from hive_views.config import ConnectionConfig, Credentials
 from hive_views.metastore.transport import http_layer as module
-from hive_views.metastore.transport.connection import HttpRejection
+from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 from hive_views.metastore.transport.http_layer import HttpLayer, http_layer
-from hive_views.metastore.transport.sasl import SecurityFailure
 
 
 def layer(path: str = "", host: str = "host", **config: object) -> HttpLayer:
