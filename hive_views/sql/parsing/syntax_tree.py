@@ -139,12 +139,12 @@ def function_token(text: Text, node: exp.Expr) -> int | None:
     index = text.starts.get(min(start_offsets(node), default=-1))
     if index is None:
         return None
-    at = index - 1
-    while at > 0:
-        if text.tokens[at].token_type is TokenType.L_PAREN and text.match.get(at, 0) >= index:
-            return at - 1
-        at -= 1
-    return None
+    at = text.enclosing(index)
+    while at > 0 and text.kinds[at - 1] is TokenType.L_PAREN:
+        at -= 1  # parentheses around the first argument
+    if at <= 0 or (type(node) is exp.Concat and text.raw(at - 1).lower() != "concat"):
+        return None  # adjacent strings are parsed as concat()
+    return at - 1
 
 
 def token_span(text: Text, node: exp.Expr) -> tuple[int, int] | None:

@@ -317,7 +317,7 @@ def reduce(sql: str, is_same: Callable[[str], bool], attempts: int = 400) -> str
 
 
 def run(
-    check: Callable[[str], Outcome], statements: Iterable[str], counts: Counter[str], reduced: int = 30
+    check: Callable[[str], Outcome], statements: Iterable[str], counts: Counter[str], attempts: int = 300
 ) -> Iterator[tuple[str, Outcome]]:
     """Compare statements and count their outcomes; yields a reduced statement for each new failure."""
     signatures: set[str] = set()
@@ -328,8 +328,8 @@ def run(
         if outcome.kind not in FAILURES or signature in signatures:
             continue
         signatures.add(signature)
-        if len(signatures) <= reduced:
-            shorter = reduce(sql, lambda text, wanted=signature: check(text).signature == wanted)  # type: ignore[misc]
+        if len(signatures) <= 30:
+            shorter = reduce(sql, lambda text, wanted=signature: check(text).signature == wanted, attempts)  # type: ignore[misc]
             sql = shorter if check(shorter).signature == signature else sql
         yield sql, check(sql)
 
