@@ -22,6 +22,7 @@ from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext
+from hive_views.sql.resolver.ordering import keys_of
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
 
@@ -146,6 +147,11 @@ def _check_hive_select(context: ResolutionContext, node: exp.Select) -> None:
     """Reject combinations of clauses that Hive does not have."""
     arguments = node.args
     limit = arguments.get("limit")
+    if limit is None and arguments.get("offset") is not None:
+        raise context.fail("OFFSET without LIMIT: Hive has no such clause", arguments["offset"])
+    for item in keys_of(node, "order", "sort", "distribute", "cluster"):
+        if item.find(exp.Select) is not None:
+            raise context.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", item)
     if limit is None and _CHECKED_CLAUSES.isdisjoint(arguments):
         return
     order, sort = arguments.get("order"), arguments.get("sort")
@@ -181,7 +187,7 @@ def _check_hive_set_operation(context: ResolutionContext, node: exp.Expr) -> Non
 def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Environment) -> None:
     if begins_with_with(query):
         raise context.fail("A subquery in an expression cannot begin with WITH: move it to the front", query)
-    if len(env.scopes) > 1:
+    if len(env.scopes) > 1 or (env.ungrouped is not None and not env.allows_aggregates):
         raise context.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", query)
 
 

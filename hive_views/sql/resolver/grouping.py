@@ -292,6 +292,7 @@ def resolve_windows(
     env = Environment((scope,), None, ungrouped, allows_aggregates=True)
     result = Scope(grouped=scope.grouped)
     result.add(scope)
+    result.has_grouping_sets = scope.has_grouping_sets
     if context.mode.keeps_keys_under_windows:
         result.key_nodes = dict(scope.key_nodes)
     for text, window in windows.items():
@@ -359,12 +360,14 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
 
     Hive computes functions of equal windows together, one group after the other (`WindowingComponentizer`). Only a
     column of the last group still has its own name when the outermost SELECT list is named, and none has where
-    DISTINCT, QUALIFY or an ORDER BY of something that is not selected comes in between.
+    DISTINCT, QUALIFY, a subquery in the list or an ORDER BY of something that is not selected comes in between.
     """
     arguments = node.args
     if level > 0 or arguments.get("distinct") is not None or arguments.get("qualify") is not None:
         return []
     items = node.expressions
+    if any(item.find(exp.Select) is not None for item in items):
+        return []
     selected = {comparison_key(unwrapped(item)) for item in items}
     selected |= {f"(tok_table_or_col {item.alias.lower()})" for item in items if type(item) is exp.Alias}
     selected -= {comparison_key(item.this) for item in items if type(item) is exp.Alias}

@@ -55,7 +55,8 @@ def _resolve_key(
         return
     if is_resolved(context, item, Environment((query.scope,), None, ungrouped, True, True, True)):
         return
-    names = query.output.only_names().with_inputs(query.scope)
+    outputs = query.output.only_names()
+    names = outputs.with_inputs(query.scope.hiding(outputs.tables.get(None, {})))
     resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
 
 

@@ -22,6 +22,7 @@ from hive_views.sql.resolver.grouping import (
     windows_with_names,
 )
 from hive_views.sql.resolver.names import check_identifier, resolve
+from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_from, resolve_source, unified_type, values_scope
 from hive_views.sql.resolver.stars import resolve_items
@@ -136,6 +137,7 @@ def _resolve_set_operation(
         scope = resolve_query(context, operation.expression, ctes, outer, level=branch_level, names_columns=False)
         result = _combine(context, result, rename_columns(context, scope, "__u", None), operation)
     result = rename_columns(context, result, f"__u{context.set_operations + 1}", None)
+    _check_positions(context, node, result)
     if node.args.get("order") is not None or node.args.get("sort") is not None:
         query = OrderedQuery(node, result, result, None, level, is_set_operation=True)
         context.mode.resolve_order(context, query)
@@ -224,6 +226,7 @@ def _resolve_planned_block(
     context.named_windows = windows_with_names(node, calls.windows, block.level) if calls.windows else ()
     output = resolve_items(context, node, scope, ungrouped, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, scope, ungrouped)
+    _check_positions(context, node, output)
     if not _ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, scope, ungrouped, block.level, items=items)
         query.names_output_only = bool(calls.windows) and is_distinct
@@ -244,6 +247,7 @@ def _resolve_plain_block(
         resolve_plain_having(context, node, ungrouped, block)
     output = resolve_items(context, node, ungrouped, ungrouped, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, ungrouped, ungrouped)
+    _check_positions(context, node, output)
     if not _ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, ungrouped, ungrouped, block.level, items=items)
         query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
@@ -255,6 +259,18 @@ def _resolve_plain_block(
                 if not isinstance(item, exp.Identifier):
                     resolve(context, item, env)
     return output
+
+
+def _check_positions(context: ResolutionContext, node: exp.Expr, output: Scope) -> None:
+    """Reject a number in ORDER BY that is no position of the SELECT list."""
+    for item in keys_of(node, "order"):
+        number = item.this if type(item) is exp.Literal and not item.is_string else ""
+        if number.isdigit() and not 0 < int(number) <= len(output.columns):
+            raise context.fail(
+                f"Invalid position alias in Order By: position {number} does not exist, "
+                f"the Select List is indexed from 1 to {len(output.columns)}",
+                item,
+            )
 
 
 def _is_distinct_star(node: exp.Select) -> bool:

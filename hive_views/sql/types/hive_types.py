@@ -106,7 +106,11 @@ def choice_in_spark(left: str, right: str) -> str | None:
     bases = {base(left), base(right)}
     if left != right and "decimal" in bases and bases & {"bigint", "float", "double"}:
         return None
-    return _common_number(left, right) if left != right and bases <= _NUMBERS else common(left, right)
+    result = _common_number(left, right) if left != right and bases <= _NUMBERS else common(left, right)
+    if result is not None and left != right and bases == {"decimal"}:
+        scale = max(as_decimal(left)[1], as_decimal(right)[1])
+        return result if as_decimal(result)[1] == scale else None  # more than 38 digits: Spark 3.5 keeps the scale
+    return result
 
 
 def choice(left: str, right: str) -> str | None:
@@ -155,8 +159,9 @@ def _common_number(left: str, right: str) -> str:
             if type_text in ("float", "double"):
                 return type_text
         (p1, s1), (p2, s2) = as_decimal(left), as_decimal(right)
-        scale = max(s1, s2)
-        return f"decimal({min(38, max(p1 - s1, p2 - s2) + scale)},{scale})"
+        whole = max(p1 - s1, p2 - s2)
+        scale = min(max(s1, s2), 38 - whole)
+        return f"decimal({whole + scale},{scale})"
     return max(left, right, key=NUMERIC.index)
 
 
