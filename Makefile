@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-upgrade check lint demo bench thrift clean histories soak
+.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories soak
 
 env: $(STAMP)
 
@@ -38,6 +38,11 @@ test-docker: env
 	docker/engine up
 	docker/build
 	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/docker $(PYTEST_ARGS)
+
+# A real Trino on the embedded metastore (docs/trino.md); the first run downloads 630 MB.
+test-trino: env
+	$(BIN)/python -m tests.integration.trino.server
+	HIVE_VIEWS_TEST_TRINO=1 $(BIN)/python -m pytest tests/integration/trino --durations 5 $(PYTEST_ARGS)
 
 # Each wire call of all that the catalog does with each fault, on the server that HIVE_VIEWS_TEST_SERVER names (`test`
 # has a choice); writes docs/servers.md.

@@ -49,6 +49,7 @@ EXTENDED = (
     "integration/spark/test_session_texts.py",
     "integration/spark/test_statement_forms.py",
     "integration/spark/test_time_travel.py",
+    "integration/trino",
     "soak",
     "unit/sql/test_portable_spark.py",
 )
