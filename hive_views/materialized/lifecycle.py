@@ -35,7 +35,7 @@ from hive_views.materialized.layouts.loading import MaterializedView, is_materia
 from hive_views.materialized.layouts.registered import DETACHED, storage_link_of, storage_name
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.partitioning import partition_spec
-from hive_views.materialized.properties import check_settings
+from hive_views.materialized.properties import check_settings, split_properties
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.queries import load_view
@@ -79,6 +79,10 @@ def create_materialized(store: MetastoreStore, tables: TableOperations, request:
     row = store.get_row(name)
     if row is not None:
         raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(name))
+    if request.layout is not Layout.TABLE:
+        view_properties, storage_properties = split_properties(request.properties)
+        storage_properties = {**storage_properties, **(request.storage_properties or {})}
+        request = replace(request, properties=view_properties, storage_properties=storage_properties)
     if request.layout is Layout.REGISTERED:
         _create_registered(store, tables, request)
     elif request.layout is Layout.ATTACHED:

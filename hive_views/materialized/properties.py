@@ -11,12 +11,13 @@ In all layouts the value that was set last is effective:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from hive_views.errors import InvalidPropertyError
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
-from hive_views.materialized.state.sequence_numbers import SequenceIds
+from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
@@ -29,11 +30,24 @@ if TYPE_CHECKING:
 MAX_STALENESS_MS = "hive-views.max-staleness-ms"
 """How many milliseconds after the start of a refresh its rows may answer queries in any case."""
 
+TARGET_LAG = "hive-views.target-lag"
+"""How long changes may wait for `refresh --due`: `10 minutes`, or `downstream` for the lag of what reads the view."""
+
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
 
 REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
+
+_SETTINGS = frozenset({ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, SEQUENCE_IDS, TARGET_LAG, TIME_TRAVEL})
+_PREFIX = "hive-views."
+
+FORMAT_VERSION = "format-version"
+"""The version of the storage table's format."""
+
+_STORAGE_PREFIXES = ("write.", "read.", "history.", FORMAT_VERSION)
+_VIEW_PREFIXES = ("write.metadata.",)
+"""Those that a view's own metadata files have as well."""
 
 _RESERVED = frozenset({METADATA, STORAGE_TABLE_COPY, STORAGE_OF, STAGED_WRITES, SEQUENCE_LINEAGE})
 
@@ -42,7 +56,9 @@ def effective_properties(layout: Layout, metadata: ViewMetadata, storage: Table 
     """The effective properties of a materialized view."""
     if layout is Layout.TABLE and storage is not None:
         return {**metadata.properties, **storage.metadata.properties}
-    return metadata.properties
+    if storage is None:
+        return metadata.properties
+    return {**split_properties(storage.metadata.properties)[1], **metadata.properties}
 
 
 def allows_stale_data(layout: Layout, properties: Mapping[str, str]) -> bool:
@@ -63,12 +79,54 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
             raise InvalidPropertyError(
                 key, updates.get(key), "it links a materialized view to its storage, and cannot be set by users"
             )
+    for key in updates:
+        if key.startswith(_PREFIX) and key not in _SETTINGS:
+            raise InvalidPropertyError(key, updates[key], f"there is no such setting; there are {_NAMES}")
+    if TARGET_LAG in updates:
+        target_lag_ms(updates)
     for key in (ALLOW_STALE_DATA, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
     if MAX_STALENESS_MS in updates and not _is_number(updates[MAX_STALENESS_MS]):
         raise InvalidPropertyError(MAX_STALENESS_MS, updates[MAX_STALENESS_MS], "it must be a number of milliseconds")
     SequenceIds.of(updates)
+
+
+def target_lag_ms(properties: Mapping[str, str]) -> int | None:
+    """The target lag in milliseconds, `DOWNSTREAM`, or None without one; raises InvalidPropertyError."""
+    text = properties.get(TARGET_LAG)
+    if text is None:
+        return None
+    if text.strip().lower() == "downstream":
+        return DOWNSTREAM
+    match = _LAG.fullmatch(text)
+    if match is None:
+        raise InvalidPropertyError(TARGET_LAG, text, "it must be downstream, or like '10 minutes'")
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+DOWNSTREAM = -1
+"""The target lag of a view that is refreshed with the views that read it."""
+
+_UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+_LAG = re.compile(rf"\s*([0-9]{{1,9}})\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
+_NAMES = ", ".join(sorted(_SETTINGS))
+
+
+def split_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Split properties of a materialized view with a storage table of its own into the view's and the table's."""
+    view = {key: value for key, value in properties.items() if is_view_property(key)}
+    return view, {key: value for key, value in properties.items() if is_storage_property(key)}
+
+
+def is_storage_property(key: str) -> bool:
+    """Whether a property belongs to the storage table."""
+    return key.startswith(_STORAGE_PREFIXES)
+
+
+def is_view_property(key: str) -> bool:
+    """Whether a property belongs to the view."""
+    return not is_storage_property(key) or key.startswith(_VIEW_PREFIXES)
 
 
 def _is_number(text: str) -> bool:

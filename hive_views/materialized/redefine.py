@@ -39,7 +39,13 @@ from hive_views.errors import (
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView, column_mismatch, recorded_refresh
 from hive_views.materialized.layouts.table import AssociatedView
-from hive_views.materialized.properties import check_settings
+from hive_views.materialized.properties import (
+    FORMAT_VERSION,
+    check_settings,
+    is_storage_property,
+    is_view_property,
+    split_properties,
+)
 from hive_views.materialized.state.fingerprint import fingerprint
 from hive_views.materialized.state.refresh_state import RefreshState
 from hive_views.metastore.commit.view_properties import check_view_properties
@@ -81,11 +87,13 @@ def redefine(
     changes: list[Change] = [
         AddVersion(schema, with_link(definition.version, link_of(loaded.metadata.current_version())))
     ]
-    if properties:
-        check_view_properties(properties)
-        changes.append(SetProperties(dict(properties)))
+    view_properties, storage_properties = split_properties(properties)
+    if view_properties:
+        check_view_properties(view_properties)
+        changes.append(SetProperties(view_properties))
+    is_changed = _set_on_storage(tables, view, SetProperties(storage_properties))
     committed = commit_changes(store, loaded, changes)
-    return committed.row.metadata_location != loaded.row.metadata_location
+    return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 
 def _keep_schema(metadata: ViewMetadata, definition: ViewDefinition) -> Schema:
@@ -168,11 +176,18 @@ def set_properties(
 ) -> bool:
     """Set and remove properties where the layout stores them; returns whether anything changed."""
     check_settings(change.updates, change.removals)
+    if FORMAT_VERSION in change.updates:
+        raise InvalidPropertyError(FORMAT_VERSION, change.updates[FORMAT_VERSION], "it can be set at creation only")
     if view.layout is Layout.TABLE:
         return _set_on_table(store, tables, view, change)
+    updates, storage_updates = split_properties(change.updates)
+    is_changed = _set_on_storage(
+        tables, view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
+    )
     loaded = load_view(store, view.name)
-    committed = commit_changes(store, loaded, [change])
-    return committed.row.metadata_location != loaded.row.metadata_location
+    view_change = SetProperties(updates, frozenset(filter(is_view_property, change.removals)))
+    committed = commit_changes(store, loaded, [view_change])
+    return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 
 def _set_on_table(
@@ -190,18 +205,28 @@ def _set_on_table(
         )
         _swap_definition(store, tables, view, cleaned, change)
         return True
+    return _set_on_storage(tables, view, change)
+
+
+def _set_on_storage(tables: TableOperations, view: MaterializedView, change: SetProperties) -> bool:
+    """Set and remove properties of the storage table; returns whether anything changed."""
+    if not change.updates and not change.removals:
+        return False
     table = view.storage
+    if table is None:
+        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
+    committer = table.catalog if view.layout is Layout.ATTACHED else tables
     for attempt in range(_MAX_ATTEMPTS):
         current = table.metadata.properties
         if change.updates.items() <= current.items() and not change.removals & current.keys():
             return False
         try:
-            tables.commit_table(table, (AssertStorage.of(table),), _property_updates(change, table))
+            committer.commit_table(table, (AssertStorage.of(table),), _property_updates(change, table))
             return True
         except CommitFailedError:
             if attempt == _MAX_ATTEMPTS - 1:
                 raise
-            table = tables.load_table(view.name.identifier)
+            table = committer.load_table(table.name())
     raise AssertionError("unreachable: the loop either returns or raises")
 
 

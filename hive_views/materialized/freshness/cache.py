@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ from pydantic import ValidationError
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.types import NestedField
 
 from hive_views.errors import UnidentifiedError
 from hive_views.identifiers import ViewName
@@ -37,7 +39,7 @@ class SnapshotInfo:
     parent: int | None
     """The parent snapshot."""
     operation: str
-    """`append`, `replace`, `overwrite` or `delete`; empty if not recorded."""
+    """`append`, `replace`, `overwrite` or `delete`; `replace` also if it changed no file; empty if not recorded."""
     schema_id: int | None
     """The schema with which it was written."""
 
@@ -54,6 +56,8 @@ class TableState:
     """Its current schema."""
     snapshots: dict[int, SnapshotInfo]
     """Its snapshots by id, without the expired ones."""
+    columns: Mapping[int, frozenset[NestedField]] = field(default_factory=dict)
+    """The columns of each schema, by the schema's id."""
     name_mapping: str | None = None
     """The fingerprint of the mapping that finds its columns in files without column ids; None if it has none."""
 
@@ -67,6 +71,11 @@ class TableState:
         """Whether a snapshot was written with the table's current columns, and so is read with them."""
         snapshot = self.snapshots.get(snapshot_id)
         return snapshot_id == NO_SNAPSHOT or (snapshot is not None and snapshot.schema_id == self.schema_id)
+
+    def columns_added_since(self, schema_id: int | None) -> frozenset[str] | None:
+        """The names of the columns that were added to an earlier schema; None if it changed in another way."""
+        before, now = self.columns.get(-1 if schema_id is None else schema_id), self.columns[self.schema_id]
+        return None if before is None or not before <= now else frozenset(column.name for column in now - before)
 
     @cached_property
     def same_rows(self) -> frozenset[int]:
@@ -108,6 +117,7 @@ class TableState:
 def table_state(metadata: TableMetadata) -> TableState:
     """The state of a table by its metadata."""
     current = metadata.current_snapshot_id
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     mapping = metadata.properties.get(TableProperties.DEFAULT_NAME_MAPPING)
     return TableState(
         str(metadata.table_uuid),
@@ -116,13 +126,30 @@ def table_state(metadata: TableMetadata) -> TableState:
         {
             snapshot.snapshot_id: SnapshotInfo(
                 snapshot.parent_snapshot_id,
-                "" if snapshot.summary is None else snapshot.summary.operation.value,
+                _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
                 snapshot.schema_id,
             )
             for snapshot in metadata.snapshots
         },
+        {schema.schema_id: frozenset(schema.fields) for schema in metadata.schemas},
         None if mapping is None else hash_text(mapping),
     )
+
+
+_TOTALS = ("total-records", "total-data-files", "total-delete-files", "total-files-size")
+_CHANGES = ("added-", "deleted-", "removed-", "changed-")
+
+
+def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
+    """The operation of a snapshot; `replace` if its summary states that it changed no file, as a DELETE of no rows."""
+    if snapshot.summary is None:
+        return ""
+    summary = snapshot.summary.additional_properties
+    before = parent.summary.additional_properties if parent is not None and parent.summary is not None else {}
+    has_same_files = all(key in summary and summary[key] == before.get(key) for key in _TOTALS)
+    if has_same_files and all(summary[key] == "0" for key in summary if key.startswith(_CHANGES)):
+        return Operation.REPLACE.value
+    return snapshot.summary.operation.value
 
 
 class BoundedCache:

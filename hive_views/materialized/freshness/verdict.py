@@ -193,10 +193,12 @@ def decide(
 
 
 def changed_tables(freshness: Freshness) -> tuple[ViewName, ...] | None:
-    """The tables that changed; None if anything else makes the stored rows stale."""
-    if any(reason.cause is not Cause.CHANGED or reason.source is None for reason in freshness.reasons):
+    """The tables whose rows changed; None if anything else but a table's columns makes the stored rows stale."""
+    if any(reason.cause not in (Cause.CHANGED, Cause.SCHEMA) or reason.source is None for reason in freshness.reasons):
         return None
-    return tuple(reason.source for reason in freshness.reasons if reason.source is not None)
+    return tuple(
+        reason.source for reason in freshness.reasons if reason.cause is Cause.CHANGED and reason.source is not None
+    )
 
 
 def conflicting_settings(observed: ObservedState, settings: Mapping[str, str]) -> list[tuple[ViewName, str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hive_views.errors import InvalidMetadataError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
+from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
@@ -31,6 +32,8 @@ class _ViewText:
     """The view's columns, if the query may name them differently; else None."""
     catalog: str | None = None
     """The catalog of unqualified names; None for the view's own."""
+    bound_columns: tuple[tuple[str, str], ...] = ()
+    """Columns of the query, and the names that the view gives them, if it reads them by name; else empty."""
 
 
 def _text_of(name: ViewName, metadata: ViewMetadata) -> _ViewText:
@@ -92,6 +95,11 @@ class _Inliner:
                 return quote_name(leaf.name)
             sql, dialect = self.inline(view, (*path, source))
             dialects.add(dialect)
+            if view.bound_columns:
+                items = (
+                    f"{quote_identifier(column)} AS {quote_identifier(name)}" for column, name in view.bound_columns
+                )
+                return f"(SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner`)"
             return f"({sql})" if view.columns is None else _with_columns(sql, view.columns)
 
         return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
@@ -100,9 +108,10 @@ class _Inliner:
         if name in self._sources.views:
             return _text_of(name, self._sources.views[name])
         if name in self._sources.hive_views:
-            if is_encoded(self._sources.hive_views[name].texts.original):
+            row = self._sources.hive_views[name]
+            if is_encoded(row.texts.original):
                 raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
-            return _ViewText(self._sources.hive_views[name].texts.expanded or "", HIVE, name.database, None)
+            return _ViewText(row.texts.expanded or "", HIVE, name.database, None, bound_columns=_bound_columns(row))
         return None
 
     def _check_catalog(self, catalog: str, view: ViewName) -> None:
@@ -114,6 +123,15 @@ class _Inliner:
 
     def _error(self, reason: str) -> RefreshError:
         return RefreshError(str(self._name), reason)
+
+
+def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:
+    """The columns of the query that a view of plain Spark reads by name: its text may have a star that has grown."""
+    names = [row.parameters.get(f"view.query.out.col.{number}") for number in range(len(row.columns))]
+    lower = [name.lower() for name in names if name is not None]
+    if len(set(lower)) < len(row.columns):
+        return ()  # not recorded, or ambiguous: Spark reads by position
+    return tuple((str(name), column[0]) for name, column in zip(names, row.columns, strict=True))
 
 
 def _with_columns(sql: str, columns: tuple[str, ...]) -> str:

@@ -76,8 +76,8 @@ def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) 
 
 def _condition(name: str, field_type: IcebergType, values: list[object]) -> str:
     quoted = quote_identifier(name)
-    literals = [_literal(field_type, value) for value in values if value is not None]
-    parts = [f"{quoted} IN ({', '.join(literals)})"] if literals else []
+    # No IN: for a STRING partition column with NULL, Iceberg's ResidualEvaluator fails (1.11, NullPointerException).
+    parts = [f"{quoted} = {_literal(field_type, value)}" for value in values if value is not None]
     if None in values:
         parts.append(f"{quoted} IS NULL")
     return " OR ".join(parts) or "false"

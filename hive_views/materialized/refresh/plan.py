@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, NotIncrementalError, RowSelection
 
@@ -72,50 +73,79 @@ class PlanInput:
     """The engine's settings."""
 
 
-def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> RefreshPlan:
-    """Decide how to compute rows that are not fresh, or that were computed under other settings."""
-    recorded, freshness = given.recorded, given.freshness
-    state = recorded.state
-    changed = changed_tables(freshness)
-    if state is None or changed is None:
-        return RefreshPlan("full", "; ".join(map(str, freshness.reasons)))
-    differing = differing_settings(recorded.settings, given.settings)
-    if differing:
-        return RefreshPlan("full", f"its rows were computed with {format_settings(recorded.settings, differing)}")
-    if not freshness.reasons:
-        return RefreshPlan("full", "it was requested")
-    if not given.is_repeatable:
-        return RefreshPlan("full", "its definition may give other rows each time")
-    if not state.has_unique_uuids:
-        return RefreshPlan("full", "more than one of its sources has the same UUID")
-    rewritten = []
-    for name in changed:
-        since = _recorded_snapshot(state, given.tables, name)
-        if since is None:
-            return RefreshPlan("full", f"the earlier state of {name} is not known")
-        if not given.tables[name].only_grew_since(since):
-            rewritten.append(name)
-    for leaf in given.leaves.leaves:
-        name = ViewName(*leaf.name)
-        since = _recorded_snapshot(state, given.tables, name)
-        if since is None:
-            return RefreshPlan("full", f"the earlier state of {name} is not known")
-        table = given.tables[name]
-        if not (table.has_schema_of(table.snapshot_id) and table.has_schema_of(since)):
-            return RefreshPlan("full", f"{name} has other columns than it had")
+def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Iterator[RefreshPlan]:
+    """Decide how to compute rows that are not fresh, or that were computed under other settings.
+
+    Yields plans in the order of preference; each is used if the one before it fails. The last computes everything.
+    """
+    why = _reason_for_full(given)
+    if why is not None:
+        yield RefreshPlan("full", why)
+        return
+    state = given.recorded.state
+    assert state is not None, "without a state everything is computed"
+    changed = changed_tables(given.freshness)
+    if not changed:
+        grown = sorted({str(reason.source) for reason in given.freshness.reasons})
+        yield RefreshPlan("incremental", f"columns that it does not read were added to {', '.join(grown)}")
+        yield RefreshPlan("full", "its sources have other columns")
+        return
+    rewritten = [
+        name for name in changed if not given.tables[name].only_grew_since(_known_snapshot(state, given.tables, name))
+    ]
+    changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
     if rewritten:
         why = f"rows of {', '.join(map(str, rewritten))} were changed or deleted"
-        return _plan_partitions(given, state, changed, why, changed_partitions)
-    changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
-    try:
-        aggregate = given.leaves.aggregate(_decimal_precisions(given.schema), _are_floats(given.schema))
-        selections = given.leaves.added(changed_leaves, grouped=aggregate is not None)
-    except NotIncrementalError as error:
-        why = f"its definition cannot be updated from added rows: {error}"
-        return _plan_partitions(given, state, changed, why, changed_partitions)
-    return RefreshPlan(
-        "incremental", f"rows were added to {', '.join(map(str, sorted(set(changed))))}", selections, aggregate
-    )
+    else:
+        why = f"rows were added to {', '.join(map(str, sorted(set(changed))))}"
+        try:
+            aggregate = given.leaves.aggregate(_decimal_precisions(given.schema), _are_floats(given.schema))
+            selections = given.leaves.added(changed_leaves, grouped=aggregate is not None)
+            yield RefreshPlan("incremental", why, selections, aggregate)
+        except NotIncrementalError as error:
+            why = f"its definition cannot be updated from added rows: {error}"
+    if len(changed) == 1 and len(changed_leaves) == 1:
+        try:
+            where = changed_partitions(changed_leaves[0], _known_snapshot(state, given.tables, changed[0]))
+            yield RefreshPlan("partitions", f"{why}, where {where}", where=where)
+        except NotIncrementalError as error:
+            why = f"{why}; partitions: {error}"
+    yield RefreshPlan("full", why)
+
+
+def _reason_for_full(given: PlanInput) -> str | None:
+    """Why everything has to be computed, whatever changed; None if that depends on the changes."""
+    recorded, freshness = given.recorded, given.freshness
+    state = recorded.state
+    if state is None or changed_tables(freshness) is None:
+        return "; ".join(map(str, freshness.reasons))
+    differing = differing_settings(recorded.settings, given.settings)
+    if differing:
+        return f"its rows were computed with {format_settings(recorded.settings, differing)}"
+    if not freshness.reasons:
+        return "it was requested"
+    if not given.is_repeatable:
+        return "its definition may give other rows each time"
+    if not state.has_unique_uuids:
+        return "more than one of its sources has the same UUID"
+    for leaf in given.leaves.leaves:
+        name = ViewName(*leaf.name)
+        table = given.tables.get(name)
+        source = None if table is None else state.source(name, table.uuid)
+        if table is None or source is None:
+            return f"the earlier state of {name} is not known"
+        if source.id != NO_SNAPSHOT and source.id not in table.snapshots:
+            return f"the history of {name} since the last refresh has expired"
+        if source.definition != table.name_mapping:
+            return f"the name mapping of {name} changed"
+        schema_ids = {source.schema_id, table.written_schema_id}
+        if source.id != NO_SNAPSHOT:
+            schema_ids.add(table.snapshots[source.id].schema_id)
+        for schema_id in schema_ids - {None, table.schema_id}:
+            added = table.columns_added_since(schema_id)
+            if added is None or given.leaves.may_read(added):
+                return f"{name} has other columns than it had"
+    return None
 
 
 def format_settings(settings: Mapping[str, str], keys: Iterable[str]) -> str:
@@ -123,31 +153,11 @@ def format_settings(settings: Mapping[str, str], keys: Iterable[str]) -> str:
     return ", ".join(f"{key}={settings.get(key, 'its default')}" for key in keys)
 
 
-def _recorded_snapshot(state: RefreshState, tables: Mapping[ViewName, TableState], name: ViewName) -> int | None:
-    """The snapshot of a table that the last refresh read; None if it is not known."""
-    table = tables.get(name)
-    recorded = None if table is None else state.source(name, table.uuid)
-    return None if recorded is None else recorded.id
-
-
-def _plan_partitions(
-    given: PlanInput,
-    state: RefreshState,
-    changed: tuple[ViewName, ...],
-    why: str,
-    changed_partitions: PartitionCondition,
-) -> RefreshPlan:
-    """Recompute only some partitions, if one table changed and the affected partitions can be determined."""
-    changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
-    if len(changed) != 1 or len(changed_leaves) != 1:
-        return RefreshPlan("full", why)
-    since = _recorded_snapshot(state, given.tables, changed[0])
-    assert since is not None, "the caller checks that the snapshot is known"
-    try:
-        where = changed_partitions(changed_leaves[0], since)
-    except NotIncrementalError as error:
-        return RefreshPlan("full", f"{why}; partitions: {error}")
-    return RefreshPlan("partitions", f"{why}, where {where}", where=where)
+def _known_snapshot(state: RefreshState, tables: Mapping[ViewName, TableState], name: ViewName) -> int:
+    """The snapshot of a table that the last refresh read."""
+    source = state.source(name, tables[name].uuid)
+    assert source is not None, "otherwise everything is computed"
+    return source.id
 
 
 def _decimal_precisions(schema: Schema) -> list[int | None]:

@@ -37,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 _MAIN = "main"
 
+REFRESH_TAG = "hive-views-refresh"
+"""The tag of the last refresh. It keeps the snapshot with the refresh state if another program compacts the storage and
+then expires snapshots."""
+
 
 def publish(
     store: MetastoreStore,
@@ -56,6 +60,9 @@ def publish(
     make_current = SetSnapshotRefUpdate.model_validate(
         {"ref-name": _MAIN, "type": "branch", "snapshot-id": snapshot.snapshot_id}
     )
+    set_tag = SetSnapshotRefUpdate.model_validate(
+        {"ref-name": REFRESH_TAG, "type": "tag", "snapshot-id": snapshot.snapshot_id}
+    )
     is_unchanged = (
         AssertStorage.of(storage, schemas=columns is not None),
         AssertRefSnapshotId.model_validate({"ref": _MAIN, "snapshot-id": storage.metadata.current_snapshot_id}),
@@ -67,11 +74,11 @@ def publish(
             refreshes = AttachedStorage.of(storage.metadata.properties)
             refreshes = refreshes.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
             set_refreshes = SetPropertiesUpdate(updates={**properties, METADATA: refreshes.encode()})
-            storage.catalog.commit_table(storage, is_unchanged, (*add_snapshot, make_current, set_refreshes))
+            storage.catalog.commit_table(storage, is_unchanged, (*add_snapshot, make_current, set_tag, set_refreshes))
         elif columns is not None:
-            tables.commit_table(storage, is_unchanged, (*add_snapshot, make_current, *set_properties))
+            tables.commit_table(storage, is_unchanged, (*add_snapshot, make_current, set_tag, *set_properties))
         else:
-            tables.commit_table(staged, is_unchanged, (make_current, *set_properties))
+            tables.commit_table(staged, is_unchanged, (make_current, set_tag, *set_properties))
     except (CommitFailedError, CommitFailedException) as error:
         discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
         raise RefreshConflictError(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.serializers import FromInputFile
 
-from hive_views.errors import CommitFailedError, RefreshConflictError, RefreshError
+from hive_views.errors import CommitFailedError, HiveViewsError, RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
@@ -122,46 +122,54 @@ def refresh(
     schema = view.storage.schema() if columns is None else columns
     leaves = inline(view.name, view.metadata, sources, catalog_names(store, tables.name))
     _check_leaves(view, sources, leaves)
-    refresh_id = uuid.uuid4().hex
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
-    plan = RefreshPlan("full", "it was requested")
+    full_plan = RefreshPlan("full", "it was requested")
     if without_words(functions) != functions:
         target = view.storage_name or view.name
-        request = staging_request(target, view, recorded, sources, leaves, plan, schema, {}, refresh_id)
+        request = staging_request(target, view, recorded, sources, leaves, full_plan, schema, {}, uuid.uuid4().hex)
         if engine.casts_relative_times(request) is False:
             functions = without_words(functions)
     is_repeatable = not functions or is_true(view.properties, REPEATABLE)
+    plans = iter((full_plan,))
     if mode is not Mode.FULL:
         given = PlanInput(recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings)
-        plan = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
-    if mode is Mode.INCREMENTAL and plan.action == "full":
-        raise RefreshError(str(view.name), f"it cannot be refreshed incrementally: {plan.why}")
-    report_progress(f"{view.name}: {plan.action} refresh: {plan.why}")
+        plans = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
 
-    state = _refresh_state(view, sources, started_ms)
-    summary, properties = _summary(store, view, sources, state, functions, settings, refresh_id)
-    with staging_table(store, tables, view, refresh_id, columns) as target:
-        request = staging_request(target, view, recorded, sources, leaves, plan, schema, summary, refresh_id)
-        staged_id = engine.stage(request)
-        report_progress(f"{view.name}: rows computed in {time.monotonic() - started:.1f} s; publishing them")
-        staged = tables.load_table(target.identifier)
-        changed = _changed_inputs(store, sources, request)
-        snapshot = _staged_snapshot(staged.metadata, staged_id, refresh_id)
-        if snapshot is None:
-            raise RefreshError(str(view.name), "the engine wrote no snapshot")
-        if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
-            discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
-            raise RefreshConflictError(
-                str(view.name), "another refresh finished first. Refresh it again if it is stale"
-            )
-        if changed:
-            discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
-            raise RefreshError(str(view.name), f"{', '.join(changed)} changed while it was read; refresh it again")
-        keep = is_true(view.properties, TIME_TRAVEL)
-        publish(store, tables, view, staged, snapshot, state, properties, keep=keep, columns=columns)
-    report = _report(view, plan.action, plan.why, snapshot, started)
-    report_progress(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
-    return report
+    failures: list[str] = []
+    for plan in plans:
+        if mode is Mode.INCREMENTAL and plan.action == "full":
+            reason = f"it cannot be refreshed incrementally: {plan.why}"
+            raise RefreshError(str(view.name), "; ".join([reason, *failures]))
+        why = "; ".join([plan.why, *failures])
+        report_progress(f"{view.name}: {plan.action} refresh: {why}")
+        refresh_id = uuid.uuid4().hex
+        state = _refresh_state(view, sources, started_ms)
+        summary, properties = _summary(store, view, sources, state, functions, settings, refresh_id)
+        with staging_table(store, tables, view, refresh_id, columns) as target:
+            request = staging_request(target, view, recorded, sources, leaves, plan, schema, summary, refresh_id)
+            try:
+                staged_id = engine.stage(request)
+            except RefreshError as error:
+                if plan.action == "full" or mode is not Mode.AUTO:
+                    raise
+                # The next plan relies on less: full needs neither the stored rows nor the history of the sources.
+                failures.append(f"the {plan.action} refresh failed ({' '.join(error.reason.split())[:300]})")
+                continue
+            report_progress(f"{view.name}: rows computed in {time.monotonic() - started:.1f} s; publishing them")
+            staged = tables.load_table(target.identifier)
+            snapshot = _staged_snapshot(staged.metadata, staged_id, refresh_id)
+            if snapshot is None:
+                raise RefreshError(str(view.name), "the engine wrote no snapshot")
+            problem = _reason_to_discard(store, view, sources, request, snapshot)
+            if problem is not None:
+                discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
+                raise problem
+            keep = is_true(view.properties, TIME_TRAVEL)
+            publish(store, tables, view, staged, snapshot, state, properties, keep=keep, columns=columns)
+        report = _report(view, plan.action, why, snapshot, started)
+        report_progress(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
+        return report
+    raise AssertionError("unreachable: the last plan computes everything, and its failure is raised")
 
 
 # -- Checks -----------------------------------------------------------------------------------------------------------
@@ -208,14 +216,21 @@ def _check_leaves(view: MaterializedView, sources: Sources, leaves: IncrementalQ
             raise RefreshError(str(view.name), f"its text reads {name}, which was renamed")
 
 
-def _changed_inputs(store: MetastoreStore, sources: Sources, request: StagingRequest) -> list[str]:
-    """The tables that were read in their current state and changed meanwhile."""
+def _reason_to_discard(
+    store: MetastoreStore, view: MaterializedView, sources: Sources, request: StagingRequest, snapshot: Snapshot
+) -> HiveViewsError | None:
+    """Why a staged snapshot cannot be published: another refresh, or a change of a table read in its current state."""
+    assert view.storage is not None, "the refresh checks that the storage table can be read"
+    if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
+        return RefreshConflictError(str(view.name), "another refresh finished first. Refresh it again if it is stale")
     changed = []
     for item in request.inputs:
         row = store.get_row(item.table) if item.live else None
         if item.live and (row is None or row.metadata_location != sources.locations[item.table]):
             changed.append(str(item.table))
-    return changed
+    if changed:
+        return RefreshError(str(view.name), f"{', '.join(changed)} changed while it was read; refresh it again")
+    return None
 
 
 def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_id: str) -> Snapshot | None:

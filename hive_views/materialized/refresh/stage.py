@@ -230,6 +230,9 @@ def staging_request(
         leaves.render(lambda number, leaf, rows=rows: inputs.add(leaf, rows[number]))  # type: ignore[misc]
         for rows in selections
     )
+    if is_incremental and not selections:  # no row changed: only the new state is recorded
+        query = leaves.render(lambda number, leaf: inputs.add(leaf, RowSelection.NOW))
+        queries = (f"SELECT * FROM ({query}) AS q WHERE false",)
     action = Action.OVERWRITE
     if is_incremental and plan.aggregate is None:
         action = Action.APPEND

@@ -52,8 +52,9 @@ def _check_types(work: StagingRequest, computed: StructType, stored: StructType)
             raise RefreshError(
                 str(work.target),
                 f"column {stored_column.name} is of type {stored_column.dataType.simpleString()}, and the query "
-                f"returns {column.dataType.simpleString()}: write a CAST, or create the view in a ViewSession, "
-                "where Spark determines its types",
+                f"returns {column.dataType.simpleString()}. If a source's column was widened since, give the view its "
+                "query again in a ViewSession (ALTER MATERIALIZED VIEW … AS …), which changes the stored type; "
+                "otherwise write a CAST, or create the view in a ViewSession, where Spark determines its types",
             )
 
 

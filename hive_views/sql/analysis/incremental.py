@@ -14,7 +14,7 @@ such a query is updated by merging partial results, if its aggregate functions a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -112,6 +112,19 @@ class IncrementalQuery:
             pieces += [self.sql[at : leaf.start], replacement(number, leaf), alias]
             at = leaf.end
         return "".join([*pieces, self.sql[at:]])
+
+    def may_read(self, columns: Collection[str]) -> bool:
+        """Return whether columns that were added to a table may have a meaning in the query.
+
+        Args:
+            columns: Their names. A name may be that of an alias, which a column takes precedence over.
+        """
+        names = {column.lower() for column in columns}
+        if not names:
+            return False
+        reads_all = any(star.find_ancestor(exp.Count) is None for star in self.tree.find_all(exp.Star))
+        is_natural = any(join.args.get("method") for join in self.tree.find_all(exp.Join))
+        return reads_all or is_natural or any(node.name.lower() in names for node in self.tree.find_all(exp.Identifier))
 
     def aggregate(self, decimals: Sequence[int | None], floats: Sequence[bool]) -> Aggregate | None:
         """Return how the result of a GROUP BY at the top of the query is merged; None for a query without one.

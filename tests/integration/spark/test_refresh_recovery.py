@@ -1,0 +1,173 @@
+"""Refreshes after changes that a plan cannot handle: another plan is used, and the report says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import InvalidPropertyError, RefreshError, SqlError
+from hive_views.materialized.refresh.refresh import RefreshReport
+from hive_views.spark import SparkEngine, ViewSession
+from tests.integration.catalog.fixtures import catalog, open_catalog
+
+__all__ = ["catalog", "open_catalog"]
+
+FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
+
+
+@pytest.fixture
+def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
+    spark.sql(f"USE prod.{database}")
+    yield ViewSession(spark, catalog)
+    spark.sql("USE spark_catalog.default")
+
+
+@pytest.fixture
+def refresh(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Callable[..., RefreshReport]:
+    return lambda name, **more: catalog.materialized.refresh((database, name), SparkEngine(spark, catalog), **more)[-1]
+
+
+def is_fresh(catalog: HiveViewCatalog, database: str, name: str = "mv") -> bool:
+    return catalog.materialized.freshness((database, name)).is_fresh
+
+
+def assert_rows(session: ViewSession, spark: SparkSession, query: str) -> None:
+    stored = sorted(map(str, session.sql("SELECT * FROM mv").collect()))
+    assert session.notes[0].from_storage and stored == sorted(map(str, spark.sql(query).collect()))
+
+
+def test_partitions_with_null_key(spark, session, refresh):
+    query = "SELECT k, v FROM t"
+    spark.sql("CREATE TABLE t (k STRING, v BIGINT) USING iceberg PARTITIONED BY (k)")
+    spark.sql("INSERT INTO t VALUES ('a', 1), ('b', 2), (NULL, 3), ('c', 4)")
+    session.sql(f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (k) AS {query}")
+    refresh("mv")
+    spark.sql("UPDATE t SET v = v + 1 WHERE k IS NULL OR k IN ('a', 'b')")
+    report = refresh("mv")
+    assert (report.action, report.written) == ("partitions", 3)
+    assert_rows(session, spark, query)
+
+
+def test_storage_partitioned_later_falls_back_to_full(spark, catalog, database, session, refresh):
+    query = "SELECT k, v FROM t"
+    spark.sql("CREATE TABLE t (k STRING, v BIGINT) USING iceberg PARTITIONED BY (k)")
+    spark.sql("INSERT INTO t VALUES ('a', 1), ('a', 2), ('b', 3)")
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    refresh("mv")
+    spark.sql("ALTER TABLE mv__storage ADD PARTITION FIELD k")
+    spark.sql("DELETE FROM t WHERE v = 1")
+    with pytest.raises(RefreshError, match="Cannot delete file where some, but not all, rows match"):
+        refresh("mv", mode="incremental")
+    report = refresh("mv")
+    assert report.action == "full" and "the partitions refresh failed (Spark: " in report.why
+    assert "Cannot delete file where some, but not all, rows match" in report.why
+    assert is_fresh(catalog, database)
+    assert_rows(session, spark, query)
+
+
+def test_plain_spark_view_with_star_over_table_that_grew(spark, session, refresh, database):
+    spark.sql(f"USE spark_catalog.{database}")
+    spark.sql("CREATE TABLE h (a BIGINT, b STRING) USING parquet")
+    spark.sql("INSERT INTO h VALUES (1, 'x')")
+    spark.sql("CREATE VIEW plain (q, w) AS SELECT * FROM h")
+    spark.sql(f"USE prod.{database}")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT q, w FROM plain")
+    refresh("mv")
+    spark.sql(f"ALTER TABLE spark_catalog.{database}.h ADD COLUMNS (c INT)")
+    spark.sql(f"INSERT INTO spark_catalog.{database}.h VALUES (2, 'y', 5)")
+    assert refresh("mv").rows == 2
+    assert sorted(spark.sql("SELECT q, w FROM mv__storage").collect()) == [(1, "x"), (2, "y")]
+
+
+@pytest.mark.parametrize("layout", ["registered", "table"])
+def test_state_survives_compaction_and_expiration_by_spark(spark, catalog, database, session, refresh, layout):
+    spark.sql("CREATE TABLE t (id BIGINT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1), (2)")
+    session.sql(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM t")
+    refresh("mv")
+    spark.sql("INSERT INTO t VALUES (3)")
+    refresh("mv")
+    storage = f"{database}.mv" + ("__storage" if layout == "registered" else "")
+    spark.sql(f"CALL prod.system.rewrite_data_files(table => '{storage}', options => map('rewrite-all', 'true'))")
+    spark.sql(f"CALL prod.system.expire_snapshots(table => '{storage}', {FAR})")
+    assert is_fresh(catalog, database)
+    spark.sql("INSERT INTO t VALUES (4)")
+    assert refresh("mv").action == "incremental"
+    assert_rows(session, spark, "SELECT id FROM t")
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "action"),
+    [
+        ("SELECT id, s FROM t", "z", "incremental"),
+        ("SELECT s AS x, count(*) AS n FROM t GROUP BY s", "z", "incremental"),
+        ("SELECT upper(s) AS x, avg(id) AS n FROM t GROUP BY s", "z", "incremental"),
+        # A column takes precedence over an alias of the same name.
+        ("SELECT id, s AS x FROM t", "x", "full"),
+    ],
+)
+def test_added_column(spark, catalog, database, session, refresh, query, column, action):
+    spark.sql("CREATE TABLE t (id BIGINT, s STRING) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    refresh("mv")
+    spark.sql(f"ALTER TABLE t ADD COLUMN {column} INT")
+    assert not is_fresh(catalog, database)
+    report = refresh("mv")
+    assert report.action == action and is_fresh(catalog, database)
+    assert report.written == (0 if action == "incremental" else 2)
+    spark.sql("INSERT INTO t VALUES (3, 'a', 1)")
+    expected = "full" if "avg" in query or action == "full" else "incremental"
+    assert refresh("mv").action == expected
+    assert_rows(session, spark, query)
+
+
+def test_delete_of_no_rows_leaves_rows_fresh(spark, catalog, database, session, refresh):
+    spark.sql("CREATE TABLE t (id BIGINT, s STRING) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id FROM t")
+    refresh("mv")
+    before = catalog.load_table((database, "t")).metadata.current_snapshot_id
+    for statement in ("DELETE FROM t WHERE id = 77", "DELETE FROM t WHERE id > 1 AND s = 'a'"):
+        spark.sql(statement)
+        assert is_fresh(catalog, database)
+    assert catalog.load_table((database, "t")).metadata.current_snapshot_id != before
+    spark.sql("DELETE FROM t WHERE id = 1")
+    assert not is_fresh(catalog, database)
+
+
+def test_expired_history_is_named(spark, session, refresh, database):
+    spark.sql("CREATE TABLE t (id BIGINT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1)")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id FROM t")
+    refresh("mv")
+    spark.sql("INSERT INTO t VALUES (2)")
+    spark.sql(f"CALL prod.system.expire_snapshots(table => '{database}.t', {FAR})")
+    report = refresh("mv")
+    assert report.action == "full" and report.why == f"the history of {database}.t since the last refresh has expired"
+
+
+def test_properties_of_the_storage(spark, catalog, database, session, refresh):
+    spark.sql("CREATE TABLE t (id BIGINT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1)")
+    for layout in ("registered", "attached", "table"):
+        name = f"mv_{layout}"
+        properties = f"'hive-views.layout' = '{layout}', 'write.format.default' = 'orc', 'team' = 'bi'"
+        session.sql(f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ({properties}) AS SELECT id FROM t")
+        for expected in ("ORC", "PARQUET", "AVRO"):
+            refresh(name, mode="full")
+            view = catalog.materialized.load((database, name))
+            [file] = [task.file for task in view.storage.scan().plan_files()]
+            assert file.file_format.name == expected and view.properties["team"] == "bi"
+            if expected == "ORC":
+                session.sql(f"ALTER MATERIALIZED VIEW {name} SET TBLPROPERTIES ('write.format.default' = 'parquet')")
+            elif expected == "PARQUET":
+                properties = "TBLPROPERTIES ('write.format.default' = 'avro')"
+                session.sql(f"CREATE OR REPLACE MATERIALIZED VIEW {name} {properties} AS SELECT id FROM t WHERE id > 0")
+    with pytest.raises(SqlError, match="format-version"):
+        session.sql("ALTER MATERIALIZED VIEW mv_registered SET TBLPROPERTIES ('format-version' = '3')")
+    with pytest.raises(InvalidPropertyError, match="when-stale"):
+        session.sql("CREATE MATERIALIZED VIEW no TBLPROPERTIES ('hive-views.when-stale' = 'fail') AS SELECT id FROM t")
