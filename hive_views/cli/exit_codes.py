@@ -32,8 +32,9 @@ class ExitCode(IntEnum):
     OK = (0, "The command succeeded.")
     FAILED = (
         1,
-        "The command failed, or `doctor`, `deps check` or `deps impact` found a problem; "
-        "nothing was changed unless the message states otherwise.",
+        "The command failed, or `doctor`, `deps check` or `deps impact` found a problem, `mv status` found rows that "
+        "are not fresh, or `mv refresh` refreshed only some of several views; nothing was changed unless the message "
+        "states otherwise.",
     )
     USAGE = (2, "Wrong usage: an option, a name, a property or a definition that cannot be used. Nothing was changed.")
     NOT_FOUND = (3, "No such view, version, database or table.")

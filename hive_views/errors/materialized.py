@@ -69,7 +69,13 @@ class NoSuchRefreshError(HiveViewsError, ValueError):
 
 
 class RefreshError(HiveViewsError):
-    """A refresh that failed; the stored rows are unchanged."""
+    """A refresh that failed; the stored rows are unchanged.
+
+    Attributes:
+        completed: The views that a refresh with CASCADE had refreshed before, and how.
+    """
+
+    completed: tuple[str, ...] = ()
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Cannot refresh {identifier}: {reason}. Its stored rows are unchanged")
@@ -79,6 +85,8 @@ class RefreshError(HiveViewsError):
 
 class RefreshConflictError(CommitFailedError):
     """A concurrent refresh of the same materialized view was published first; this one was discarded."""
+
+    completed: tuple[str, ...] = ()
 
 
 class DefinitionChangedError(CommitFailedError):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView as MaterializedView
     from hive_views.materialized.maintenance.expire import Expired as Expired
     from hive_views.materialized.maintenance.garbage_collection import Garbage as Garbage
+    from hive_views.materialized.refresh.many import RefreshOutcome as RefreshOutcome
     from hive_views.materialized.refresh.plan import Mode as Mode
     from hive_views.materialized.refresh.refresh import RefreshReport as RefreshReport
     from hive_views.materialized.refresh.stage import Engine as Engine
@@ -33,6 +34,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "layouts.loading": ("MaterializedView",),
         "maintenance.expire": ("Expired",),
         "maintenance.garbage_collection": ("Garbage",),
+        "refresh.many": ("RefreshOutcome",),
         "refresh.plan": ("Mode",),
         "refresh.refresh": ("RefreshReport",),
         "refresh.stage": ("Engine", "StagingRequest"),

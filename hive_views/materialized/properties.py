@@ -25,6 +25,7 @@ from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
+    from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.spec.metadata import ViewMetadata
 
 MAX_STALENESS_MS = "hive-views.max-staleness-ms"
@@ -111,6 +112,13 @@ DOWNSTREAM = -1
 _UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _LAG = re.compile(rf"\s*([0-9]{{1,9}})\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
 _NAMES = ", ".join(sorted(_SETTINGS))
+
+
+def is_due(freshness: Freshness, lag_ms: int | None, now_ms: int) -> bool:
+    """Whether rows are not fresh, and the refresh that wrote them started longer ago than a target lag."""
+    if lag_ms is None or lag_ms == DOWNSTREAM or freshness.is_fresh:
+        return False
+    return freshness.refreshed_ms is None or now_ms - freshness.refreshed_ms >= lag_ms
 
 
 def split_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

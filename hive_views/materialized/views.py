@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
+import itertools
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,17 +15,19 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
     NoSuchViewError,
+    RefreshConflictError,
+    RefreshError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.freshness.cache import RowReader
 from hive_views.materialized.freshness.checker import FreshnessChecker
+from hive_views.materialized.freshness.source_graph import SourceGraph
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import (
     MaterializedView,
-    is_materialized,
     load_materialized,
     recorded_refresh,
 )
@@ -30,12 +35,15 @@ from hive_views.materialized.lifecycle import CreateRequest, create_materialized
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
+from hive_views.materialized.properties import DOWNSTREAM, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.inline import catalog_names
+from hive_views.materialized.refresh.many import RefreshOutcome, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
+from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
@@ -265,13 +273,73 @@ class MaterializedViews:
         """
         database = parse_namespace(namespace, catalog=self._tables.name)
         self._store.client.get_database(database)
-        listed = []
-        names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
-        for start in range(0, len(names), _LIST_BATCH_SIZE):
-            batch = names[start : start + _LIST_BATCH_SIZE]
-            rows = RowReader(self._store, batch)
-            listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
-        return listed
+        return self._listing(database, RowReader(self._store))
+
+    def select(
+        self,
+        namespaces: Sequence[str | Identifier] | None = None,
+        *,
+        pattern: str = "*",
+        stale: bool = False,
+        due: bool = False,
+        upstream: bool = False,
+        downstream: bool = False,
+        now_ms: int | None = None,
+    ) -> list[ViewName]:
+        """Select materialized views of this package, e.g. for `refresh_many`.
+
+        Args:
+            namespaces: The databases; None selects from all.
+            pattern: A glob on `database.name`, or on the name alone if it has no dot.
+            stale: Only those whose rows are neither fresh nor within grace.
+            due: Only those whose rows are not fresh and whose last refresh started longer ago than their
+                `hive-views.target-lag`; with the lag `downstream`, if a view that reads them is due.
+            upstream: Also the materialized views that the selected ones read.
+            downstream: Also the materialized views that read the selected ones.
+            now_ms: The current time in epoch milliseconds; None reads the clock.
+
+        Returns:
+            Their names, each after those of the views that it reads.
+
+        Raises:
+            NoSuchNamespaceError: If a database does not exist.
+        """
+        databases = [parse_namespace(item, catalog=self._tables.name) for item in namespaces or ()]
+        for database in databases:
+            self._store.client.get_database(database)
+        # What depends on a view may be in any database.
+        reads_all = namespaces is None or due or downstream
+        rows = RowReader(self._store)
+        listed = [
+            item
+            for database in (database_names(self._store) if reads_all else databases)
+            for item in self._listing(database, rows)
+        ]
+        listed = [item for item in listed if item.layout is not Layout.TRINO]
+        sources = self._sources_among([item.name for item in listed], rows)
+        now = int(time.time() * 1000) if now_ms is None else now_ms
+        lags = {item.name: self._target_lag(item.name, rows) for item in listed} if due else {}
+        due_names = {item.name for item in listed if is_due(item.freshness, lags.get(item.name), now)}
+        needed_by_due = {source for name in due_names for source in sources[name]}
+        due_names |= {
+            item.name
+            for item in listed
+            if lags.get(item.name) == DOWNSTREAM and item.name in needed_by_due and not item.freshness.is_fresh
+        }
+        selected = {
+            item.name
+            for item in listed
+            if (namespaces is None or item.name.database in databases)
+            and fnmatch.fnmatchcase(str(item.name) if "." in pattern else item.name.name, pattern.lower())
+            and not (stale and item.freshness.usable)
+            and not (due and item.name not in due_names)
+        }
+        chosen = set(selected)
+        if upstream:
+            chosen |= {source for name in selected for source in sources[name]}
+        if downstream:
+            chosen |= {name for name, names in sources.items() if selected & names}
+        return [name for name in sources if name in chosen]
 
     def freshness(self, identifier: str | Identifier, *, now_ms: int | None = None) -> Freshness:
         """Check how fresh the stored rows are.
@@ -444,19 +512,59 @@ class MaterializedViews:
         Raises:
             NoSuchViewError: If there is no such view.
             NotMaterializedError: If the name belongs to something else.
-            RefreshError: If it cannot be refreshed.
-            RefreshConflictError: If another refresh finished first.
+            RefreshError: If it cannot be refreshed; `completed` names what was refreshed before.
+            RefreshConflictError: If another refresh finished first; likewise.
         """
         name = self._name(identifier)
         order = [*(self.materialized_sources(name) if cascade else ()), name]
-        reports = []
-        for number, item in enumerate(order, start=1):
-            item_progress = progress
-            if progress is not None and len(order) > 1:
-                item_progress = _with_prefix(progress, f"[{number}/{len(order)}] ")
-            view = self.load(item.identifier)
-            reports.append(refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress))
+        outcomes = self.refresh_many([item.identifier for item in order], engine, mode=mode, progress=progress)
+        reports = [outcome.report for outcome in outcomes if outcome.report is not None]
+        for outcome in outcomes:
+            if outcome.error is not None:
+                if isinstance(outcome.error, (RefreshError, RefreshConflictError)):
+                    outcome.error.completed = tuple(f"{report.name}: {report.action}" for report in reports)
+                raise outcome.error
         return reports
+
+    def refresh_many(
+        self,
+        identifiers: Sequence[str | Identifier],
+        engine: Engine,
+        *,
+        mode: Mode | str = Mode.AUTO,
+        parallel: int = 1,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[RefreshOutcome]:
+        """Refresh several materialized views, each once and after those among them that it reads.
+
+        A failure skips only the views that depend on it. A view whose rows are fresh is left unchanged, so that the
+        same call again continues after an interruption.
+
+        Args:
+            identifiers: The views, in any order, e.g. from `select`.
+            engine: Runs the queries and writes the rows, e.g. `hive_views.spark.SparkEngine`.
+            mode: `auto`, `full` or `incremental`.
+            parallel: How many independent views to refresh at the same time, in threads.
+            progress: Called with a line of text at each step.
+
+        Returns:
+            One outcome for each view, in the order in which they ended.
+
+        Raises:
+            InvalidIdentifierError: If a name is invalid.
+        """
+        names = list(dict.fromkeys(self._name(identifier) for identifier in identifiers))
+        sources = self._sources_among(names, RowReader(self._store)) if len(names) > 1 else {}
+        numbers = itertools.count(1)
+
+        def refresh_one(name: ViewName) -> RefreshReport:
+            item_progress = progress
+            if progress is not None and len(names) > 1:
+                item_progress = _with_prefix(progress, f"[{next(numbers)}/{len(names)}] ")
+            view = self.load(name.identifier)
+            return refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress)
+
+        return refresh_in_order([*filter(names.__contains__, sources)] or names, sources, refresh_one, parallel)
 
     def materialized_sources(self, name: ViewName) -> list[ViewName]:
         """List the materialized views among the direct and transitive sources of one.
@@ -467,9 +575,9 @@ class MaterializedViews:
         Returns:
             Their names, each before those of the views that read it.
         """
-        ordered: list[ViewName] = []
-        self._visit(name, ordered, set())
-        return [item for item in ordered if item != name]
+        graph = SourceGraph(self._checker, RowReader(self._store), self._load)
+        needed = graph.materialized_sources(name)
+        return [item for item in graph.ordered if item in needed]
 
     # -- Maintenance --------------------------------------------------------------------------------------------------
 
@@ -589,29 +697,29 @@ class MaterializedViews:
         current_database = (database or name.database).lower()
         return build_definition(self._store, name, sql, database=current_database, dialect=dialect, analyzer=analyzer)
 
-    def _visit(self, name: ViewName, ordered: list[ViewName], visited: set[ViewName]) -> None:
-        if name in visited:
-            return
-        visited.add(name)
-        row = self._store.get_row(name)
-        if row is None:
-            return
-        sources: list[ViewName] = []
-        has_stored_rows = False
-        if row.kind is RowKind.ICEBERG_TABLE:
-            if METADATA in row.parameters:
-                rows = RowReader(self._store)
-                observed = self._checker.sources(self._load(name, rows), rows).observed
-                has_stored_rows = True
-                sources = [source.name for source in observed.sources]
-        elif row.kind.is_view:
-            sources = [item.name for item in self._checker.lineage_reader.read(row).dependencies]
-            if row.kind is RowKind.ICEBERG_VIEW:
-                has_stored_rows = is_materialized(self._cache.view(row.metadata_location or ""))
-        for source in sources:
-            self._visit(source, ordered, visited)
-        if has_stored_rows:
-            ordered.append(name)
+    def _sources_among(self, names: Sequence[ViewName], rows: RowReader) -> dict[ViewName, set[ViewName]]:
+        """The direct and transitive sources of views that are materialized, in the order of their dependencies."""
+        graph = SourceGraph(self._checker, rows, self._load)
+        sources = {name: graph.materialized_sources(name) for name in names}
+        ordered = [*(name for name in graph.ordered if name in sources), *names]  # names that are gone come last
+        return {name: sources[name] for name in ordered}
+
+    def _target_lag(self, name: ViewName, rows: RowReader) -> int | None:
+        try:
+            return target_lag_ms(self._load(name, rows.shared()).properties)
+        except HiveViewsError:
+            return None  # a refresh reports what is wrong with it
+
+    def _listing(self, database: str, rows: RowReader) -> list[ListedView]:
+        """The materialized views of a database; rows are read in batches, and shared."""
+        listed = []
+        names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
+        for start in range(0, len(names), _LIST_BATCH_SIZE):
+            batch = names[start : start + _LIST_BATCH_SIZE]
+            rows.get_all(batch)
+            rows.get_all({source for name in batch for source in self._checker.expected_rows(rows.rows.get(name))})
+            listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
+        return listed
 
     def _list_one(self, name: ViewName, rows: RowReader) -> ListedView | None:
         row = None

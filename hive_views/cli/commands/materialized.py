@@ -19,6 +19,7 @@ from hive_views.cli.commands.materialized_values import (
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import UsageError
+from hive_views.materialized.freshness.verdict import Verdict
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -146,7 +147,7 @@ def to_materialized(
 
 
 def materialized_status(catalog: HiveViewCatalog, name: NameArgument) -> MaterializedStatus:
-    """Show how fresh a materialized view is, and why.
+    """Show how fresh a materialized view is, and why. The exit code is 1 unless it is fresh or within grace.
 
     Args:
         catalog: The catalog.
@@ -211,7 +212,7 @@ def register(app: typer.Typer) -> None:
     bind(group, "create", create_materialized, _print_status)
     register_refresh(group)
     garbage_collection.register(group)
-    bind(group, "status", materialized_status, _print_status, code=lambda _: ExitCode.OK)
+    bind(group, "status", materialized_status, _print_status, code=_status_code)
     bind(group, "list", list_materialized, _print_list)
     bind(group, "replace", replace_materialized, _print_changed)
     bind(group, "set", set_materialized, _print_changed)
@@ -219,6 +220,11 @@ def register(app: typer.Typer) -> None:
     bind(group, "back", to_materialized, _print_changed)
     bind(group, "drop", drop_materialized, _print_dropped, question=_question)
     app.add_typer(group, name="mv", rich_help_panel="Change views")
+
+
+def _status_code(status: MaterializedStatus) -> ExitCode:
+    is_usable = status.freshness in (Verdict.FRESH.value, Verdict.WITHIN_GRACE.value)
+    return ExitCode.OK if is_usable else ExitCode.FAILED
 
 
 def _question(name: str, **_: object) -> str:

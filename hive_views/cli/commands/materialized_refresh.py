@@ -18,6 +18,7 @@ from hive_views.cli.commands.materialized_values import (
     StoredRefresh,
     StoredRefreshes,
 )
+from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, print_table, shown
 from hive_views.errors import RefreshError, UsageError
 
@@ -32,8 +33,16 @@ NameArgument = Annotated[str, typer.Argument(metavar="DATABASE.NAME")]
 
 def refresh_materialized(
     catalog: HiveViewCatalog,
-    name: NameArgument,
+    name: Annotated[str | None, typer.Argument(metavar="[DATABASE.NAME]")] = None,
     *,
+    all: bool = False,
+    database: Annotated[list[str], typer.Option("--database", metavar="DATABASE")] = [],  # noqa: B006 -- never changed
+    select: Annotated[str | None, typer.Option(metavar="GLOB")] = None,
+    due: bool = False,
+    stale: bool = False,
+    upstream: bool = False,
+    downstream: bool = False,
+    parallel: Annotated[int, typer.Option(metavar="N")] = 1,
     full: bool = False,
     incremental: bool = False,
     cascade: bool = False,
@@ -43,13 +52,22 @@ def refresh_materialized(
     cache: Annotated[Path | None, typer.Option("--cache", metavar="DIR")] = None,
     tell: Callable[[str], None] | None = None,
 ) -> RefreshResult:
-    """Refresh a materialized view on a Spark session of its own.
+    """Refresh a materialized view, or several, on a Spark session of its own.
 
-    Rows that were computed under one time zone answer queries only in sessions with the same time zone.
+    Several views are refreshed each after those that it reads. A failure skips only what depends on the view (exit code
+    1). Rows that were computed under one time zone answer queries only in sessions with the same time zone.
 
     Args:
         catalog: The catalog.
         name: The view, as database.name.
+        all: Refresh all materialized views.
+        database: Refresh those of a database. May be given several times.
+        select: Refresh those whose name, or database.name, matches a pattern such as sales.daily_*.
+        due: Refresh only those whose rows are older than their property hive-views.target-lag.
+        stale: Refresh only those whose rows are neither fresh nor within grace.
+        upstream: Refresh also what the selected views read.
+        downstream: Refresh also what reads the selected views.
+        parallel: How many views to refresh at the same time, if they do not depend on each other.
         full: Compute all rows.
         incremental: Compute only added rows, or fail.
         cascade: Refresh the materialized views that it reads first.
@@ -61,22 +79,51 @@ def refresh_materialized(
         tell: Called with a line of text at each step.
     """
     from hive_views.cli.connection import parse_properties
-    from hive_views.spark.refresh.command import refresh_on_spark
+    from hive_views.spark.refresh.command import engine_on_spark
 
     if full and incremental:
         raise UsageError("--full", "it does not go with --incremental")
-    reports = refresh_on_spark(
+    if parallel < 1:
+        raise UsageError("--parallel", f"refresh at least one view at a time, not {parallel}")
+    selects = all or bool(database) or select is not None or due or stale
+    if (name is None) != selects:
+        raise UsageError("--all", "name one view, or select several by --all, --database, --select, --due or --stale")
+    if name is None and cascade:
+        raise UsageError("--cascade", "it goes with one view; use --upstream")
+    if name is not None:
+        catalog.materialized.freshness(name)  # so that a missing view is reported before Spark starts
+        database, select = [name.rpartition(".")[0]], name
+    names = None
+    if selects or upstream or downstream:
+        names = catalog.materialized.select(
+            database or None, pattern=select or "*", due=due, stale=stale, upstream=upstream, downstream=downstream
+        )
+        if not names:
+            return RefreshResult(())
+    mode = "full" if full else "incremental" if incremental else "auto"
+    engine = engine_on_spark(
         catalog,
-        name,
-        mode="full" if full else "incremental" if incremental else "auto",
-        cascade=cascade,
         master=spark,
         conf=parse_properties(conf, "--conf"),
         time_zone=time_zone,
         cache=cache,
         progress=tell,
     )
-    return RefreshResult(tuple(map(_refreshed, reports)))
+    with engine as spark_engine:
+        if names is None:
+            reports = catalog.materialized.refresh(str(name), spark_engine, mode=mode, cascade=cascade, progress=tell)
+            return RefreshResult(tuple(map(_refreshed, reports)))
+        outcomes = catalog.materialized.refresh_many(
+            [item.identifier for item in names], spark_engine, mode=mode, parallel=parallel, progress=tell
+        )
+    return RefreshResult(
+        tuple(
+            _refreshed(outcome.report)
+            if outcome.report is not None
+            else Refreshed(str(outcome.name), outcome.action, outcome.why, None, None, 0.0)
+            for outcome in outcomes
+        )
+    )
 
 
 def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> StoredRefreshes:
@@ -182,7 +229,7 @@ def register_refresh(group: typer.Typer) -> None:
     Args:
         group: The group `mv`.
     """
-    bind(group, "refresh", refresh_materialized, _print_refreshed, tell=_print_progress)
+    bind(group, "refresh", refresh_materialized, _print_refreshed, tell=_print_progress, code=_refresh_code)
     bind(group, "refreshes", materialized_refreshes, _print_refreshes)
     bind(group, "rows", materialized_rows, _print_rows)
     bind(group, "expire", expire_rows, _print_expired, question=_question_expire)
@@ -211,8 +258,15 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
+def _refresh_code(result: RefreshResult) -> ExitCode:
+    has_failed = any(item.action in ("failed", "skipped") for item in result.refreshed)
+    return ExitCode.FAILED if has_failed else ExitCode.OK
+
+
 def _print_refreshed(result: RefreshResult) -> None:
     out = console()
+    if not result.refreshed:
+        out.print("no materialized view is selected")
     for item in result.refreshed:
         out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
 

@@ -6,11 +6,12 @@ Every check reads the metastore's rows anew. What depends on metadata files alon
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.errors import RefreshError, SqlError
+from hive_views.errors import HiveViewsError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import BoundedCache, MetadataCache, RowReader
 from hive_views.materialized.freshness.sources import Sources, observe_sources
@@ -19,11 +20,13 @@ from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import inline
 from hive_views.materialized.state.refresh_state import UNREPEATABLE, SourceKind
-from hive_views.spec.staleness_policy import is_true
+from hive_views.spec.staleness_policy import METADATA, is_true
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.analysis.determinism import find_nondeterminism
 
 if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.metastore.row_codec import Row
     from hive_views.metastore.store import MetastoreStore
 
 
@@ -43,6 +46,18 @@ class FreshnessChecker:
     def row_reader(self, name: ViewName) -> RowReader:
         """A reader for one check that starts by fetching the rows that the view's last check needed."""
         return RowReader(self._store, self._last_requested.get(name, ()))
+
+    def expected_rows(self, row: Row | None) -> Collection[ViewName]:
+        """The names whose rows a check of a materialized view probably needs; none for other rows."""
+        if row is None:
+            return ()
+        requested: Collection[ViewName] = self._last_requested.get(row.name, ())
+        if requested or not (STORAGE_TABLE_COPY in row.parameters or METADATA in row.parameters):
+            return requested
+        try:
+            return self.lineage_reader.read_names(row)
+        except HiveViewsError:
+            return ()  # the check reports what is wrong
 
     def sources(self, view: MaterializedView, rows: RowReader) -> Sources:
         """The current state of a materialized view's sources."""

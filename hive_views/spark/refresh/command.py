@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.materialized.refresh.plan import Mode
-    from hive_views.materialized.refresh.refresh import RefreshReport
 
 CATALOG = "hive_views_mv"
 """The name of the Iceberg catalog in the session."""
@@ -38,27 +37,22 @@ _RENAMED = {
 """Properties that PyIceberg and Iceberg's Java library name differently."""
 
 
-def refresh_on_spark(
+@contextmanager
+def engine_on_spark(
     catalog: HiveViewCatalog,
-    name: str,
     *,
-    mode: Mode | str,
-    cascade: bool,
     master: str,
     conf: Mapping[str, str],
     time_zone: str | None = None,
     cache: Path | None = None,
     progress: Callable[[str], None] | None = None,
-) -> list[RefreshReport]:
-    """Refresh a materialized view on a Spark session that is started and stopped for it."""
-    catalog.materialized.freshness(name)  # so that a missing view is reported before Spark starts
+) -> Iterator[SparkEngine]:
+    """An engine for refreshes, on a Spark session that is started and stopped for it."""
     if progress is not None:
         progress(f"starting Spark on {master}")
     spark = _session(catalog, {"spark.master": master, **conf}, time_zone, cache)
     try:
-        return catalog.materialized.refresh(
-            name, SparkEngine(spark, catalog, name=CATALOG), mode=mode, cascade=cascade, progress=progress
-        )
+        yield SparkEngine(spark, catalog, name=CATALOG)
     finally:
         spark.stop()
 

@@ -1,0 +1,108 @@
+"""Selecting and refreshing many materialized views: order, failures, target lags, requests to the metastore."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from hive_views.errors import InvalidPropertyError, RefreshError
+from hive_views.identifiers import ViewName
+from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.metastore.transport.client import MetastoreClient
+from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.duck_engine import DuckEngine
+
+HOUR = 3_600_000
+
+
+class FailingEngine(DuckEngine):
+    """Fails for one view."""
+
+    def __init__(self, catalog, fails: str) -> None:
+        super().__init__(catalog)
+        self.fails = fails
+
+    def stage(self, work: StagingRequest) -> int:
+        if work.target.name.startswith(f"{self.fails}__"):
+            raise RefreshError(str(work.target), "disk full")
+        return super().stage(work)
+
+
+@pytest.fixture
+def views(catalog, market):
+    """low and other read sales; mid reads low; top reads mid and other, through a plain view."""
+    views = catalog.materialized
+    lag = {"hive-views.target-lag": "downstream"}
+    views.create((market, "low"), "SELECT id, amount FROM sales", properties=lag)
+    views.create((market, "other"), "SELECT id, shop FROM sales", layout="table")
+    views.create((market, "mid"), "SELECT id, amount FROM low WHERE amount > 1", properties=lag, layout="attached")
+    catalog.execute("CREATE VIEW plain AS SELECT id, amount FROM mid", database=market)
+    top = "SELECT p.amount, o.shop FROM plain p JOIN other o ON p.id = o.id"
+    views.create((market, "top"), top, properties={"hive-views.target-lag": "1 hour"})
+    return views
+
+
+def names(market: str, text: str) -> list[ViewName]:
+    return [ViewName(market, name) for name in text.split()]
+
+
+def test_selection_and_order(catalog, views, market):
+    assert views.select([market]) == names(market, "low mid other top")
+    assert views.select([market], pattern="*o*") == names(market, "low other top")
+    assert views.select([market], pattern=f"{market}.mid") == names(market, "mid")
+    assert views.select([market], pattern="mid", upstream=True) == names(market, "low mid")
+    assert views.select([market], pattern="mid", downstream=True) == names(market, "mid top")
+    assert set(views.select()) >= set(names(market, "low mid other top"))
+    engine = DuckEngine(catalog)
+    outcomes = views.refresh_many([(market, "top"), (market, "low"), (market, "mid")], engine, parallel=3)
+    assert [outcome.name.name for outcome in outcomes] == ["low", "mid", "top"]
+    assert views.select([market], stale=True) == names(market, "other")
+
+
+def test_due_by_target_lag(catalog, views, market):
+    assert views.select([market], due=True) == names(market, "low mid top"), "never refreshed"
+    views.refresh((market, "top"), DuckEngine(catalog), cascade=True)
+    refreshed_ms = views.freshness((market, "top")).refreshed_ms
+    assert views.select([market], due=True, now_ms=refreshed_ms + 2 * HOUR) == [], "fresh"
+    catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
+    assert views.select([market], due=True, now_ms=refreshed_ms + HOUR - 1) == []
+    assert views.select([market], due=True, now_ms=refreshed_ms + HOUR) == names(market, "low mid top")
+    with pytest.raises(InvalidPropertyError, match="10 minutes"):
+        views.set_properties((market, "top"), {"hive-views.target-lag": "soon"})
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_failure_skips_only_dependents(catalog, views, market, parallel):
+    everything = [name.identifier for name in views.select([market])]
+    outcomes = views.refresh_many(everything, FailingEngine(catalog, "low"), parallel=parallel)
+    actions = {outcome.name.name: (outcome.action, outcome.why) for outcome in outcomes}
+    assert actions["other"][0] == "full" and "disk full" in actions["low"][1]
+    assert actions["mid"] == actions["top"] == ("skipped", f"the refresh of {market}.low failed")
+    outcomes = views.refresh_many(everything, DuckEngine(catalog), parallel=parallel)
+    assert Counter(outcome.action for outcome in outcomes) == {"full": 3, "unchanged": 1}
+
+
+def test_failed_cascade_reports_what_it_refreshed(catalog, views, market):
+    with pytest.raises(RefreshError, match="disk full") as caught:
+        views.refresh((market, "top"), FailingEngine(catalog, "top"), cascade=True)
+    assert sorted(caught.value.completed) == [f"{market}.{name}: full" for name in ("low", "mid", "other")]
+
+
+def test_listing_shares_reads(catalog, market, monkeypatch):
+    views = catalog.materialized
+    for number in range(30):
+        views.create((market, f"v{number}"), "SELECT id FROM sales")
+    requests: Counter[str] = Counter()
+    for method in ("get_table", "get_tables"):
+        original = getattr(MetastoreClient, method)
+        monkeypatch.setattr(
+            MetastoreClient,
+            method,
+            lambda self, *args, _method=method, _original=original: (
+                requests.update([_method]) or _original(self, *args)
+            ),
+        )
+    for _ in range(2):
+        assert len(views.listing(market)) == 30
+    assert requests["get_table"] == 0 and requests["get_tables"] <= 6
