@@ -716,8 +716,8 @@ class MaterializedViews:
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
         for start in range(0, len(names), _LIST_BATCH_SIZE):
             batch = names[start : start + _LIST_BATCH_SIZE]
-            rows.get_all(batch)
-            rows.get_all({source for name in batch for source in self._checker.expected_rows(rows.rows.get(name))})
+            read = rows.get_all(batch)
+            rows.get_all({source for name in batch for source in self._checker.expected_rows(read.get(name))})
             listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
         return listed
 

@@ -70,4 +70,4 @@ class SourceGraph:
         is_stored = row.kind is RowKind.ICEBERG_VIEW and is_materialized(
             self._checker.metadata_cache.view(row.metadata_location or "")
         )
-        return [item.name for item in self._checker.lineage_reader.read(row, self._rows.rows).dependencies], is_stored
+        return [item.name for item in self._checker.lineage_reader.read(row, self._rows.get).dependencies], is_stored
