@@ -49,6 +49,7 @@ EXTENDED = (
     "integration/spark/test_refresh_recovery.py",
     "integration/spark/test_session_kinds.py",
     "integration/spark/test_session_texts.py",
+    "integration/spark/test_settings_matrix.py",
     "integration/spark/test_statement_forms.py",
     "integration/spark/test_time_travel.py",
     "integration/trino",

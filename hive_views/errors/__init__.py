@@ -71,6 +71,7 @@ from hive_views.errors.objects import (
 from hive_views.errors.tree import (
     DamagedRowWarning,
     HiveViewsError,
+    SessionSettingsWarning,
     ViewDriftWarning,
 )
 from hive_views.errors.upgrade import (
@@ -132,6 +133,7 @@ __all__ = [
     "RefreshError",
     "RefusedLocationError",
     "RevertError",
+    "SessionSettingsWarning",
     "SharedFilesError",
     "SparkSqlError",
     "SqlError",

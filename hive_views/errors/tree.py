@@ -29,5 +29,9 @@ class DamagedRowWarning(UserWarning):
     """The metastore's database damaged a row (latin1 columns, truncated comments); the metadata file is correct."""
 
 
+class SessionSettingsWarning(UserWarning):
+    """A view was defined under other settings than those of the session that reads it, which may change its rows."""
+
+
 class ViewDriftWarning(UserWarning):
     """A view's row differs from its metadata file; the metadata file was used (see `HiveView.drift`)."""

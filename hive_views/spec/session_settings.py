@@ -23,6 +23,8 @@ ANSI = "spark.sql.ansi.enabled"
 """Whether invalid casts and overflows raise errors, or return NULL and wrapped numbers."""
 TIME_ZONE = "spark.sql.session.timeZone"
 """The time zone of timestamps without one, and of timestamps as text."""
+CASE_SENSITIVE = "spark.sql.caseSensitive"
+"""Whether names that differ in case are different names."""
 RECORDED = (ANSI, TIME_ZONE)
 """The settings that are always recorded when a view is defined or refreshed, and applied when it is read."""
 
@@ -176,8 +178,9 @@ def encode(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
-    """The recorded settings of a version, from its summary."""
-    return {key: summary[PREFIX + key] for key in RECORDED if PREFIX + key in summary}
+    """The recorded settings of a version that can change its rows, from its summary."""
+    keys = (key.removeprefix(PREFIX) for key in summary if key.startswith(PREFIX))
+    return {key: summary[PREFIX + key] for key in keys if can_change_results(key)}
 
 
 def differing_settings(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,7 @@ from hive_views.identifiers import ViewName
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.names import NameContext
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.spec.session_settings import RECORDED, recorded_settings
+from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.version_texts import HIVE, sql_texts
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def analyze_definitions(
         text = texts.get("spark", texts.get(HIVE))
         if text is None:
             continue
-        version_settings = recorded_settings(version.summary)
-        settings = frozenset((key, version_settings.get(key, str(session.spark.conf.get(key)))) for key in RECORDED)
+        settings = frozenset(recorded_settings(version.summary).items())
         key = reader.context_of(version, target), settings
         groups.setdefault(key, []).append((name, text, view.schemas()[version.schema_id]))
     schemas: dict[ViewName, StructType] = {}

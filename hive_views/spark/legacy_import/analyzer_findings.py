@@ -19,7 +19,7 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import read_rows
 from hive_views.spark.legacy_import.verified_run import check_session_metastore
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
-from hive_views.spec.session_settings import RECORDED
+from hive_views.spec.session_settings import can_change_results
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_analyzer_findings(
     check_session_metastore(spark, catalog, plan)
     ready = {entry.name for entry in plan.ready}
     settings = {
-        row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if key in RECORDED)
+        row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if can_change_results(key))
         for row in read_rows(catalog.store, sorted(ready), most_calls=1)
     }
     sessions: dict[frozenset[tuple[str, str]], SparkSession] = {}

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.view_text import text_of_version
-from hive_views.errors import SqlError
+from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import iceberg_schema
-from hive_views.spark.session.settings import PARSER_SETTINGS
+from hive_views.spark.session.settings import TEXT_SETTINGS, setting_dependence
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
-from hive_views.spec.session_settings import RECORDED, encode, recorded_settings
+from hive_views.spark.sessions import captured_settings
+from hive_views.spec.session_settings import (
+    RECORDED,
+    can_change_results,
+    encode,
+    is_captured_by_spark,
+    recorded_settings,
+)
 from hive_views.sql.parsing.lexer import error_at, line_and_column
 
 if TYPE_CHECKING:
@@ -51,8 +59,18 @@ class DefinitionAnalyzer:
         self._helper = helper
 
     def session_settings(self) -> dict[str, str]:
-        """The session's settings, as a version's summary records them."""
-        return encode({key: self._names.setting(key) for key in RECORDED})
+        """The session's settings, as a version's summary records them: those that Spark would store with a view."""
+        captured = captured_settings(self._names.spark, is_captured_by_spark)
+        settings = {key: value for key, value in captured.items() if key not in TEXT_SETTINGS}
+        not_applied = sorted(key for key in settings if can_change_results(key) and key not in RECORDED)
+        if not_applied:
+            values = ", ".join(f"{key}={settings[key]}" for key in not_applied)
+            warnings.warn(
+                f"The view is defined with {values}: a ViewSession applies this, other readers their own settings",
+                SessionSettingsWarning,
+                stacklevel=6,
+            )
+        return encode(settings)
 
     def check(self, statement: Defining, current: NameContext) -> None:
         """Reject a definition that would mean something else outside the user's session."""
@@ -96,16 +114,11 @@ class DefinitionAnalyzer:
 
     def _check_parser_settings(self, statement: Defining) -> None:
         query = statement.query
-        for key, mark in PARSER_SETTINGS.items():
-            offset = query.sql.find(mark)
-            if offset >= 0 and self._names.setting(key).lower() == "true":
-                line, column = line_and_column(statement.text, query.start + offset)
-                raise SqlError(
-                    f"{key} is on, and this text has a {mark} in it, which other readers of the view interpret "
-                    "differently. Write it another way, or set it off",
-                    line=line,
-                    column=column,
-                )
+        dependence = setting_dependence(query.sql, lambda key: self._names.setting(key).lower() == "true")
+        if dependence is not None:
+            key, offset, reason = dependence
+            line, column = line_and_column(statement.text, query.start + offset)
+            raise SqlError(f"{key} is on, and {reason}. Write it another way, or set it off", line=line, column=column)
 
     def _analyzer(
         self,

@@ -19,6 +19,7 @@ from hive_views.spark.session.settings import SUBSTITUTE, TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
+from hive_views.spec.session_settings import RECORDED, can_change_results
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ class HelperSession:
         return self._session
 
     def _apply_settings(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+        """Apply recorded settings, or without any the user's; what a recording lacks had Spark's default then."""
         target = {key: value for key, value in all_settings(self._spark).items() if key.startswith("spark.sql.")}
+        if settings:
+            target = {key: value for key, value in target.items() if key in RECORDED or not can_change_results(key)}
         # Texts of views are analyzed here, which mean the same in every session.
         target.update({key: "false" for key in TEXT_SETTINGS if key == SUBSTITUTE or key in target})
         target.update(settings)
@@ -141,5 +145,7 @@ class HelperSession:
                 session.conf.unset(key)
         for key, value in target.items():
             if current.get(key) != value:
-                session.conf.set(key, value)
+                text = f"SET {key}={value}"
+                with convert_spark_errors(SourceText(text, text, lambda offset: offset)):
+                    session.conf.set(key, value)
         return frozenset(target.items())

@@ -57,6 +57,7 @@ class NameResolver:
         catalog: The catalog of the metastore. A Spark catalog of the same name has to be on that metastore.
 
     Attributes:
+        spark: The session.
         has_iceberg_catalog: Whether Spark has a catalog of that name.
         shares_session_catalog: Whether Spark's session catalog is on that metastore.
 
@@ -65,7 +66,7 @@ class NameResolver:
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog) -> None:
-        self._spark = spark
+        self.spark = spark
         self._catalog_name = catalog.name
         uris = set(catalog.store.config.connection.uris)
         key = f"spark.sql.catalog.{catalog.name}"
@@ -91,8 +92,8 @@ class NameResolver:
 
     def current(self) -> NameContext:
         """The session's current catalog and namespace."""
-        namespace = tuple(self._spark.catalog.currentDatabase().split("."))
-        return NameContext(self._spark.catalog.currentCatalog(), namespace)
+        namespace = tuple(self.spark.catalog.currentDatabase().split("."))
+        return NameContext(self.spark.catalog.currentCatalog(), namespace)
 
     def is_on_metastore(self, catalog: str) -> bool:
         """Whether a Spark catalog is on the metastore."""
@@ -127,15 +128,15 @@ class NameResolver:
 
     def temporary_views(self) -> tuple[str, ...]:
         """The temporary views of the session, without the global ones."""
-        rows = self._spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
+        rows = self.spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
         return tuple(row.viewName for row in rows if not row.namespace)
 
     def setting(self, key: str) -> str:
         """A setting of the session, or its default."""
-        return str(self._spark.conf.get(key))
+        return str(self.spark.conf.get(key))
 
     def _optional_setting(self, key: str) -> str | None:
-        value = self._spark.conf.get(key, None)
+        value = self.spark.conf.get(key, None)
         return None if value is None else str(value)
 
 

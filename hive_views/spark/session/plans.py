@@ -66,8 +66,6 @@ class AnalyzedRelation:
     """Its name as Spark resolved it."""
     is_view: bool
     """Whether it is a view, and not a table."""
-    is_in_temporary_view: bool
-    """Whether a global temporary view reads it."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +148,7 @@ def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
             # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types.
             # Other aliases with few parts are those of a statement.
             if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
-                yield AnalyzedRelation(parts, child.name not in _LEAVES, _is_in_temporary_view(alias))
-
-
-def _is_in_temporary_view(node: PlanNode) -> bool:
-    while node.parent is not None:
-        node = node.parent
-        if node.name == "View" and node.arguments.startswith("(`global_temp`."):
-            return True
-    return False
+                yield AnalyzedRelation(parts, child.name not in _LEAVES)
 
 
 def _parsed_plan(session: SparkSession, text: str) -> Any:

@@ -25,6 +25,7 @@ from hive_views.errors import (
     NoSuchVersionError,
     NotMaterializedError,
     RefreshError,
+    SessionSettingsWarning,
     SparkSqlError,
     SqlError,
     ViewDriftWarning,
@@ -49,7 +50,7 @@ from hive_views.spark.session.names import (
     ResolvedName,
 )
 from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
-from hive_views.spark.session.settings import TEXT_SETTINGS
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, APPLIED_BY_EXECUTION, TEXT_SETTINGS
 from hive_views.spark.session.source_text import RewrittenText, SourceText
 from hive_views.spark.session.spark_errors import ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.table_reads import (
@@ -62,8 +63,8 @@ from hive_views.spark.session.table_reads import (
     replace_tables,
     table_reads,
 )
-from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
-from hive_views.spec.session_settings import RECORDED, is_same_setting, recorded_settings
+from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, spark_exceptions
+from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting, recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
@@ -198,14 +199,10 @@ class QueryRewriter:
     def _check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
         """Reject a statement that still reads a view which Spark does not read according to its definition."""
         for relation in relations:
-            resolved, row = self._find(relation)
-            if resolved is None or row is None:
+            resolved, row = self._find(relation) if relation.is_view else (None, None)
+            if resolved is None or row is None or row.kind is not RowKind.ICEBERG_VIEW:
                 continue
-            if row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters:
-                is_misread = not relation.is_in_temporary_view
-            else:
-                is_misread = row.kind is RowKind.ICEBERG_VIEW and self._is_misread(resolved)
-            if is_misread:
+            if self._is_misread(resolved):
                 raise SqlError(
                     f"This statement reads {resolved.name}, a view that Spark by itself would read incorrectly, "
                     "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
@@ -605,15 +602,21 @@ class QueryRewriter:
         if resolved.catalog == self._catalog.name:
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
-            has_same_settings = all(
-                is_same_setting(key, value, self._names.setting(key)) for key, value in settings.items()
-            )
-            return self._names.has_iceberg_catalog and has_same_settings
+            return self._names.has_iceberg_catalog and self._has_settings(settings)
         # The session catalog reads the row's text, with ANSI off and the default time zone; names without a catalog
         # mean the session's current one, whichever that is.
         if settings or view.drift or self.context_of(version, resolved.name).catalog != SESSION_CATALOG:
             return False
         return self._names.current().catalog == SESSION_CATALOG
+
+    def _has_settings(self, settings: Mapping[str, str]) -> bool:
+        """Whether the session has the recorded settings of a view, and Spark's defaults for those that it lacks."""
+        if not settings:
+            return True
+        relevant = settings.keys() | captured_settings(self._spark, can_change_results).keys() - {*RECORDED}
+        return all(
+            key in settings and is_same_setting(key, settings[key], self._names.setting(key)) for key in relevant
+        )
 
     def _is_on(self, key: str) -> bool:
         return self._names.setting(key).lower() == "true"
@@ -624,9 +627,9 @@ class QueryRewriter:
         """Create a temporary view with the definition, the recorded settings and the declared columns of a view."""
         columns = tuple(field.name for field in schema.fields)
         context = self.context_of(version, name)
-        version_settings = recorded_settings(version.summary)
-        settings = {key: version_settings.get(key, self._names.setting(key)) for key in RECORDED}
+        settings = recorded_settings(version.summary)
         definition = prepared.source
+        self._check_settings_at_execution(name, definition.text, settings)
         source = SourceText(definition.text, definition.spark_text, definition.offset, str(name))
         query = prepared.rewritten.text
         temporary_view = self._helper.view(query, columns, context, settings, source)
@@ -656,6 +659,31 @@ class QueryRewriter:
         cast_query = f"SELECT {', '.join(selected)} FROM {temporary_view}"
         cast_source = SourceText(definition.text, cast_query, lambda _: None, str(name))
         return self._helper.view(cast_query, columns, context, settings, cast_source)
+
+    def _check_settings_at_execution(self, name: ViewName, definition: str, settings: Mapping[str, str]) -> None:
+        """Reject a view whose rows depend on settings of the session that Spark does not take from the view.
+
+        Spark (4.1.4) reads some settings when it computes rows, from the session that runs the query, also for its own
+        views.
+        """
+        if not settings:
+            return
+        keys = {*settings, *captured_settings(self._spark, can_change_results)} - APPLIED_BY_ANALYSIS
+        with self._helper.configured(None, settings) as (session, _):
+            values = {key: str(session.conf.get(key)) for key in keys}
+        for key, value in sorted(values.items()):
+            if is_same_setting(key, value, self._names.setting(key)):
+                continue
+            reason = f"View {name} was defined with {key}={value}, and this session has {self._names.setting(key)}"
+            pattern = APPLIED_BY_EXECUTION.get(key)
+            if pattern is None:
+                warnings.warn(
+                    f"{reason}. Spark may apply this setting to the rows of the view",
+                    SessionSettingsWarning,
+                    stacklevel=7,
+                )
+            elif pattern.search(definition):
+                raise _TableReadError(f"{reason}, which Spark would apply to the rows of the view: SET {key}={value}")
 
     def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):

@@ -8,12 +8,14 @@ is parsed here, as Spark does when it creates a view, and definitions are analyz
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
+from hive_views.spec.session_settings import ANSI, CASE_SENSITIVE, TIME_ZONE
 from hive_views.sql.parsing.lexer import error_at
+from hive_views.sql.parsing.spark_lexer import spark_tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,8 +32,64 @@ PARSER_SETTINGS = {
 }
 """Settings, off by default, that change how Spark parses a text, and the character whose meaning each changes."""
 
-TEXT_SETTINGS = {SUBSTITUTE: "${", **PARSER_SETTINGS}
-"""All settings that change the meaning of a text. A view's text is always read with them off."""
+TEXT_SETTINGS = {SUBSTITUTE: "${", **PARSER_SETTINGS, CASE_SENSITIVE: ""}
+"""All settings that change the meaning of a text. They are off when a view's text is read, unless it records others."""
+
+
+APPLIED_BY_EXECUTION = {
+    "spark.sql.jsonGenerator.ignoreNullFields": re.compile(r"\bto_json\b", re.IGNORECASE),
+    "spark.sql.legacy.castComplexTypesToString.enabled": re.compile(r"\b(try_)?cast\b|\bstring\b|::", re.IGNORECASE),
+    "spark.sql.legacy.timeParserPolicy": re.compile(
+        r"\b(try_)?to_(date|timestamp)|\b(to_|from_)?unix_?time|\bdate_format\b|_(json|csv|xml)\b", re.IGNORECASE
+    ),
+    "spark.sql.mapKeyDedupPolicy": re.compile(r"\bmap|_map\b|\btransform_keys\b|_json\b", re.IGNORECASE),
+    "spark.sql.legacy.allowHashOnMapType": re.compile(r"hash", re.IGNORECASE),
+    "spark.sql.crossJoin.enabled": re.compile(r"\bjoin\b|,", re.IGNORECASE),
+}
+"""Settings that Spark reads when it computes rows, and the parts of a text that they apply to (measured with 4.1.4)."""
+
+_LEGACY = "spark.sql.legacy."
+APPLIED_BY_ANALYSIS = frozenset(
+    {
+        *(ANSI, TIME_ZONE, CASE_SENSITIVE, "spark.sql.timestampType"),
+        *("spark.sql.orderByOrdinal", "spark.sql.groupByOrdinal", "spark.sql.groupByAliases"),
+        *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.function.concatBinaryAsString"),
+        *("spark.sql.function.eltOutputAsString", f"{_LEGACY}consecutiveStringLiterals.enabled"),
+        *(f"{_LEGACY}createEmptyCollectionUsingStringType"),
+        *(f"{_LEGACY}exponentLiteralAsDecimal.enabled"),
+        *(f"{_LEGACY}integerGroupingId", f"{_LEGACY}javaCharsets", f"{_LEGACY}literal.pickMinimumPrecision"),
+        *(f"{_LEGACY}lpadRpadAlwaysReturnString", f"{_LEGACY}negativeIndexInArrayInsert"),
+        *(f"{_LEGACY}setopsPrecedence.enabled", f"{_LEGACY}sizeOfNull", f"{_LEGACY}statisticalAggregate"),
+        f"{_LEGACY}typeCoercion.datetimeToString.enabled",
+    }
+)
+"""Settings that Spark takes from a temporary view (4.1.4; tests/integration/spark/test_settings_matrix.py)."""
+
+
+def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int, str] | None:
+    """A setting on which the meaning of a text depends, the offset of the part that depends on it, and the reason.
+
+    Args:
+        sql: The text.
+        is_on: Whether a setting is on for its author.
+    """
+    for key, mark in PARSER_SETTINGS.items():
+        offset = sql.find(mark)
+        if offset >= 0 and is_on(key):
+            return key, offset, f"this text has a {mark} in it, which other readers of the view interpret differently"
+    if not is_on(CASE_SENSITIVE):
+        return None
+    first_uses: dict[str, str] = {}
+    for token in spark_tokens(sql):
+        if token.kind not in ("word", "quoted"):
+            continue
+        name = token.text.strip("`")
+        first_use = first_uses.setdefault(name.lower(), name)
+        if first_use != name:
+            reason = f"this text has {first_use} and {name}, which are one name to other readers of the view"
+            return CASE_SENSITIVE, token.start, reason
+    return None
+
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<prefix>\w+?):)?(?P<name>\S+?)\}", re.ASCII)
 """Matches `${name}` and `${prefix:name}`, as `ConfigReader.REF_RE` in Spark."""

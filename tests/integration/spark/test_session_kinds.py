@@ -105,7 +105,8 @@ def test_views_inside_other_statements(session: ViewSession, home: str) -> None:
     assert rows(session, "SELECT max(a) FROM v") == [(13,)]
     session.sql("CREATE TABLE copy USING iceberg AS SELECT * FROM v VERSION AS OF 1")
     assert rows(session, "TABLE copy") == [(1,), (3,), (11,), (13,)]
-    session.sql("MERGE INTO copy USING v VERSION AS OF 1 ON copy.a = v.a WHEN MATCHED AND v.a > 3 THEN DELETE")
+    source = "(SELECT * FROM v VERSION AS OF 1) v"
+    session.sql(f"MERGE INTO copy USING {source} ON copy.a = v.a WHEN MATCHED AND v.a > 3 THEN DELETE")
     assert rows(session, "SELECT * FROM copy") == [(1,), (3,)]
     assert "Iced" not in session.sql("EXPLAIN SELECT * FROM v VERSION AS OF 1").collect()[0][0]
     session.sql("CREATE TEMPORARY VIEW kept AS SELECT count(*) AS n FROM v VERSION AS OF 1")

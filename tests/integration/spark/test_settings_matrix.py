@@ -1,0 +1,195 @@
+"""Views read under other settings than those of their author: each setting, defining value and reading value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import HiveViewsError, SessionSettingsWarning, SparkSqlError
+from hive_views.spark import ViewSession
+from hive_views.spark.session.helper_session import HelperSession
+from hive_views.spark.session.settings import APPLIED_BY_EXECUTION
+from hive_views.spark.sessions import captured_settings
+from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
+
+LEGACY = "spark.sql.legacy."
+BOOLEANS = ("true", "false")
+
+CASES: list[tuple[str, tuple[str, ...], str]] = [
+    (ANSI, BOOLEANS, "SELECT CAST(s AS INT) AS x FROM t"),
+    (ANSI, BOOLEANS, "SELECT a + 2147483647 AS x FROM t"),
+    (TIME_ZONE, ("UTC", "Asia/Tokyo"), "SELECT hour(ts) AS x FROM t"),
+    (TIME_ZONE, ("UTC", "Asia/Tokyo"), "SELECT CAST(ts AS STRING) AS x FROM t"),
+    ("spark.sql.orderByOrdinal", BOOLEANS, "SELECT a AS x FROM t ORDER BY 1 DESC LIMIT 1"),
+    ("spark.sql.groupByOrdinal", BOOLEANS, "SELECT a AS x, count(*) AS n FROM t GROUP BY 1"),
+    ("spark.sql.groupByAliases", BOOLEANS, "SELECT a % 2 AS x, count(*) AS n FROM t GROUP BY x"),
+    ("spark.sql.crossJoin.enabled", BOOLEANS, "SELECT count(*) AS x FROM t JOIN t AS u"),
+    ("spark.sql.timestampType", ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "SELECT TIMESTAMP '2020-01-01 00:00:00' AS x"),
+    ("spark.sql.timestampType", ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "SELECT typeof(CAST(s AS TIMESTAMP)) AS x FROM t"),
+    ("spark.sql.mapKeyDedupPolicy", ("EXCEPTION", "LAST_WIN"), "SELECT map(1, 'a', 1, 'b')[1] AS x"),
+    ("spark.sql.decimalOperations.allowPrecisionLoss", BOOLEANS, "SELECT m * m AS x FROM t"),
+    ("spark.sql.function.concatBinaryAsString", BOOLEANS, "SELECT concat(X'41', X'42') AS x"),
+    ("spark.sql.function.eltOutputAsString", BOOLEANS, "SELECT elt(1, X'41', X'42') AS x"),
+    ("spark.sql.jsonGenerator.ignoreNullFields", BOOLEANS, "SELECT to_json(named_struct('a', 1, 'b', NULL)) AS x"),
+    (f"{LEGACY}allowHashOnMapType", BOOLEANS, "SELECT hash(map(1, 2)) AS x"),
+    (f"{LEGACY}castComplexTypesToString.enabled", BOOLEANS, "SELECT CAST(array(1, NULL) AS STRING) AS x"),
+    (f"{LEGACY}consecutiveStringLiterals.enabled", BOOLEANS, "SELECT 'a''b' AS x"),
+    (f"{LEGACY}createEmptyCollectionUsingStringType", BOOLEANS, "SELECT typeof(array()) AS x"),
+    (
+        f"{LEGACY}decimal.retainFractionDigitsOnTruncate",
+        BOOLEANS,
+        "SELECT CAST(1.5 AS DECIMAL(38, 18)) * m AS x FROM t",
+    ),
+    (f"{LEGACY}exponentLiteralAsDecimal.enabled", BOOLEANS, "SELECT 1e2 AS x"),
+    (f"{LEGACY}exponentLiteralAsDecimal.enabled", BOOLEANS, "SELECT typeof(1e2) AS x"),
+    (f"{LEGACY}integerGroupingId", BOOLEANS, "SELECT grouping_id() AS x FROM t GROUP BY CUBE (a)"),
+    (f"{LEGACY}javaCharsets", BOOLEANS, "SELECT encode('a', 'windows-1252') AS x"),
+    (f"{LEGACY}literal.pickMinimumPrecision", BOOLEANS, "SELECT m * 3 AS x FROM t"),
+    (f"{LEGACY}literal.pickMinimumPrecision", BOOLEANS, "SELECT typeof(m * 3) AS x FROM t"),
+    (f"{LEGACY}lpadRpadAlwaysReturnString", BOOLEANS, "SELECT typeof(lpad(X'41', 3, X'42')) AS x"),
+    (f"{LEGACY}negativeIndexInArrayInsert", BOOLEANS, "SELECT array_insert(array(1, 2, 3), -1, 9) AS x"),
+    (
+        f"{LEGACY}percentileDiscCalculation",
+        BOOLEANS,
+        "SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY a) AS x FROM t",
+    ),
+    (f"{LEGACY}setopsPrecedence.enabled", BOOLEANS, "SELECT 1 AS x UNION SELECT 2 INTERSECT SELECT 2"),
+    (f"{LEGACY}sizeOfNull", BOOLEANS, "SELECT size(CAST(NULL AS ARRAY<INT>)) AS x"),
+    (f"{LEGACY}statisticalAggregate", BOOLEANS, "SELECT stddev_samp(a) AS x FROM t WHERE a = 1"),
+    (f"{LEGACY}timeParserPolicy", ("CORRECTED", "LEGACY"), "SELECT try_to_timestamp('2020-1-1', 'yyyy-MM-dd') AS x"),
+    (f"{LEGACY}timeParserPolicy", ("CORRECTED", "LEGACY"), "SELECT date_format(ts, 'EEEE u') AS x FROM t"),
+    (f"{LEGACY}typeCoercion.datetimeToString.enabled", BOOLEANS, "SELECT DATE '2020-01-01' < '2020-1-1x' AS x"),
+]
+"""Setting, values, and a definition whose result depends on it."""
+
+NO_ANSI = (f"{LEGACY}sizeOfNull", f"{LEGACY}typeCoercion.datetimeToString.enabled")
+"""Settings that have no effect in ANSI mode."""
+
+
+@pytest.fixture(scope="module")
+def home(spark: SparkSession) -> Iterator[str]:
+    name = "settings_matrix"
+    spark.sql(f"CREATE DATABASE spark_catalog.{name}")
+    spark.sql(f"CREATE TABLE prod.{name}.t (a INT, s STRING, m DECIMAL(38, 18), ts TIMESTAMP) USING iceberg")
+    spark.sql(
+        f"INSERT INTO prod.{name}.t VALUES (1, 'x', 1.234567890123456789, timestamp_seconds(0)),"
+        " (2, '2', 2, timestamp_seconds(1)), (3, NULL, NULL, NULL)"
+    )
+    yield name
+    spark.sql(f"DROP DATABASE spark_catalog.{name} CASCADE")
+
+
+def session_with(spark: SparkSession, home: str, key: str, value: str) -> SparkSession:
+    session = spark.newSession()
+    session.sql(f"USE prod.{home}")
+    session.conf.set(ANSI, str(key not in NO_ANSI).lower())
+    session.conf.set(key, value)
+    return session
+
+
+def outcome(session: Any, query: str) -> object:
+    """The types and rows of a query, or the condition of its error."""
+    try:
+        frame = session.sql(query)
+        return frame.dtypes, sorted(map(str, frame.collect()))
+    except SparkSqlError as error:
+        return error.condition
+    except HiveViewsError as error:
+        return str(error).partition("rows of the view: ")[2] or str(error)
+    except PySparkException as error:
+        return error.getCondition()
+    except Py4JJavaError:
+        return "INTERNAL_ERROR"
+
+
+@pytest.mark.parametrize(("key", "values", "query"), CASES)
+def test_view_has_the_rows_of_its_author(
+    key: str, values: tuple[str, ...], query: str, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    for defining in values:
+        author_session = session_with(spark, home, key, defining)
+        with ViewSession(author_session, session_catalog) as author:
+            expected = outcome(author_session, query)
+            try:
+                author.sql(f"CREATE OR REPLACE VIEW v AS {query}")
+            except HiveViewsError:
+                assert isinstance(expected, str)  # Spark rejects it, too
+                continue
+        for reading in values:
+            with ViewSession(session_with(spark, home, key, reading), session_catalog) as reader:
+                result = outcome(reader, "SELECT * FROM v")
+            if reading != defining and key in APPLIED_BY_EXECUTION:
+                assert result == f"SET {key}={defining}"
+            else:
+                assert result == expected, (defining, reading)
+
+
+def test_every_entry_is_recorded_and_applied(spark: SparkSession) -> None:
+    entries = getattr(spark._jvm.org.apache.spark.sql.internal, "SQLConf$").__getattr__("MODULE$").getConfigEntries()
+    author = spark.newSession()
+    flipped = {
+        entry.key(): "false" if entry.defaultValueString() == "true" else "true"
+        for entry in entries.toArray()
+        if entry.defaultValueString() in BOOLEANS
+        and can_change_results(entry.key())
+        and author.conf.isModifiable(entry.key())
+    }
+    assert len(flipped) > 100
+    for key, value in list(flipped.items()):
+        try:
+            author.conf.set(key, value)
+        except PySparkException:
+            del flipped[key]  # a setting that Spark has removed
+    recorded = captured_settings(author, is_captured_by_spark)
+    assert flipped.items() <= recorded.items()
+    reader = spark.newSession()
+    reader.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    helper = HelperSession(reader)
+    with helper.configured(None, recorded) as (session, _):
+        assert captured_settings(session, can_change_results) == {
+            key: value for key, value in recorded.items() if can_change_results(key)
+        }
+    helper.close()
+
+
+def test_settings_that_other_readers_lack_are_reported(
+    spark: SparkSession, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    author = session_with(spark, home, f"{LEGACY}statisticalAggregate", "true")
+    with ViewSession(author, session_catalog) as session:
+        with pytest.warns(SessionSettingsWarning, match="statisticalAggregate=true"):
+            session.sql("CREATE OR REPLACE VIEW reported AS SELECT stddev_samp(a) AS x FROM t")
+        with pytest.warns(SessionSettingsWarning, match="may apply"):
+            session.spark.conf.set(f"{LEGACY}bangEqualsNot", "true")
+            session.sql("SELECT * FROM reported").collect()
+
+
+@pytest.mark.parametrize(
+    ("key", "query", "reason"),
+    [
+        ("spark.sql.caseSensitive", "WITH T AS (SELECT 7 AS a) SELECT a FROM t", "one name to other readers"),
+        ("spark.sql.caseSensitive", "SELECT a FROM t", None),
+        ("spark.sql.parser.escapedStringLiterals", "SELECT '\\n' AS a", "interpret differently"),
+        ("spark.sql.parser.escapedStringLiterals", "SELECT 'n' AS a", None),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", 'SELECT "a" FROM t', "interpret differently"),
+        ("spark.sql.parser.quotedRegexColumnNames", "SELECT `a` FROM t", "interpret differently"),
+    ],
+)
+def test_definition_that_depends_on_the_parser_is_rejected(
+    key: str, query: str, reason: str | None, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    with ViewSession(session_with(spark, home, key, "true"), session_catalog) as author:
+        if reason is not None:
+            with pytest.raises(HiveViewsError, match=reason):
+                author.sql(f"CREATE OR REPLACE VIEW parsed AS {query}")
+            return
+        author.sql(f"CREATE OR REPLACE VIEW parsed AS {query}")
+        rows = author.sql("SELECT * FROM parsed").collect()
+    with ViewSession(session_with(spark, home, key, "false"), session_catalog) as reader:
+        assert reader.sql("SELECT * FROM parsed").collect() == rows
