@@ -283,8 +283,9 @@ class QueryRewriter:
             name = ViewName.parse(parts)
             row = self._row(name)
             if row is not None and row.kind is RowKind.ICEBERG_VIEW:
-                default_catalog = self._catalog.load_view(name.identifier).current_version().default_catalog
-                uses_session_catalog = uses_session_catalog or default_catalog == SESSION_CATALOG
+                version = self._catalog.load_view(name.identifier).current_version()
+                view_context = self.context_of(version, name, self._names.current().catalog)
+                uses_session_catalog = uses_session_catalog or view_context.catalog == SESSION_CATALOG
             elif row is not None and row.kind is not RowKind.ICEBERG_TABLE:
                 uses_session_catalog = True
         return NameContext(SESSION_CATALOG if uses_session_catalog else self._catalog.name, (database,))
@@ -408,8 +409,8 @@ class QueryRewriter:
             reads = self.reads_of_definition(text, recorded_settings(version.summary))
         except SqlError as error:
             raise _TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(resolved.name, version, text, reads, enclosing_views)
-        name = self._create_temporary_view(resolved.name, metadata.current_schema(), version, prepared)
+        prepared = self._prepare_view(resolved, version, text, reads, enclosing_views)
+        name = self._create_temporary_view(resolved, metadata.current_schema(), version, prepared)
         return _TableReplacement(name, resolved)
 
     def _replace_other(self, resolved: ResolvedName, kind: RowKind, *, is_definition: bool) -> _TableReplacement | None:
@@ -556,7 +557,7 @@ class QueryRewriter:
             if is_native:
                 return None  # only Spark can parse it
             raise _TableReadError(f"The definition of {name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(name, version, definition, reads, enclosing_views)
+        prepared = self._prepare_view(resolved, version, definition, reads, enclosing_views)
         if is_native and not prepared.views:
             return None
         if view.drift:
@@ -567,11 +568,11 @@ class QueryRewriter:
                 stacklevel=6,
             )
         schema = view.schemas()[version.schema_id]
-        return _TableReplacement(self._create_temporary_view(name, schema, version, prepared), resolved)
+        return _TableReplacement(self._create_temporary_view(resolved, schema, version, prepared), resolved)
 
     def _prepare_view(
         self,
-        name: ViewName,
+        resolved: ResolvedName,
         version: ViewVersion,
         definition: str,
         reads: tuple[TableRead, ...],
@@ -581,18 +582,24 @@ class QueryRewriter:
         return self._replace(
             definition,
             reads,
-            self.context_of(version, name),
-            (*enclosing_views, name),
+            self.context_of(version, resolved.name, resolved.catalog),
+            (*enclosing_views, resolved.name),
             is_definition=True,
-            view=str(name),
+            view=str(resolved.name),
         )
 
-    def context_of(self, version: ViewVersion, name: ViewName) -> NameContext:
-        """The catalog and namespace that complete the names of a definition."""
-        catalog = version.default_catalog or self._catalog.name
-        if catalog == self._catalog.name and not self._names.has_iceberg_catalog:
-            catalog = SESSION_CATALOG
-        return NameContext(catalog, tuple(version.default_namespace) or (name.database,))
+    def context_of(self, version: ViewVersion, name: ViewName, catalog: str = "") -> NameContext:
+        """The catalog and namespace that complete the names of a definition, which is read through a Spark catalog."""
+        default_catalog = version.default_catalog or self._catalog.name
+        if version.default_catalog is None and self._is_replaced_session_catalog(catalog):
+            default_catalog = SESSION_CATALOG  # in Iceberg, the catalog through which the view is read
+        if default_catalog == self._catalog.name and not self._names.has_iceberg_catalog:
+            default_catalog = SESSION_CATALOG
+        return NameContext(default_catalog, tuple(version.default_namespace) or (name.database,))
+
+    def _is_replaced_session_catalog(self, catalog: str) -> bool:
+        """Whether a Spark catalog is the session catalog in the form of Iceberg's SparkSessionCatalog."""
+        return catalog.lower() == SESSION_CATALOG and self._names.session_catalog_is_replaced
 
     def _is_read_natively(self, resolved: ResolvedName, view: HiveView, version: ViewVersion, definition: str) -> bool:
         """Whether Spark reads the current version of a view according to its definition."""
@@ -603,11 +610,14 @@ class QueryRewriter:
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
             return self._names.has_iceberg_catalog and self._has_settings(settings)
-        # The session catalog reads the row's text, with ANSI off and the default time zone; names without a catalog
-        # mean the session's current one, whichever that is.
-        if settings or view.drift or self.context_of(version, resolved.name).catalog != SESSION_CATALOG:
+        # The session catalog, also Iceberg's SparkSessionCatalog (1.11), reads the row's text, with ANSI off and the
+        # default time zone; names without a catalog mean the session's current one, whichever that is. It finds columns
+        # by their names, which the text of another program need not have.
+        is_ours = any(key.startswith(_SUMMARY_PREFIX) for key in version.summary)
+        if settings or view.drift or not is_ours:
             return False
-        return self._names.current().catalog == SESSION_CATALOG
+        context = self.context_of(version, resolved.name)
+        return context.catalog == SESSION_CATALOG and self._names.current().catalog == SESSION_CATALOG
 
     def _has_settings(self, settings: Mapping[str, str]) -> bool:
         """Whether the session has the recorded settings of a view, and Spark's defaults for those that it lacks."""
@@ -622,11 +632,12 @@ class QueryRewriter:
         return self._names.setting(key).lower() == "true"
 
     def _create_temporary_view(
-        self, name: ViewName, schema: Schema, version: ViewVersion, prepared: PreparedStatement
+        self, resolved: ResolvedName, schema: Schema, version: ViewVersion, prepared: PreparedStatement
     ) -> str:
         """Create a temporary view with the definition, the recorded settings and the declared columns of a view."""
+        name = resolved.name
         columns = tuple(field.name for field in schema.fields)
-        context = self.context_of(version, name)
+        context = self.context_of(version, name, resolved.catalog)
         settings = recorded_settings(version.summary)
         definition = prepared.source
         self._check_settings_at_execution(name, definition.text, settings)
@@ -708,6 +719,8 @@ def _first_defined(view: HiveView) -> str:
     return datetime.fromtimestamp(first_ms / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
+_SUMMARY_PREFIX = "hive-views."
+"""The beginning of the summary keys of versions that this package has written."""
 _WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 _NUMERIC_TYPES = ("int", "long", "float", "double")
 _TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "boolean", "date", "timestamp", "timestamptz")
