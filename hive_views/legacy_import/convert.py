@@ -51,6 +51,7 @@ from hive_views.metastore.row_codec import (
     Row,
     RowKind,
     converted_row,
+    is_reserved_parameter,
     new_row,
     read_row,
     row_as_plain_view,
@@ -98,15 +99,10 @@ _NOT_PROPERTIES = frozenset(
         "trino_created_by",
         "trino_version",
         "trino_query_id",
-        "table_type",
-        "metadata_location",
-        "previous_metadata_location",
-        "uuid",
-        "current-schema",
     }
 )
 """Row parameters that do not become view properties."""
-_OWN_PREFIXES = ("spark.sql.", "view.", "hive_views_")
+_OWN_PREFIXES = ("spark.sql.", "view.")
 
 _STORAGE_PARAMETERS = frozenset(
     {
@@ -366,7 +362,10 @@ def _user_properties(view: LegacyView, row: Row) -> dict[str, str]:
     properties = {
         key: value
         for key, value in row.parameters.items()
-        if key not in _NOT_PROPERTIES and not key.startswith(_OWN_PREFIXES) and 0 < len(key) <= MAX_KEY_LENGTH
+        if key not in _NOT_PROPERTIES
+        and not key.startswith(_OWN_PREFIXES)
+        and not is_reserved_parameter(key)
+        and 0 < len(key) <= MAX_KEY_LENGTH
     }
     # The row's comment is `Presto View` for a Trino view, and may be mojibake for others.
     properties.pop("comment", None)

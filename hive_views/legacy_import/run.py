@@ -29,6 +29,7 @@ from hive_views.errors import (
     CommitStateUnknownError,
     HiveViewsError,
     MetadataWriteError,
+    MetastoreError,
     NoSuchViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
@@ -60,6 +61,7 @@ from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.identities import identify
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView, MetastoreStore
 
@@ -440,6 +442,7 @@ class Importer:
         if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
             outcome = _converted_outcome(entry, target_row)
             if outcome is not None:
+                load_view(self.target.store, entry.target)
                 return outcome
             if self.is_in_place(entry):
                 raise ConversionError(Reason.CHANGED, f"{entry.name} is an Iceberg view now, made by another program")
@@ -514,6 +517,7 @@ class Importer:
                 if not is_shared:
                     self._delete(converted)
                 raise
+        self._prove_readable(store, pending)
         return ImportOutcome(
             entry.name,
             entry.target,
@@ -522,6 +526,22 @@ class Importer:
             backup=converted.backup,
             damages=damages,
         )
+
+    def _prove_readable(self, store: MetastoreStore, pending: PendingImport) -> None:
+        """Read a new view back from the metastore. If that fails, restore the legacy row and raise ConversionError."""
+        entry, converted = pending.entry, pending.converted
+        try:
+            load_view(store, entry.target)
+        except MetastoreError:
+            raise  # no answer: the next run reads it
+        except HiveViewsError as error:
+            reason = f"the new view of {entry.name} cannot be read back: {error}"
+            row = store.get_row(entry.target)
+            if not self.is_in_place(entry) or row is None or row_fingerprint(row) != row_fingerprint(converted.row):
+                raise ConversionError(Reason.UNREADABLE, reason) from error
+            swap_row(store, row, pending.row)
+            self.discard(pending)
+            raise ConversionError(Reason.UNREADABLE, f"{reason}. The legacy row was restored") from error
 
     def _converted_meanwhile(self, pending: PendingImport, error: HiveViewsError) -> ImportOutcome | None:
         """Return the outcome if another attempt or run converted the view between `compute` and `swap`."""

@@ -80,10 +80,8 @@ MAX_KEY_LENGTH = 256
 _FINGERPRINT_EXCLUDED = frozenset({CHANGE_TIME, HIVE_UUID})
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
 
-_RESERVED = (
-    frozenset({trino_encoding.FLAG, TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
-    | _LINEAGE
-)
+_ICEBERG_KEYS = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
+_RESERVED = _ICEBERG_KEYS | {trino_encoding.FLAG} | _LINEAGE
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
@@ -574,10 +572,13 @@ def converted_row(
 
     `is_dropped` selects the parameters to remove; `view_texts` overrides the original and the expanded text.
     """
-    table = changed_row(legacy, metadata, metadata, location, config)
     original = legacy.parameters
+    # Parameters that only a view of this package has come from the new view alone: TBLPROPERTIES can contain any key,
+    # and plain Spark's SHOW CREATE TABLE prints those of an Iceberg view.
+    others = {key: value for key, value in original.items() if not is_reserved_parameter(key)}
+    table = changed_row(legacy.with_parameters(others), metadata, metadata, location, config)
     # View properties never overwrite existing parameters of the same key.
-    table.parameters.update({key: value for key, value in original.items() if key != CHANGE_TIME})
+    table.parameters.update({key: value for key, value in others.items() if key != CHANGE_TIME})
     for key in [key for key in table.parameters if is_dropped(key)]:
         del table.parameters[key]
     if view_texts is not None:
@@ -595,12 +596,16 @@ def converted_row(
     return read_row(table)
 
 
+def is_reserved_parameter(key: str) -> bool:
+    """Whether a parameter has a meaning only in the row of an Iceberg view, or is one of this package."""
+    return key in _ICEBERG_KEYS or (key.startswith(("hive-views.", "hive_views_")) and key != HIVE_UUID)
+
+
 def plain_hive_row(row: Row, *, is_dropped: Callable[[str], bool]) -> Row:
     """Return a plain Hive view's row that replaces an Iceberg view's: the same texts and columns, no metadata file."""
     table = copy.copy(row.table)
-    iceberg_keys = {TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA}
     table.parameters = {
-        key: value for key, value in row.parameters.items() if key not in iceberg_keys and not is_dropped(key)
+        key: value for key, value in row.parameters.items() if key not in _ICEBERG_KEYS and not is_dropped(key)
     }
     table.parameters[CHANGE_TIME] = _next_change_time(row.parameters.get(CHANGE_TIME))
     table.sd = copy.copy(table.sd)
