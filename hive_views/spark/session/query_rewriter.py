@@ -679,7 +679,7 @@ class QueryRewriter:
         """
         if not settings:
             return
-        keys = {*settings, *captured_settings(self._spark, can_change_results)} - APPLIED_BY_ANALYSIS
+        keys = {*settings, *captured_settings(self._spark, can_change_results)} - APPLIED_BY_ANALYSIS - {*TEXT_SETTINGS}
         with self._helper.configured(None, settings) as (session, _):
             values = {key: str(session.conf.get(key)) for key in keys}
         for key, value in sorted(values.items()):
