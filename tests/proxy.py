@@ -173,7 +173,7 @@ class ThriftProxy:
         self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
-        self._listener = _bound(0)
+        self._listener = bound_socket(0)
         self.port: int = self._listener.getsockname()[1]
         self._accepting = False
         self._failure: ProtocolError | None = None
@@ -230,9 +230,9 @@ class ThriftProxy:
         """Refuse new connections; open ones stay, and the port stays bound."""
         if self._accepting:
             self._accepting = False
-            _close(self._listener)
+            close_socket(self._listener)
             # A bound port without a listener refuses connections.
-            self._listener = _bound(self.port)
+            self._listener = bound_socket(self.port)
 
     def disconnect(self) -> None:
         """Close all open connections, like a restart of the server."""
@@ -245,7 +245,7 @@ class ThriftProxy:
     def close(self) -> None:
         """Stop the proxy; held requests are lost."""
         self._stopping.set()
-        _close(self._listener)
+        close_socket(self._listener)
         self.disconnect()
         for thread in self._threads:
             thread.join(WAIT_S)
@@ -324,11 +324,11 @@ class ThriftProxy:
         server, action = replies.source, call.action
         match action:
             case DropRequest(reset):
-                _close(client, reset=reset)
+                close_socket(client, reset=reset)
                 return False
             case CutRequest():
                 server.sendall(request[: len(request) // 2])
-                _close(client)
+                close_socket(client)
                 return False
             case BlackHole():
                 while client.recv(65536):
@@ -338,7 +338,7 @@ class ThriftProxy:
                 self._pause(request_s)
             case Hold(close):
                 if close:
-                    _close(client)
+                    close_socket(client)
                 action.arrived.set()
                 while not action.released.wait(0.05):
                     if self._stopping.is_set():
@@ -356,11 +356,11 @@ class ThriftProxy:
             case DropReply(reset, silent):
                 while silent and client.recv(65536):
                     pass
-                _close(client, reset=reset)
+                close_socket(client, reset=reset)
                 return False
             case CutReply(keep):
                 client.sendall(reply[: len(reply) // 2 if keep is None else keep])
-                _close(client)
+                close_socket(client)
                 return False
             case Delay(_, reply_s):
                 self._pause(reply_s)
@@ -397,7 +397,7 @@ class ThriftProxy:
     def _forget(self, item: socket.socket) -> None:
         with self._mutex:
             self._sockets.discard(item)
-        _close(item)
+        close_socket(item)
 
 
 # -- Thrift's binary protocol -----------------------------------------------------------------------------------------
@@ -504,7 +504,7 @@ class MessageStream:
 # -- Sockets ----------------------------------------------------------------------------------------------------------
 
 
-def _bound(port: int) -> socket.socket:
+def bound_socket(port: int) -> socket.socket:
     bound = socket.socket()
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind((LOOPBACK, port))
@@ -517,7 +517,7 @@ def _shut(item: socket.socket) -> None:
         item.shutdown(socket.SHUT_RDWR)
 
 
-def _close(item: socket.socket, *, reset: bool = False) -> None:
+def close_socket(item: socket.socket, *, reset: bool = False) -> None:
     """Close a socket; closing twice does nothing."""
     if item.fileno() == -1:
         return

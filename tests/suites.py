@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 
 EXTENDED = (
     "faults/test_cluster.py",
+    "faults/test_database_commits.py",
     "faults/test_fault_matrix.py",
     "faults/test_late.py",
     "faults/test_loss.py",

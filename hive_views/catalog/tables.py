@@ -19,7 +19,6 @@ from pyiceberg.io import PY_IO_IMPL, FileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
-from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
@@ -39,7 +38,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, check_writable, parse_namespace
-from hive_views.io.metadata_files import MetadataFiles
+from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
@@ -439,7 +438,7 @@ class TableCatalog(HiveCatalog):
         if not location:
             return super()._convert_hive_into_iceberg(table)  # raises: the parameter is missing
         # PyIceberg reads without a size limit, and does not limit what gzip data expands to.
-        metadata = TableMetadataUtil.parse_raw(self.store.files.read_table_text(location))
+        metadata = parse_table_metadata(self.store.files.read_table_text(location), location)
         return Table(
             identifier=(table.dbName, table.tableName),
             metadata=metadata,

@@ -83,8 +83,9 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
 
 
 def exit_code(error: errors.HiveViewsError) -> ExitCode:
-    """The exit code of an error."""
-    return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+    """The exit code of an error; that of a partly completed operation does not state that nothing was changed."""
+    code = next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+    return ExitCode.FAILED if error.completed_steps and code is not ExitCode.UNKNOWN else code
 
 
 def error_document(error: BaseException) -> dict[str, Any]:

@@ -8,7 +8,7 @@ drop and once more at the end.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -17,6 +17,7 @@ from hive_views.dependencies.lineage import Lineage, LineageReader
 from hive_views.errors import (
     CommitFailedError,
     DependentsError,
+    HiveViewsError,
     InvalidPropertyError,
     InvalidViewError,
     NoSuchViewError,
@@ -73,6 +74,8 @@ class DropStep:
     In a report: the file from which `register_view` restores the view; None if it was purged."""
     text: str | None = None
     """The text of a plain Hive view, which no file keeps."""
+    remaining_files: tuple[str, ...] = ()
+    """In a report: the metadata files that a purge could not delete."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +156,13 @@ def drop_object(
         if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, purge_files, steps)
         remaining = DependentFinder(reader).find_direct(name)
+    except HiveViewsError as error:
+        # Further errors, e.g. an interruption, are not reported with their text.
+        error.add_completed_steps(*map(_describe_step, steps))
+        raise
     except BaseException:
-        _log_completed_steps(name, steps)
+        if steps:
+            logger.warning("The drop of %s failed. Before that: %s", name, "; ".join(map(_describe_step, steps)))
         raise
     left_dangling = tuple(dependent.name for dependent in remaining)
     if left_dangling:
@@ -181,8 +189,10 @@ def drop_view(
     if kept is not None:
         logger.warning("The files of %s are kept, because %s", row.name, kept)
         return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
-    delete_view_files(store.files, (row.metadata_location, row.previous_metadata_location), loaded.metadata)
-    return DropStep(row.name, ObjectKind.VIEW)
+    locations = (row.metadata_location, row.previous_metadata_location)
+    remaining_files = tuple(delete_view_files(store.files, locations, loaded.metadata))
+    location = row.metadata_location if row.metadata_location in remaining_files else None
+    return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=remaining_files)
 
 
 def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
@@ -245,11 +255,8 @@ def _text(row: Row) -> str | None:
     return (row.texts.expanded or row.texts.original) if row.kind is RowKind.HIVE_VIEW else None
 
 
-def _log_completed_steps(name: ViewName, steps: Sequence[DropStep]) -> None:
-    """Log what a failed drop has dropped; its error concerns only the rest."""
-    if steps:
-        shown = ", ".join(f"{step.name} ({step.metadata_location or step.text or 'no file is left'})" for step in steps)
-        logger.warning("The drop of %s failed. It has already dropped: %s", name, shown)
+def _describe_step(step: DropStep) -> str:
+    return f"{step.name} was dropped ({step.metadata_location or step.text or 'no file is left'})"
 
 
 def _cascade_steps(dependents: TransitiveDependents) -> tuple[DropStep, ...]:

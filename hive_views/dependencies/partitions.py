@@ -13,7 +13,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
@@ -373,7 +372,7 @@ def _iceberg_partitions(files: MetadataFiles, row: Row) -> _TablePartitions:
         return unpartitioned(None, "its row names no metadata file")
     try:
         io = files.io(location)
-        metadata = FromInputFile.table_metadata(io.new_input(location))
+        metadata = files.read_table_metadata(location)
         table = Table(row.name.identifier, metadata, location, io, NoopCatalog("partitions"))
         snapshot = table.current_snapshot()
         types = {column.lower(): kind for column, kind, _ in row.columns}

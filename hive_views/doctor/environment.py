@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -143,14 +144,15 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
             good.discard(shown)
             continue
         if drift:
-            fields = [item.field for item in drift]
+            fields, quoted = [item.field for item in drift], shlex.quote(shown)
             yield Finding(
                 "views",
                 Level.WARNING,
                 shown,
                 f"another program changed its row, so engines read different definitions: {', '.join(fields)}",
-                f"Compare by `hive-views show {shown}`. `hive-views adopt {shown}` commits the row's definition as a "
-                f"version; `hive-views repair {shown}` rewrites the row from the metadata file and discards the change",
+                f"Compare by `hive-views show {quoted}`. `hive-views adopt {quoted}` commits the row's definition as a "
+                f"version; `hive-views repair {quoted}` rewrites the row from the metadata file and discards the "
+                "change",
                 {"drift": fields},
             )
         if irregular:

@@ -12,6 +12,10 @@ class HiveViewsError(Exception):
 
     line: int | None = None
     column: int | None = None
+    may_take_effect: bool = False
+    """Whether the change that failed may still be carried out, so that the files it refers to must be kept."""
+    completed_steps: tuple[str, ...] = ()
+    """What an operation of several steps changed before it failed; empty if the error concerns all of it."""
 
     def point_at(self, line: int, column: int) -> None:
         """Set the position in the statement, also in the message, unless the error has one.
@@ -23,6 +27,16 @@ class HiveViewsError(Exception):
         if self.line is None:
             self.line, self.column = line, column
             self.args = (f"line {line}:{column} {self}",)
+
+    def add_completed_steps(self, *steps: str) -> None:
+        """Record what was changed before the failure, also in the message.
+
+        Args:
+            steps: The completed steps, each as a clause, e.g. `the view s.v was dropped`.
+        """
+        if steps:
+            self.completed_steps = (*self.completed_steps, *steps)
+            self.args = (f"{self}. Before that: {'; '.join(steps)}",)
 
 
 class DamagedRowWarning(UserWarning):

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 def delete_view_files(
     files: MetadataFiles, metadata_locations: Iterable[str | None], metadata: ViewMetadata
 ) -> list[str]:
-    """Delete a dropped view's metadata files and return their locations."""
+    """Delete a dropped view's metadata files and return the locations of those that could not be deleted."""
     candidates = {location for location in metadata_locations if location}
     # A view whose location was changed has files in the directories of its earlier metadata files.
     directories = {location.rpartition("/")[0] for location in candidates}
@@ -38,7 +38,9 @@ def delete_view_files(
         else:
             candidates.update(f"{directory}/{name}" for name in names if name.endswith(METADATA_FILE_SUFFIXES))
     return sorted(
-        location for location in candidates if _belongs(files, location, metadata.view_uuid) and files.delete(location)
+        location
+        for location in candidates
+        if _belongs(files, location, metadata.view_uuid) and not files.delete(location)
     )
 
 

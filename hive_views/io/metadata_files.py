@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,11 +17,14 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlparse
 
+from pyiceberg.exceptions import ValidationError
 from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_views.config import METADATA_SCHEMES, is_local, metadata_schemes
 from hive_views.errors import (
+    InvalidMetadataError,
     MetadataFileError,
     MetadataFileNotFoundError,
     MetadataWriteError,
@@ -87,18 +91,18 @@ class MetadataFiles:
             scheme = urlparse(location).scheme.lower() or "file"
         except ValueError as error:
             raise RefusedLocationError(location, "", f"it is not a URI: {error}") from None
-        if self._schemes is None:
-            if scheme != "file" or self._local:
-                return
+        if self._schemes is not None and scheme not in self._schemes:
+            reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
+            raise RefusedLocationError(location, scheme, reason)
+        if self._schemes is None and scheme == "file" and not self._local:
             reason = (
                 "it is a path on this machine, but the metastore that names it is on another one. If both see the "
                 f"same files there, set {METADATA_SCHEMES} to a list with `file`"
             )
-        elif scheme in self._schemes:
-            return
-        else:
-            reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
-        raise RefusedLocationError(location, scheme, reason)
+            raise RefusedLocationError(location, scheme, reason)
+        if scheme == "file" and _is_special_file(_local_path(location)):
+            # Opening a FIFO blocks until another program writes to it; a device may never end.
+            raise RefusedLocationError(location, scheme, "it is neither a file nor a directory")
 
     def read(self, location: str) -> ViewMetadata:
         """Read and validate a view's metadata file."""
@@ -107,6 +111,11 @@ class MetadataFiles:
     def read_table(self, location: str) -> dict[str, Any]:
         """Read a table's metadata file as JSON, without validation."""
         return parse_table(self._attempt(location, partial(self._read_bytes, max_bytes=MAX_TABLE_BYTES)), location)
+
+    def read_table_metadata(self, location: str) -> TableMetadata:
+        """Read a table's metadata file as PyIceberg does, with limits of its size and depth."""
+        data = self._attempt(location, partial(self._read_bytes, max_bytes=MAX_TABLE_BYTES))
+        return parse_table_metadata(table_text(data, location), location)
 
     def read_table_text(self, location: str) -> str:
         """Read a table's metadata file as PyIceberg does, with a size limit and without converting storage errors."""
@@ -217,12 +226,33 @@ def _is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
 
 
+def parse_table_metadata(text: str, location: str) -> TableMetadata:
+    """Parse the JSON of a table's metadata file into PyIceberg's classes; raises InvalidMetadataError."""
+    try:
+        return TableMetadataUtil.parse_raw(text)
+    except (ValidationError, ValueError) as error:
+        raise InvalidMetadataError(location, "", str(error)) from error
+
+
+def _local_path(location: str) -> str:
+    parsed = urlparse(location)
+    return parsed.path if parsed.scheme.lower() == "file" else location
+
+
+def _is_special_file(path: str) -> bool:
+    """Whether a path is a FIFO, a socket or a device."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 -- a path as text
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def sync_local_file(location: str) -> None:
     """Synchronize a local file and its directory entry to disk, because the metastore's row will reference it."""
     if not _is_local(location):
         return
-    parsed = urlparse(location)
-    path = parsed.path if parsed.scheme == "file" else location
+    path = _local_path(location)
     for target in (path, os.path.dirname(path)):  # noqa: PTH120 -- the location is a plain string
         with suppress(FileNotFoundError):
             descriptor = os.open(target, os.O_RDONLY)

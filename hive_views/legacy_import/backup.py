@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 
-from hive_views.errors import MetadataWriteError, RevertError
+from hive_views.errors import MetadataFileError, MetadataWriteError, RevertError
 from hive_views.io.metadata_files import MetadataFiles, sync_local_file
 from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
 
@@ -48,11 +48,10 @@ def write_backup(files: MetadataFiles, location: str, row: Row) -> None:
 def read_backup(files: MetadataFiles, location: str, identifier: str) -> Row:
     """Read the row in a backup file; raises RevertError."""
     try:
-        with files.io(location).new_input(location).open() as stream:
-            document = json.loads(stream.read())
+        document = files.read_table(location)
         row = row_from_text(document["thrift"])
         if document["format"] != FORMAT or row_fingerprint(row) != document["fingerprint"]:
             raise ValueError("it does not hold the row that it was written for")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (MetadataFileError, ValueError, KeyError, TypeError) as error:
         raise RevertError(identifier, f"its legacy row cannot be read from {location}: {error!r}") from error
     return row

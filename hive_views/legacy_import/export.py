@@ -17,6 +17,7 @@ from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
+from hive_views.sql.rewriting.scripts import script_comment, script_statement
 
 _INTERNAL = ("hive-views.", "hive_views_", "view.", "spark.sql.")
 _INTERNAL_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})
@@ -83,8 +84,7 @@ def script_text(exported: Sequence[ExportedView]) -> str:
         parts.append("\n".join(["-- ${ } is not a variable in these statements.", *settings]))
     for item in exported:
         if item.statement is None:
-            problem = " ".join((item.problem or "").split())
-            parts.append(f"-- {item.name} is not exported: {problem}")
+            parts.append(script_comment(f"{item.name} is not exported: {item.problem}"))
         else:
             parts.append(f"{item.statement}\n;")
     return "\n\n".join(parts) + "\n"
@@ -147,13 +147,7 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
     columns = []
     for column, _, comment in column_definitions(name, metadata, store.config):
         columns.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
-    lines = []
-    if loaded.row.partition_keys:
-        keys = ", ".join(quote_identifier(key) for key, _ in loaded.row.partition_keys)
-        lines.append(
-            f"-- Its partitions are not exported. Hive accepts PARTITIONED ON ({keys}) before AS, Spark does not."
-        )
-    lines += [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(columns) + ")"]
+    lines = [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(columns) + ")"]
     properties = {key: value for key, value in metadata.properties.items() if not _is_internal(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
@@ -163,4 +157,9 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
             f"{string_literal(key, HIVE)} = {string_literal(value, HIVE)}" for key, value in sorted(properties.items())
         )
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
-    return "\n".join([*lines, f"AS {text}"])
+    statement = script_statement("\n".join([*lines, f"AS {text}"]))
+    if not loaded.row.partition_keys:
+        return statement
+    keys = ", ".join(quote_identifier(key) for key, _ in loaded.row.partition_keys)
+    comment = f"Its partitions are not exported. Hive accepts PARTITIONED ON ({keys}) before AS, Spark does not."
+    return f"{script_comment(comment)}\n{statement}"

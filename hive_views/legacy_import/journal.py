@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
+from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
 
@@ -229,7 +230,7 @@ class Journal:
         if path.exists() and not path.is_file():
             raise JournalError(str(path), "it is not a file; name a file")
         try:
-            self._file = path.open("a+b")
+            self._file = open(path, "a+b", opener=private_opener)  # noqa: SIM115 -- Path.open has no opener
         except OSError as error:
             raise JournalError(str(path), str(error)) from error
         try:

@@ -51,7 +51,7 @@ class RevertOutcome:
     status: RevertStatus
     """How it ended."""
     text: str | None = None
-    """Why it was not reverted."""
+    """Why it was not reverted, or what is left behind."""
 
 
 RevertProgress = Callable[[int, int, RevertOutcome], None]
@@ -202,7 +202,12 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> Re
             check_unrefreshed(catalog, name, storage)
     swap_row(store, row, legacy)
     # After the swap: the legacy row needs no new storage, the view needs it.
-    _remove_storages(catalog, storages, force, may_be_unmarked=False)
+    try:
+        _remove_storages(catalog, storages, force, may_be_unmarked=False)
+    except HiveViewsError as error:
+        tables = ", ".join(str(storage.table) for storage in storages)
+        text = f"its storage table could not be removed ({tables}): {error}"
+        return RevertOutcome(name, RevertStatus.REVERTED, text)
     return RevertOutcome(name, RevertStatus.REVERTED)
 
 
@@ -236,7 +241,12 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
         for storage in storages:
             check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
-    _remove_storages(catalog, storages, force, may_be_unmarked=False)
+    try:
+        _remove_storages(catalog, storages, force, may_be_unmarked=False)
+    except HiveViewsError as error:
+        tables = ", ".join(str(storage.table) for storage in storages)
+        text = f"its storage table could not be removed ({tables}): {error}"
+        return RevertOutcome(name, RevertStatus.REVERTED, text)
     return RevertOutcome(name, RevertStatus.REVERTED)
 
 

@@ -511,10 +511,8 @@ class Importer:
         else:
             try:
                 location = commit(store, entry.target, None, converted.metadata).row.metadata_location or location
-            except CommitStateUnknownError:
-                raise
-            except HiveViewsError:
-                if not is_shared:
+            except HiveViewsError as error:
+                if not is_shared and not error.may_take_effect:
                     self._delete(converted)
                 raise
         self._prove_readable(store, pending)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,8 @@ from hive_views.errors import EmbeddedMetastoreError
 
 LOCK_WAIT_S = 2.0
 """Seconds that a start waits for the directory: a metastore whose parent was killed needs some time to end."""
+
+_MAX_RECORD_BYTES = 64 * 1024
 
 LOG_LIMIT_BYTES = 10 * 1024 * 1024
 """A log longer than this is renamed to `metastore.log.1` when a metastore starts."""
@@ -40,6 +44,17 @@ class MetastoreRecord:
     """The time of the start: ISO 8601, UTC."""
     detached: bool
     """Whether it keeps running when the program that started it ends."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the fields have the types and values that `write_record` writes."""
+        return (
+            type(self.pid) is int
+            and self.pid > 0
+            and (self.uri is None or re.fullmatch(r"thrift://127\.0\.0\.1:\d{1,5}", str(self.uri)) is not None)
+            and isinstance(self.started_at, str)
+            and isinstance(self.detached, bool)
+        )
 
 
 class MetastoreDirectory:
@@ -105,11 +120,11 @@ class MetastoreDirectory:
             if time.monotonic() > deadline:
                 os.close(descriptor)
                 record = self.record()
+                command = f"hive-views metastore stop --directory {shlex.quote(str(self))}"
                 user = f" by process {record.pid} at {record.uri or '(starting)'}" if record else ""
                 raise EmbeddedMetastoreError(
                     str(self),
-                    f"it is in use{user}. Connect to it, stop it (`hive-views metastore stop --directory {self}`), "
-                    "or choose another directory",
+                    f"it is in use{user}. Connect to it, stop it (`{command}`), or choose another directory",
                 )
             time.sleep(0.05)
         # The record describes an earlier metastore, whose process id may have been reused.
@@ -125,7 +140,10 @@ class MetastoreDirectory:
             self._incomplete_marker.touch()
 
     def finish_database(self) -> None:
-        """Mark the database as complete."""
+        """Mark the database as complete, and make it readable by its owner only, as it holds all definitions."""
+        database = self.path / self.database_name
+        if database.exists():
+            database.chmod(0o700)
         self._incomplete_marker.unlink(missing_ok=True)
 
     def in_use(self) -> bool:
@@ -142,10 +160,14 @@ class MetastoreDirectory:
     def record(self) -> MetastoreRecord | None:
         """Read `metastore.json`; None if it is missing. The metastore may have ended since: see `in_use`."""
         try:
-            return MetastoreRecord(**json.loads(self._record.read_text(encoding="utf-8")))
+            with self._record.open("rb") as file:
+                record = MetastoreRecord(**json.loads(file.read(_MAX_RECORD_BYTES)))
+            if not record.is_valid:
+                raise ValueError(f"it describes no metastore on this machine: {record}")
+            return record
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise EmbeddedMetastoreError(str(self), f"{self._record} cannot be read: {error}") from error
 
     def write_record(self, pid: int, uri: str | None, *, detached: bool) -> None:

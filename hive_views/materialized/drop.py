@@ -28,6 +28,7 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
     DependentsError,
+    HiveViewsError,
     MetastoreError,
     MetastoreRefusedError,
     NoSuchTableError,
@@ -101,6 +102,20 @@ def drop_materialized(
     report = drop_object(lineage_reader, view.name, behavior, remove_with_storage_dependents)
     steps = [item for step in report.steps for item in (storage_steps if step.name == view.name else [step])]
     return replace(report, steps=tuple(steps))
+
+
+def discard_new_storage(
+    store: MetastoreStore, tables: TableOperations, table: ViewName, view_uuid: str, error: HiveViewsError
+) -> None:
+    """Drop the storage table of a view that could not be created; if that fails as well, `error` reports it."""
+    if error.may_take_effect:
+        return
+    try:
+        drop_unused_storage(store, tables, table, view_uuid)
+    except HiveViewsError as failure:
+        error.add_completed_steps(
+            f"the storage table {table} was created, and could not be removed ({failure}); `mv abandoned` removes it"
+        )
 
 
 def drop_unused_storage(store: MetastoreStore, tables: TableOperations, table: ViewName, view_uuid: str) -> None:
@@ -260,10 +275,17 @@ def _remove(
         collect_definition = is_collected(metadata.properties)
         if plan.storage_row is not None:
             plan = _check_again(store, view, plan, definition)
-        row = None if plan.storage_row is None else store.get_row(plan.storage_row)
-        if row is not None and row.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
-            with suppress(NoSuchTableError):
-                _drop_row(store, tables, row, row.name)
+        try:
+            row = None if plan.storage_row is None else store.get_row(plan.storage_row)
+            if row is not None and row.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
+                with suppress(NoSuchTableError):
+                    _drop_row(store, tables, row, row.name)
+        except HiveViewsError as error:
+            error.add_completed_steps(
+                f"the view {name} was dropped ({step.metadata_location}); what remains is its storage table "
+                f"{plan.storage_row}, which `mv abandoned` removes"
+            )
+            raise
     if not purge:
         return step
     if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
@@ -272,8 +294,9 @@ def _remove(
         delete_files(f"the storage of {name}", plan.storage_files, store.files)
     if collect_definition and plan.keep_definition is None:
         # Files of earlier versions are recognized by the view's UUID.
-        delete_view_files(store.files, definition.metadata_locations, metadata)
-        step = replace(step, metadata_location=None)
+        remaining_files = delete_view_files(store.files, definition.metadata_locations, metadata)
+        location = step.metadata_location if step.metadata_location in remaining_files else None
+        step = replace(step, metadata_location=location, remaining_files=tuple(remaining_files))
     for part, reason in (("definition", plan.keep_definition), ("storage", plan.keep_storage)):
         if reason is not None:
             logger.warning("The files of %s's %s are kept, because %s", name, part, reason)

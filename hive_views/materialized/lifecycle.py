@@ -19,7 +19,6 @@ from hive_views.dependencies.graph import reject_cycle
 from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
-    CommitStateUnknownError,
     HiveViewsError,
     InvalidPropertyError,
     InvalidViewError,
@@ -28,7 +27,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.materialized.drop import drop_unused_storage
+from hive_views.materialized.drop import discard_new_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView, create_attached_storage
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
 from hive_views.materialized.layouts.loading import MaterializedView, is_materialized
@@ -102,10 +101,8 @@ def _create_registered(store: MetastoreStore, tables: TableOperations, request: 
         version = with_link(request.definition.version, link)
         location = new_view_location(store, request.name, request.location)
         _commit_view(store, request, version, view_uuid, location, {STORAGE_TABLE_COPY: link.encode()})
-    except CommitStateUnknownError:
-        raise  # the view may exist
-    except HiveViewsError:  # the server rejected it; after any other error the view may exist
-        drop_unused_storage(store, tables, table, view_uuid)
+    except HiveViewsError as error:
+        discard_new_storage(store, tables, table, view_uuid, error)
         raise
 
 
@@ -127,10 +124,9 @@ def _create_attached(store: MetastoreStore, request: CreateRequest) -> None:
     try:
         properties = {METADATA: AttachedView(storage).encode()}
         _commit_view(store, request, request.definition.version, view_uuid, location, properties)
-    except CommitStateUnknownError:
-        raise
-    except HiveViewsError:  # the server rejected it; after any other error the view may exist
-        store.files.delete(storage)
+    except HiveViewsError as error:
+        if not error.may_take_effect:
+            store.files.delete(storage)
         raise
 
 
@@ -149,10 +145,9 @@ def _create_table_layout(store: MetastoreStore, tables: TableOperations, request
     link = {METADATA: AssociatedView(metadata_location).encode()}
     try:
         _create_storage(tables, request.name, replace(request, storage_properties=properties), view_uuid, link)
-    except CommitStateUnknownError:
-        raise
-    except HiveViewsError:  # the server rejected it; after any other error the table may exist
-        store.files.delete(metadata_location)
+    except HiveViewsError as error:
+        if not error.may_take_effect:
+            store.files.delete(metadata_location)
         raise
 
 
@@ -266,11 +261,9 @@ def to_materialized(
     ]
     try:
         commit_changes(store, loaded, changes)
-    except CommitStateUnknownError:
-        raise
-    except HiveViewsError:  # the server rejected it; after any other error the change may have been applied
+    except HiveViewsError as error:
         if new_table is not None:
-            drop_unused_storage(store, tables, new_table, metadata.view_uuid)
+            discard_new_storage(store, tables, new_table, metadata.view_uuid, error)
         raise
 
 

@@ -31,7 +31,6 @@ from hive_views.dependencies.graph import reject_cycle
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitFailedError,
-    CommitStateUnknownError,
     HiveViewsError,
     InvalidPropertyError,
     RefreshError,
@@ -149,8 +148,6 @@ def _swap_definition(
         try:
             tables.commit_table(table, (requirement,), _property_updates(updates, table))
             return
-        except CommitStateUnknownError:
-            raise  # the table may name the new file
         except CommitFailedError as error:
             # Retry after a concurrent refresh; fail after a concurrent change of the definition.
             table = tables.load_table(name.identifier)
@@ -165,8 +162,9 @@ def _swap_definition(
                     expected=before.associated_view_location,
                     found=current,
                 ) from error
-        except HiveViewsError:  # the server rejected it; after any other error the change may have been applied
-            store.files.delete(location)
+        except HiveViewsError as error:
+            if not error.may_take_effect:
+                store.files.delete(location)
             raise
     raise AssertionError("unreachable: the loop either returns or raises")
 

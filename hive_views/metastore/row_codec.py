@@ -505,7 +505,7 @@ def decode_row(data: bytes) -> Row:
     table = Table()
     try:
         table.read(TBinaryProtocol(TMemoryBuffer(data)))
-    except (TException, EOFError, UnicodeDecodeError) as error:
+    except (TException, EOFError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"not a row: {error}") from error
     if not table.dbName or not table.tableName:
         raise ValueError("not a row: it has no name")

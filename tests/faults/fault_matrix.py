@@ -27,7 +27,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database, UnlockR
 from hive_views.metastore.locking.lock import AGENT_PREFIX
 from tests.faults.database_content import DatabaseContent, Labels
 from tests.faults.observer import Observer
-from tests.faults.operations import CHANGES, Operation, World
+from tests.faults.operations import CHANGES, OTHER_CHANGES, Operation, World
 from tests.integration.catalog.samples import files_below
 from tests.integration.metastore.rpc import connect
 from tests.proxy import ANY, Action, CutReply, CutRequest, DropReply, DropRequest, Duplicate, Hold, ThriftProxy
@@ -267,7 +267,7 @@ class Trial:
             result.outcome, result.error_text = Outcome.UNKNOWN, _describe(error)
         except MetastoreConnectionLostError as error:
             # The error states that the request may have been executed; a read changes nothing.
-            changes = error.method in CHANGES | {"alter_table"}
+            changes = error.method in CHANGES | OTHER_CHANGES | {"alter_table"}
             result.outcome, result.error_text = Outcome.UNKNOWN if changes else Outcome.REFUSED, _describe(error)
         except HiveViewsError as error:
             result.outcome, result.error_text = Outcome.REFUSED, _describe(error)

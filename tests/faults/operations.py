@@ -24,6 +24,8 @@ from tests.integration.metastore.rpc import connect
 
 CHANGES = {CREATE_TABLE, ALTER_TABLE, DROP_TABLE}
 """The requests that change rows."""
+OTHER_CHANGES = {"create_database", "alter_database", "drop_database", "add_partition", "drop_partition"}
+"""The requests that change databases and partitions."""
 
 NUMBERS = Schema(NestedField(1, "n", LongType()))
 TABLE, OTHER_TABLE, MATERIALIZED = "t", "u", "mv"
@@ -261,3 +263,93 @@ SAMPLE = tuple(
     operation for operation in OPERATIONS if operation.name in ("replace", "drop", "change table", "refresh, attached")
 )
 """One operation of each kind, for slow faults."""
+
+
+# -- Databases and partitions -----------------------------------------------------------------------------------------
+
+
+def _other(world: World) -> str:
+    return f"{world.database}_other"
+
+
+def _read_other_database(world: World, labels: Labels) -> DatabaseContent:
+    if (_other(world),) not in world.direct.list_namespaces():
+        return {}
+    return {"other": str(world.direct.load_namespace_properties(_other(world)).get("color"))}
+
+
+def _create_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.create_namespace(_other(world), {"color": "red"})
+
+
+def _update_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.update_namespace_properties(_other(world), updates={"color": "blue"})
+
+
+def _drop_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+    begin()
+    return catalog.drop_namespace(_other(world))
+
+
+def _color_other_database(catalog: HiveViewCatalog, world: World) -> object:
+    return catalog.update_namespace_properties(_other(world), updates={"color": "green"})
+
+
+def _make_other_database(world: World) -> None:
+    world.direct.create_namespace(_other(world), {"color": "red"})
+
+
+NAMESPACE_OPERATIONS = (
+    Operation(
+        "create database", lambda world: None, _create_other_database, _color_other_database, _read_other_database
+    ),
+    Operation(
+        "change database", _make_other_database, _update_other_database, _color_other_database, _read_other_database
+    ),
+    Operation(
+        "drop database",
+        _make_other_database,
+        _drop_other_database,
+        lambda catalog, world: catalog.create_namespace(_other(world), {"color": "red"}),
+        _read_other_database,
+    ),
+)
+
+
+def _prepare_partitioned_view(world: World) -> None:
+    world.direct.create_table((world.database, TABLE), NUMBERS)
+    world.direct.execute(
+        f"CREATE VIEW {world.database}.{VIEW} PARTITIONED ON (n) AS SELECT 1 AS x, n FROM {world.database}.{TABLE}"
+    )
+
+
+def _prepare_partition(world: World) -> None:
+    _prepare_partitioned_view(world)
+    _change_partition("ADD", 1)(world.direct, world, lambda: None)
+
+
+def _change_partition(action: str, value: int) -> Callable[[HiveViewCatalog, World, Begin], object]:
+    def run(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
+        begin()
+        return catalog.execute(f"ALTER VIEW {world.database}.{VIEW} {action} PARTITION (n = {value})")
+
+    return run
+
+
+def _read_partitions(world: World, labels: Labels) -> DatabaseContent:
+    with connect(world.port) as client:
+        return {"partitions": str(sorted(client.get_partition_names(world.database, VIEW, -1)))}
+
+
+PARTITION_OPERATIONS = tuple(
+    Operation(
+        f"{action.lower()} partition",
+        prepare,
+        _change_partition(action, 1),
+        lambda catalog, world: _change_partition("ADD", 2)(catalog, world, lambda: None),
+        _read_partitions,
+    )
+    for action, prepare in (("ADD", _prepare_partitioned_view), ("DROP", _prepare_partition))
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from hive_views.cli.output import console, print_table, shown
 from hive_views.cli.progress import bar
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
+from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ def plan_views(
         if all(rule.apply(name) is None for name in names):
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
-        _write(output, write_plan(plan), "--output")
+        _write(output, write_plan(plan), "--output", is_private=True)
     return replace(report_plan(plan), file=output)
 
 
@@ -477,7 +479,7 @@ def print_report(report: ImportReport) -> None:
         views = f"{len(report.differing)} views are" if len(report.differing) > 1 else "1 view is"
         out.print(
             f"{views} not as before to Spark: {', '.join(map(shown, report.differing))}. To restore the legacy row: "
-            f"hive-views import revert --journal {shown(report.file)} --view NAME",
+            f"hive-views import revert --journal {shlex.quote(shown(report.file))} --view NAME",
             style="red",
             soft_wrap=True,
         )
@@ -577,9 +579,12 @@ def _check_writable(path: str, option: str) -> None:
         raise UsageError(option, f"{path} is the journal of an import, which holds the legacy rows; name another file")
 
 
-def _write(path: str, text: str, option: str) -> None:
+def _write(path: str, text: str, option: str, *, is_private: bool = False) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        if is_private:
+            write_private_text(Path(path), text)
+        else:
+            Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(option, f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -15,6 +15,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import InvalidPlanError, UsageError
+from hive_views.io.private_files import write_private_text
 
 if TYPE_CHECKING:
     from hive_views.schema_upgrade import Address, Applied, RolledBack, Schema, Session, UpgradePlan, Verification
@@ -362,7 +363,7 @@ def _read_plan(path: Path) -> UpgradePlan:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_private_text(path, text)
     except OSError as error:
         raise UsageError("--output", f"the file cannot be written: {error}") from None
 

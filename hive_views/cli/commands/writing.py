@@ -6,6 +6,7 @@ The fields of a result are the keys of its JSON document; see `hive_views.cli.co
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ class Dropped:
     """The views that were (or would be) dropped with it, in this order; empty without --cascade."""
     dependents: tuple[str, ...] = ()
     """The views that depend on it; empty without --cascade and --dry-run, which look for them."""
+    remaining_files: tuple[str, ...] = ()
+    """The metadata files that --purge could not delete."""
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -284,14 +287,9 @@ def drop_view(
     """
     if restrict and cascade:
         raise UsageError("--restrict", "cannot be combined with --cascade")
-    from hive_views.io.table_files import is_collected
-
     plain_name = _plain_name(name)
-    keeps_files = False
     try:
-        view = catalog.load_view(name)
-        location: str | None = view.metadata_location
-        keeps_files = not is_collected(view.metadata.properties)
+        location: str | None = catalog.load_view(name).metadata_location
     except MetadataFileError as error:
         location = error.location  # its row can be dropped all the same
     except NotAnIcebergViewError:
@@ -318,13 +316,15 @@ def drop_view(
         if not if_exists:
             raise
         return Dropped(plain_name, "absent", purged=False)
-    is_purged = purge and not keeps_files
+    # The view may have been changed since it was loaded, while the drop waited for its lock.
+    own_step = next(step for step in report.steps if str(step.name) == plain_name)
     others = _other_views(plain_name, report.steps)
     return Dropped(
         plain_name,
         "dropped",
-        purged=is_purged,
-        metadata_location=None if is_purged else location,
+        purged=purge and own_step.metadata_location is None and not own_step.remaining_files,
+        metadata_location=own_step.metadata_location,
+        remaining_files=own_step.remaining_files,
         others=others,
         dependents=tuple(other.view for other in others),
     )
@@ -514,6 +514,9 @@ def _print_dropped(result: Dropped) -> None:
         out.print(f"{shown(other.view)}: {result.outcome if is_dry_run else 'dropped'}{remark}", soft_wrap=True)
     purged = ", its metadata files deleted" if result.purged else ""
     out.print(f"{shown(result.view)}: {result.outcome}{purged}", soft_wrap=True)
+    if result.remaining_files:
+        locations = ", ".join(map(shown, result.remaining_files))
+        out.print(f"These metadata files could not be deleted: {locations}", style="yellow", soft_wrap=True)
     if is_dry_run:
         dropped_views = {other.view for other in result.others}
         remaining = [name for name in result.dependents if name not in dropped_views]
@@ -526,7 +529,7 @@ def _print_dropped(result: Dropped) -> None:
     restorable += [(other.view, other.metadata_location) for other in reversed(result.others)]
     for name, location in restorable:
         if location:
-            command = f"hive-views register {shown(name)} {shown(location)}"
+            command = f"hive-views register {shlex.quote(shown(name))} {shlex.quote(shown(location))}"
             out.print(f"To bring it back: {command}", style="dim", soft_wrap=True)
     for other in result.others:
         if other.text is not None:

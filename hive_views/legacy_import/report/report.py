@@ -16,6 +16,7 @@ from typing import Any
 
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
+from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 
@@ -181,7 +182,7 @@ def write_check_results(journal: Path, results: Mapping[ViewName, str]) -> None:
     """Write the results of a check by Spark next to a journal, replacing earlier ones; raises JournalError."""
     path = _check_results_file(journal)
     try:
-        path.write_text(json.dumps({str(name): text for name, text in results.items()}, indent=1))
+        write_private_text(path, json.dumps({str(name): text for name, text in results.items()}, indent=1))
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
 

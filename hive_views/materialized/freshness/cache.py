@@ -14,14 +14,12 @@ from functools import cached_property
 from typing import Any
 
 from cachetools import LRUCache
-from pydantic import ValidationError
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import NestedField
 
-from hive_views.errors import UnidentifiedError
+from hive_views.errors import MetadataFileError, RefusedLocationError, UnidentifiedError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.fingerprint import fingerprint, hash_text
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
@@ -202,8 +200,10 @@ class MetadataCache:
 
         def read() -> TableMetadata:
             try:
-                return FromInputFile.table_metadata(self._store.files.io(location).new_input(location))
-            except (OSError, ValueError, ValidationError) as error:
+                return self._store.files.read_table_metadata(location)
+            except RefusedLocationError:
+                raise
+            except MetadataFileError as error:
                 raise UnidentifiedError(name, str(error)) from error
 
         metadata: TableMetadata = self._tables.compute(location, read)

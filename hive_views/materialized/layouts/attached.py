@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
-from hive_views.errors import CommitFailedError, InvalidRefreshStateError
+from hive_views.errors import CommitFailedError, HiveViewsError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layout import (
@@ -317,7 +316,7 @@ class AttachedCatalog(NoopCatalog):
     def load_table(self, identifier: object = None) -> Table:
         """Load the current state of the storage table."""
         location = AttachedView.of(load_view(self._store, self._view).metadata.properties).storage_table_location
-        metadata = FromInputFile.table_metadata(self._store.files.io(location).new_input(location))
+        metadata = self._store.files.read_table_metadata(location)
         return self.open_table(metadata, location)
 
     def open_table(self, metadata: TableMetadata, location: str) -> Table:
@@ -335,8 +334,9 @@ class AttachedCatalog(NoopCatalog):
         location = write_table_metadata(self._store.files, metadata, _file_number(table.metadata_location) + 1)
         try:
             _swap_location(self._store, self._view, table.metadata_location, location)
-        except CommitFailedError:
-            self._store.files.delete(location)
+        except HiveViewsError as error:
+            if not error.may_take_effect:
+                self._store.files.delete(location)
             raise
         return CommitTableResponse.model_validate({"metadata": metadata, "metadata-location": location})
 
@@ -356,18 +356,21 @@ def create_attached_storage(
 def _swap_location(store: MetastoreStore, view: ViewName, expected: str, location: str) -> LoadedView:
     """Set the storage table's metadata file in the view, if it still is the expected one."""
     rejection: CommitFailedError | None = None
+    may_take_effect = False
     for attempt in range(_MAX_ATTEMPTS + 1):
         base = load_view(store, view)
         attached = AttachedView.of(base.metadata.properties)
         if rejection is not None and location in _metadata_history(store, attached.storage_table_location):
             return base  # the server applied the change before it rejected its own second attempt
         if attached.storage_table_location != expected:
-            raise CommitFailedError(
+            conflict = CommitFailedError(
                 str(view),
                 "its storage table was changed by another writer",
                 expected=expected,
                 found=attached.storage_table_location,
             )
+            conflict.may_take_effect = may_take_effect
+            raise conflict
         if rejection is not None and attempt == _MAX_ATTEMPTS:
             raise rejection
         value = AttachedView(location, attached.allow_stale_data, attached.extra).encode()
@@ -378,6 +381,7 @@ def _swap_location(store: MetastoreStore, view: ViewName, expected: str, locatio
         except CommitFailedError as error:
             # Another property of the view may have changed: load it again and compare the location.
             rejection = error
+            may_take_effect = error.may_take_effect = may_take_effect or error.may_take_effect
     raise AssertionError("unreachable: the loop either returns or raises")
 
 

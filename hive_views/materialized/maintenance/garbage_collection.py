@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 
 from hive_views.dependencies.graph import DependentFinder
@@ -578,9 +577,9 @@ class _Sweep:
         """Paths of the files that a storage table's metadata names, for a directory that it shares."""
         locations: set[str] = set()
         for location in item.metadata_files:
-            io = self._store.files.io(location)
             try:
-                metadata = FromInputFile.table_metadata(io.new_input(location))
+                metadata = self._store.files.read_table_metadata(location)
+                io = self._store.files.io(location)
                 table = Table(("unnamed", "unnamed"), metadata, location, io, NoopCatalog("unnamed"))
                 locations |= all_files(table, self._store.files)
             except (*_UNREADABLE, OSError, ValueError):

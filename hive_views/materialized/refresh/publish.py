@@ -80,7 +80,8 @@ def publish(
         else:
             tables.commit_table(staged, is_unchanged, (make_current, set_tag, *set_properties))
     except (CommitFailedError, CommitFailedException) as error:
-        discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
+        if not getattr(error, "may_take_effect", False):
+            discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
         raise RefreshConflictError(
             str(view.name),
             f"its storage changed concurrently, or is locked ({error}). Refresh it again if it is stale",

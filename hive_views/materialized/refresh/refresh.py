@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyiceberg.serializers import FromInputFile
-
 from hive_views.errors import CommitFailedError, HiveViewsError, RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
@@ -248,9 +246,8 @@ def _changed_partitions(
 ) -> str:
     assert view.storage is not None, "the refresh checks that the storage table can be read"
     location = sources.locations[ViewName(*leaves.leaves[leaf].name)]
-    io = store.files.io(location)
-    metadata = FromInputFile.table_metadata(io.new_input(location))
-    return changed_partitions(leaves, leaf, view.storage, metadata, io, since)
+    metadata = store.files.read_table_metadata(location)
+    return changed_partitions(leaves, leaf, view.storage, metadata, store.files.io(location), since)
 
 
 def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | None, started: float) -> RefreshReport:

@@ -161,10 +161,8 @@ def staging_table(
         location = _write_with_columns(store.files, view.storage, columns)
     try:
         tables.register_table(name.identifier, location)
-    except CommitStateUnknownError:
-        raise  # the row may exist
-    except HiveViewsError:  # the server rejected it; after any other error the row may exist
-        if columns is not None:
+    except HiveViewsError as error:
+        if columns is not None and not error.may_take_effect:
             store.files.delete(location)
         raise
     try:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from hive_views.errors import (
     CommitFailedError,
     DamagedRowWarning,
+    HiveViewsError,
     InvalidViewError,
     MetadataFileError,
     MetastoreError,
@@ -118,7 +119,10 @@ def commit(
                 _send_swap(store, LoadedView(current, base.metadata), table, metadata, request)
             request.verify_lock_held()
     except BaseException as error:
-        if registered_location is None and request.may_delete_file(error):
+        is_final = request.may_delete_file(error)
+        if isinstance(error, HiveViewsError):
+            error.may_take_effect = not is_final
+        if registered_location is None and is_final:
             store.files.delete(location)
         raise
     return LoadedView(_read_committed_row(store, name, table), metadata)

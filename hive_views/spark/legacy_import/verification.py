@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, JournalError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
@@ -114,7 +115,7 @@ class ViewCheck:
             part = names[start : start + _VIEWS_PER_WRITE]
             contents = self._read(part, SESSION_CATALOG, lambda name: name, self._spark.sql)
             try:
-                with self._file.open("a", encoding="utf-8") as file:
+                with open(self._file, "a", encoding="utf-8", opener=private_opener) as file:
                     for name, content in contents.items():
                         file.write(json.dumps({"name": str(name), **vars(content)}) + "\n")
             except OSError as error:

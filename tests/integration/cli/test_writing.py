@@ -279,6 +279,7 @@ def test_drop_and_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None
         "metadata_location": view.metadata_location,
         "others": [],
         "dependents": [],
+        "remaining_files": [],
     }
     assert not catalog.view_exists(top)
     back = cli("register", top, dropped["metadata_location"], "--json").json

@@ -148,13 +148,14 @@ def test_drop_report_lists_steps_and_metadata_files(shop, raw, database):
     assert (gone.name.name, gone.metadata_location) == ("c", None)
 
 
-def test_failed_cascade_logs_dropped_views(shop, open_catalog, raw, metastore, database, caplog):
+def test_failed_cascade_reports_dropped_views(shop, open_catalog, raw, metastore, database):
     with ScriptedServer(metastore.port) as server:
         server.on("drop_table", Answer(MetaException("Out of order")), nth=2)
-        with pytest.raises(CommitStateUnknownError, match="Out of order"):
+        with pytest.raises(CommitStateUnknownError, match="Out of order") as raised:
             open_catalog({"uri": server.uri}).drop_view(f"{database}.a", cascade=True)
     assert left(raw, database) == ["a", "b", "c", "old", "orders"]
-    assert f"already dropped: {database}.d (file:" in caplog.text
+    (step,) = raised.value.completed_steps
+    assert step.startswith(f"{database}.d was dropped (file:") and step in str(raised.value)
 
 
 def test_cascade_keeps_views_with_unknown_dependencies(shop, raw, database):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -524,7 +525,24 @@ def test_long_log_is_rotated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("record", "message"),
-    [(None, "does not name the process"), ("{", "cannot be read"), ('{"pid": 1}', "cannot be read")],
+    [
+        (None, "does not name the process"),
+        ("{", "cannot be read"),
+        ('{"pid": 1}', "cannot be read"),
+        ("[" * 60_000, "cannot be read"),
+        *[
+            (json.dumps({"pid": 1, "uri": None, "started_at": "now", "detached": True} | forged), "cannot be read")
+            for forged in (
+                {"pid": "1"},
+                {"pid": -1},
+                {"pid": True},
+                {"uri": 7},
+                {"uri": "thrift://127.0.0.1:x"},
+                {"uri": "thrift://elsewhere:9083"},
+                {"detached": "no"},
+            )
+        ],
+    ],
 )
 def test_invalid_record_stops_nothing(tmp_path: Path, record: str | None, message: str) -> None:
     metastore_directory = MetastoreDirectory(tmp_path)

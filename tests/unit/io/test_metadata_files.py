@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.io import FileIO, InputFile, OutputFile
 
-from hive_views.errors import MetadataFileError, MetadataWriteError, RefusedLocationError
+import hive_views
+from hive_views.errors import InvalidMetadataError, MetadataFileError, MetadataWriteError, RefusedLocationError
 from hive_views.io.metadata_files import GOOGLE_RETRIES, MetadataFiles
 from tests.unit.metastore.rows import metadata_of_a_view
 
@@ -79,3 +84,52 @@ def test_google_client_has_time_limit() -> None:
     _, (options,) = io.fs_by_scheme("gs", "b").__reduce__()
     assert options["retry_time_limit"] == GOOGLE_RETRIES
     assert (options["access_token"], options["default_bucket_location"]) == ("t", "EU")
+
+
+LOCAL = MetadataFiles({})
+READERS: dict[str, Callable[[str], object]] = {
+    "view": LOCAL.read,
+    "table": LOCAL.read_table,
+    "table metadata": LOCAL.read_table_metadata,
+}
+OVERSIZED = {
+    "bytes": lambda: gzip.compress(b" " * (257 * 1024 * 1024), 1),
+    "symbols": lambda: gzip.compress(b'{"x": [' + b"1," * 5_000_001 + b"1]}", 1),
+    "depth": lambda: b"[" * 100_000 + b"]" * 100_000,
+    "depth of an object": lambda: b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [pytest.param(OVERSIZED[key], id=key, marks=pytest.mark.extended if key == "bytes" else ()) for key in OVERSIZED],
+)
+def test_oversized_file_is_rejected_by_each_reader(content: Callable[[], bytes], tmp_path: Path) -> None:
+    file = tmp_path / "x.metadata.json"
+    file.write_bytes(content())
+    for read in READERS.values():
+        with pytest.raises(InvalidMetadataError):
+            read(file.as_uri())
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_special_file_is_not_opened(read: Callable[[str], object], tmp_path: Path) -> None:
+    fifo = tmp_path / "00000-x.metadata.json"
+    os.mkfifo(fifo)
+    link = tmp_path / "link"
+    link.symlink_to("/dev/zero")
+    for location in (fifo.as_uri(), str(fifo), link.as_uri(), "file:/dev/zero", "FILE:/dev/zero"):
+        with pytest.raises(RefusedLocationError, match="neither a file nor a directory"):
+            read(location)
+
+
+def test_files_are_read_by_the_limited_readers_only() -> None:
+    """PyIceberg's FromInputFile limits neither sizes nor decompression."""
+    package = Path(hive_views.__file__).parent
+    opening = [
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if ".new_input(" in path.read_text() or "FromInputFile" in path.read_text()
+    ]
+    # The doctor reads back a file that it has written.
+    assert sorted(opening) == ["doctor/environment.py", "io/metadata_files.py"]

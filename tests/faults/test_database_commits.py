@@ -1,0 +1,157 @@
+"""Each operation with each fault between the metastore and its database, at the COMMIT of the change.
+
+The metastore answers its client before the database has decided: a held COMMIT may take effect after any answer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.local_metastore.standalone import Database, StandaloneMetastore
+from tests.conftest import CACHE
+from tests.database_proxy import CommitFault, DatabaseProxy
+from tests.faults.fault_matrix import Case, Fault, Result, Stage, Trial
+from tests.faults.operations import NAMESPACE_OPERATIONS, OPERATIONS, PARTITION_OPERATIONS, SAMPLE, Operation
+from tests.faults.reporting import ALL_CASES, report
+from tests.integration.schema_upgrade.servers import PASSWORD, Server, mariadb, missing, postgresql
+from tests.proxy import Pass
+
+VERSION = "4.2.0"
+TABLES = "TBLS|TABLE_PARAMS|PARTITIONS|DBS|DATABASE_PARAMS"
+LOCK_TABLES = "HIVE_LOCKS"
+SERVERS = {"postgresql": postgresql, "mysql": mariadb}
+KINDS = os.environ.get("HIVE_VIEWS_TEST_DATABASES", "postgresql,mysql").split(",")
+
+ALL_OPERATIONS = (*OPERATIONS, *NAMESPACE_OPERATIONS, *PARTITION_OPERATIONS)
+FAULTS = {kind: Fault(f"COMMIT {kind}", Pass) for kind in CommitFault}
+TRANSACTIONS = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = 'metastore' AND xact_start IS NOT NULL",
+    "mysql": "SELECT count(*) FROM information_schema.INNODB_TRX",
+}
+CALL_TIMEOUT_MS = {CommitFault.DELAYED: "1500"}
+"""How long the client waits for an answer: by default longer than the metastore's attempts last."""
+MAX_HOLD_S = 12.0
+
+
+class DatabaseStage(Stage):
+    """A metastore behind whose back faults are injected."""
+
+    def __init__(
+        self, metastore: StandaloneMetastore, direct: HiveViewCatalog, database: Server, proxy: DatabaseProxy
+    ) -> None:
+        super().__init__(metastore, direct)
+        self.database = database
+        self.database_proxy = proxy
+
+    def wait_until_idle(self) -> None:
+        """Wait until the database has no transaction of the metastore, nor gets another one by an attempt of it."""
+        deadline, idle_reads = time.monotonic() + 60, 0
+        while idle_reads < 3:
+            assert time.monotonic() < deadline, "the database still executes transactions"
+            idle_reads = idle_reads + 1 if self.database.run(TRANSACTIONS[self.database.kind]).strip() == "0" else 0
+            time.sleep(0.15)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseStage]:
+    if reason := missing(request.param):
+        pytest.skip(f"needs {reason}")
+    with SERVERS[request.param]() as server, DatabaseProxy(server) as proxy:
+        server.create("metastore")
+        database = Database(server.kind, proxy.port, "metastore", "hive", PASSWORD)
+        settings = {
+            "datanucleus.connectionPool.maxPoolSize": "5",
+            # With more attempts the second one waits for the first one's row locks, and the client for both.
+            "hive.hmshandler.retry.attempts": "1",
+        }
+        directory = tmp_path_factory.mktemp("database_commits")
+        with StandaloneMetastore(
+            directory, version=VERSION, database=database, cache=CACHE, properties=settings
+        ) as metastore:
+            properties = {"uri": metastore.uri, "warehouse": metastore.warehouse}
+            with HiveViewCatalog("prod", **properties) as direct:
+                yield DatabaseStage(metastore, direct, server, proxy)
+
+
+def run(stage: DatabaseStage, operation: Operation, kind: CommitFault, tables: str, **properties: str) -> Result:
+    """Run one case: an operation with a fault of its COMMIT."""
+    result = Result(Case(operation, 0, "COMMIT", FAULTS[kind]))
+    started = time.monotonic()
+    try:
+        _run(stage, operation, kind, tables, result, properties)
+    except Exception:  # noqa: BLE001 -- reported together with the other cases
+        result.problems.append(traceback.format_exc())
+    finally:
+        stage.database_proxy.clear()
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _run(
+    stage: DatabaseStage,
+    operation: Operation,
+    kind: CommitFault,
+    tables: str,
+    result: Result,
+    properties: dict[str, str],
+) -> None:
+    with stage.world(operation) as world, stage.proxy() as proxy, ThreadPoolExecutor(1) as pool:
+        trial = Trial(stage, operation, world)
+        faults = []
+        timeouts = {
+            "hive-views.call-timeout-ms": CALL_TIMEOUT_MS.get(kind, "15000"),
+            "hive-views.settle-timeout-ms": "2000",
+        }
+        with stage.catalog(proxy, **timeouts, **properties) as catalog:
+
+            def begin() -> None:
+                faults.append(stage.database_proxy.on(tables, kind))
+
+            future = pool.submit(trial.execute, catalog, begin, result)
+            deadline = time.monotonic() + MAX_HOLD_S
+            while not future.done() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            if faults:
+                faults[0].release()
+            future.result()
+        if not faults or not faults[0].is_applied:
+            result.problems.append("the change wrote none of the tables")
+        stage.wait_until_idle()
+        trial.judge(result)
+        trial.check_locks(result, excused=True)
+        with stage.catalog(proxy) as catalog:
+            trial.continue_work(catalog, result)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", CommitFault, ids=str)
+def test_commit_of_each_operation(stage: DatabaseStage, kind: CommitFault, subtests: pytest.Subtests) -> None:
+    operations = ALL_OPERATIONS if ALL_CASES else (*SAMPLE, NAMESPACE_OPERATIONS[1], PARTITION_OPERATIONS[0])
+    report([run(stage, operation, kind, TABLES) for operation in operations], subtests)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", [CommitFault.HELD, CommitFault.DELAYED], ids=str)
+def test_commit_of_each_operation_without_locks(
+    stage: DatabaseStage, kind: CommitFault, subtests: pytest.Subtests
+) -> None:
+    operations = OPERATIONS if ALL_CASES else SAMPLE
+    for operation in operations:  # the probe of compare-and-swap writes rows as well
+        stage.recorded(operation)
+    results = [
+        run(stage, operation, kind, TABLES, **{"iceberg.engine.hive.lock-enabled": "false"}) for operation in operations
+    ]
+    report(results, subtests)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", CommitFault, ids=str)
+def test_commit_of_the_lock(stage: DatabaseStage, kind: CommitFault, subtests: pytest.Subtests) -> None:
+    report([run(stage, operation, kind, LOCK_TABLES) for operation in SAMPLE], subtests)
