@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories soak
+.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -70,6 +70,15 @@ lint: env
 histories: env
 	HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/integration/materialized/test_histories.py \
 	   tests/integration/materialized/test_nested_histories.py tests/integration/spark/test_refresh_histories.py $(PYTEST_ARGS)
+
+# Writers with and without locks that are killed, while the metastore and its database are killed and paused, for 20
+# minutes on each of three servers (docs/soak.md); the counts go to build/loss.jsonl.
+loss: env
+	mkdir -p build
+	for server in "" 4.2.0/postgresql 4.2.0/mysql; do \
+	   HIVE_VIEWS_LOSS_SECONDS=$${HIVE_VIEWS_LOSS_SECONDS:-1200} HIVE_VIEWS_LOSS_SERVER=$$server \
+	   HIVE_VIEWS_LOSS_REPORT=build/loss.jsonl \
+	   $(BIN)/python -m pytest -s tests/faults/test_loss.py $(PYTEST_ARGS) || exit 1; done
 
 # Sixteen clients and a fault every few seconds, for half an hour (docs/soak.md); the figures go to build/soak.md.
 soak: env

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HiveViewsError(Exception):
     """The base class of all errors of this package.
@@ -37,6 +40,16 @@ class HiveViewsError(Exception):
         if steps:
             self.completed_steps = (*self.completed_steps, *steps)
             self.args = (f"{self}. Before that: {'; '.join(steps)}",)
+
+
+@contextmanager
+def after_steps(*steps: str) -> Iterator[None]:
+    """Add the completed steps of an operation to the errors of the rest of it."""
+    try:
+        yield
+    except HiveViewsError as error:
+        error.add_completed_steps(*steps)
+        raise
 
 
 class DamagedRowWarning(UserWarning):

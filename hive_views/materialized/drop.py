@@ -33,6 +33,7 @@ from hive_views.errors import (
     MetastoreRefusedError,
     NoSuchTableError,
 )
+from hive_views.errors.tree import after_steps
 from hive_views.identifiers import ViewName
 from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
@@ -275,17 +276,14 @@ def _remove(
         collect_definition = is_collected(metadata.properties)
         if plan.storage_row is not None:
             plan = _check_again(store, view, plan, definition)
-        try:
+        with after_steps(
+            f"the view {name} was dropped ({step.metadata_location}); what remains is its storage table "
+            f"{plan.storage_row}, which `mv abandoned` removes"
+        ):
             row = None if plan.storage_row is None else store.get_row(plan.storage_row)
             if row is not None and row.parameters.get(STORAGE_OF, "").lower() == view.metadata.view_uuid.lower():
                 with suppress(NoSuchTableError):
                     _drop_row(store, tables, row, row.name)
-        except HiveViewsError as error:
-            error.add_completed_steps(
-                f"the view {name} was dropped ({step.metadata_location}); what remains is its storage table "
-                f"{plan.storage_row}, which `mv abandoned` removes"
-            )
-            raise
     if not purge:
         return step
     if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):

@@ -18,6 +18,7 @@ from hive_views.errors import (
     RefreshConflictError,
     RefreshError,
 )
+from hive_views.errors.tree import after_steps
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_materialized
@@ -127,7 +128,8 @@ class MaterializedViews:
             location,
         )
         create_materialized(self._store, self._tables, request)
-        return self.load(identifier)
+        with after_steps(f"the materialized view {name} was created"):
+            return self.load(identifier)
 
     def replace(
         self,
@@ -238,8 +240,10 @@ class MaterializedViews:
             NoSuchViewError: If there is no such view.
             InvalidViewError: If it is a materialized view already.
         """
-        to_materialized(self._store, self._tables, self._name(identifier), partitioned_by)
-        return self.load(identifier)
+        name = self._name(identifier)
+        to_materialized(self._store, self._tables, name, partitioned_by)
+        with after_steps(f"{name} was made a materialized view"):
+            return self.load(identifier)
 
     # -- Read ---------------------------------------------------------------------------------------------------------
 
@@ -523,6 +527,9 @@ class MaterializedViews:
             if outcome.error is not None:
                 if isinstance(outcome.error, (RefreshError, RefreshConflictError)):
                     outcome.error.completed = tuple(f"{report.name}: {report.action}" for report in reports)
+                outcome.error.add_completed_steps(
+                    *(f"{report.name} was refreshed" for report in reports if report.action != "unchanged")
+                )
                 raise outcome.error
         return reports
 

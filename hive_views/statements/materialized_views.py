@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError
+from hive_views.errors.tree import after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS
@@ -82,7 +83,8 @@ def create(context: StatementContext) -> Result[Any]:
         if not statement.if_not_exists:
             raise
         return Result("unchanged", name.identifier)
-    return Result("created", name.identifier, view=_load_view(context, created))
+    with after_steps(f"the materialized view {name} was created"):
+        return Result("created", name.identifier, view=_load_view(context, created))
 
 
 def alter_as(context: StatementContext) -> Result[Any]:
@@ -100,7 +102,8 @@ def _replace(
         changed = context.catalog.materialized.replace(name.identifier, definition, properties=properties)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
-    return Result("replaced" if changed else "unchanged", name.identifier, view=_load_view(context, view))
+    with after_steps(*([f"the definition of {name} was replaced"] if changed else [])):
+        return Result("replaced" if changed else "unchanged", name.identifier, view=_load_view(context, view))
 
 
 def refresh(context: StatementContext) -> Result[Any]:

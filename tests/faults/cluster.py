@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from tests.conftest import CACHE
+from tests.faults.observer import until
 from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, postgresql
 
 ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
@@ -58,6 +60,56 @@ def two_metastores(top: Path) -> Iterator[Cluster]:
                 yield Cluster(store, first, second)
             finally:
                 control(store, "stop")
+
+
+def kill_database(store: Server) -> None:
+    """Kill a database server like a loss of power, and start it again on the same port."""
+    if store.kind == "postgresql":
+        control(store, "restart")
+        return
+    pid_file = store.directory / "tmp" / "pid"
+    pid = int(pid_file.read_text())
+    command = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not _is_running(pid))
+    pid_file.unlink(missing_ok=True)
+    with (store.directory / "restarted.log").open("ab") as log:
+        subprocess.Popen(command, cwd=store.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    until(pid_file.exists)
+    until(lambda: _answers(store))
+
+
+def stop_database(store: Server) -> None:
+    """Stop a database server that `kill_database` started; its context manager knows only the first process."""
+    if store.kind == "postgresql":
+        control(store, "stop")
+        return
+    pid = int((store.directory / "tmp" / "pid").read_text())
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not _is_running(pid))
+
+
+def database_processes(store: Server) -> list[int]:
+    """The process ids of a database server, the main process first."""
+    pid_file = store.directory / ("data/postmaster.pid" if store.kind == "postgresql" else "tmp/pid")
+    main = int(pid_file.read_text().split()[0])
+    children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+    return [main, *map(int, children)]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _answers(store: Server) -> bool:
+    try:
+        store.run("SELECT 1;")
+    except AssertionError:
+        return False
+    return True
 
 
 def control(store: Server, action: str) -> None:

@@ -146,7 +146,7 @@ def work(plan: Plan, writer: int, generation: int, note: Any) -> NoReturn:
         except HiveViewsError as error:
             note(event="failed", error=f"{type(error).__name__}: {error}", **what)
         else:
-            note(event="done", version=made.metadata.current_version_id, **what)
+            note(event="done", version=made.metadata.current_version_id, location=made.metadata_location, **what)
 
 
 if __name__ == "__main__":

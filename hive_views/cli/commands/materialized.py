@@ -19,6 +19,7 @@ from hive_views.cli.commands.materialized_values import (
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import UsageError
+from hive_views.errors.tree import after_steps
 from hive_views.materialized.freshness.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def create_materialized(
         properties=parse_properties(property, "--property"),
         dialect=dialect,
     )
-    return materialized_status(catalog, name)
+    with after_steps(f"the materialized view {name.lower()} was created"):
+        return materialized_status(catalog, name)
 
 
 def replace_materialized(
