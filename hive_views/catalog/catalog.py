@@ -34,14 +34,17 @@ from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     CommitFailedError,
     InvalidIdentifierError,
+    InvalidMetadataError,
     NoSuchViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, parse_namespace
+from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.commit.view_commit import commit, rename
 from hive_views.metastore.commit.view_properties import check_location, configured_properties, new_view_location
 from hive_views.metastore.queries import load_view, view_exists, view_names
+from hive_views.metastore.shared_files import files_lock_name
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
 
@@ -362,7 +365,15 @@ class HiveViewCatalog(TableCatalog):
         check_location(metadata.location)
         if METADATA_PATH in metadata.properties:
             check_location(metadata.properties[METADATA_PATH], METADATA_PATH)
-        precondition = reject_cycle(self.store, name, metadata.current_version())
+        acyclic = reject_cycle(self.store, name, metadata.current_version())
+
+        def check() -> None:
+            acyclic.check()
+            if self.store.files.read(metadata_location) != metadata:  # a purge has deleted it since
+                raise InvalidMetadataError(metadata_location, "", "it was changed while it was registered")
+
+        locked_names = (files_lock_name(metadata.view_uuid), *acyclic.locked_names)
+        precondition = CommitPrecondition(locked_names, check)
         loaded = commit(
             self.store, name, None, metadata, registered_location=metadata_location, precondition=precondition
         )

@@ -30,7 +30,12 @@ from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files, find_rows_sharing_files
+from hive_views.metastore.shared_files import (
+    FileOwner,
+    files_locked,
+    find_reason_to_keep_files,
+    find_rows_sharing_files,
+)
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import ObjectKind
 
@@ -185,14 +190,18 @@ def drop_view(
     reject_shared_files(store, loaded)
     row = drop(store, name, expected or loaded.row.metadata_location)
     # Another name may have been registered from the files since the check.
-    kept = find_reason_to_keep_files(store, view_owner(loaded))
+    owner, remaining_files = view_owner(loaded), []
+    try:
+        with files_locked(store, owner):
+            kept = find_reason_to_keep_files(store, owner)
+            if kept is None:
+                remaining_files = delete_view_files(store.files, owner.metadata_locations, loaded.metadata)
+    except HiveViewsError as error:  # the lock
+        kept = str(error)
     if kept is not None:
         logger.warning("The files of %s are kept, because %s", row.name, kept)
-        return DropStep(row.name, ObjectKind.VIEW, metadata_location=row.metadata_location)
-    locations = (row.metadata_location, row.previous_metadata_location)
-    remaining_files = tuple(delete_view_files(store.files, locations, loaded.metadata))
-    location = row.metadata_location if row.metadata_location in remaining_files else None
-    return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=remaining_files)
+    location = row.metadata_location if kept is not None or row.metadata_location in remaining_files else None
+    return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=tuple(remaining_files))
 
 
 def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:

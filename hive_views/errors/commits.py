@@ -40,7 +40,7 @@ class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownExceptio
     change twice, and deleting the file may destroy the view.
     """
 
-    may_take_effect = True
+    _may_take_effect = True
 
     def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
         file_note = f" The new metadata file {metadata_location} was kept." if metadata_location else ""

@@ -42,7 +42,7 @@ from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.materialized.refresh.stage import is_staging_name
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import FileOwner, SharingRow, find_rows_sharing_files, table_owner
+from hive_views.metastore.shared_files import FileOwner, SharingRow, files_locked, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ObjectKind
 from hive_views.spec.storage_link import STORAGE_OF
@@ -286,15 +286,16 @@ def _remove(
                     _drop_row(store, tables, row, row.name)
     if not purge:
         return step
-    if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
-        plan = _check_again(store, view, replace(plan, storage_row=None), definition)
-    if plan.storage_files is not None:
-        delete_files(f"the storage of {name}", plan.storage_files, store.files)
-    if collect_definition and plan.keep_definition is None:
-        # Files of earlier versions are recognized by the view's UUID.
-        remaining_files = delete_view_files(store.files, definition.metadata_locations, metadata)
-        location = step.metadata_location if step.metadata_location in remaining_files else None
-        step = replace(step, metadata_location=location, remaining_files=tuple(remaining_files))
+    with after_steps(f"{name} was dropped; what remains are its files"), files_locked(store, definition):
+        if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
+            plan = _check_again(store, view, replace(plan, storage_row=None), definition)
+        if plan.storage_files is not None:
+            delete_files(f"the storage of {name}", plan.storage_files, store.files)
+        if collect_definition and plan.keep_definition is None:
+            # Files of earlier versions are recognized by the view's UUID.
+            remaining_files = delete_view_files(store.files, definition.metadata_locations, metadata)
+            location = step.metadata_location if step.metadata_location in remaining_files else None
+            step = replace(step, metadata_location=location, remaining_files=tuple(remaining_files))
     for part, reason in (("definition", plan.keep_definition), ("storage", plan.keep_storage)):
         if reason is not None:
             logger.warning("The files of %s's %s are kept, because %s", name, part, reason)

@@ -1,14 +1,16 @@
 """Shared files: which other rows of the metastore reference the files of a table or view, e.g. after a registration.
 
 Checked before files are deleted, so an unreadable answer is an error or counts as shared. The server's filter finds the
-rows with the same UUID and those whose metadata file is in one of the owner's directories; only these are read. Not
-found is a row without a UUID parameter (PyIceberg writes none for tables) whose later files are in another directory.
+rows with the same UUID, those whose metadata file is in one of the owner's directories, and those whose metadata file
+has the same name; only these are read. Not found is a row without a UUID parameter (PyIceberg writes none for tables)
+whose later files are in another directory.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnknownDBException,
 )
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import FILTER_FIELD, database_names, read_rows
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
@@ -76,11 +79,10 @@ def iterate_catalogs(store: MetastoreStore) -> Iterator[tuple[str | None, Metast
 def find_rows_sharing_files(store: MetastoreStore, *owners: FileOwner) -> list[SharingRow]:
     """Return the other rows, in all catalogs of the metastore, that reference files of the owners."""
     # Two queries: the server joins only rows that have all parameters of a condition, even if combined by `or`.
+    locations = {location for owner in owners for location in owner.metadata_locations}
     conditions = [
         " or ".join(sorted({f'{FILTER_FIELD}{UUID} like "{owner.uuid.lower()}"' for owner in owners})),
-        " or ".join(
-            sorted({_directory_condition(location) for owner in owners for location in owner.metadata_locations})
-        ),
+        " or ".join(sorted({*map(_directory_condition, locations), *map(_file_condition, locations)})),
     ]
     owner_names = {owner.name for owner in owners}
     sharing_rows = []
@@ -96,6 +98,22 @@ def find_rows_sharing_files(store: MetastoreStore, *owners: FileOwner) -> list[S
     return sharing_rows
 
 
+def files_lock_name(uuid: str) -> ViewName:
+    """Return the name of the lock on the files of a table or view; it needs no row.
+
+    A purge takes it exclusively while it checks and deletes, a registration takes it shared while it reads the file and
+    adds the row: otherwise a row could be registered between the check and the deletion.
+    """
+    return ViewName("hive_views_files", re.sub(r"[^0-9a-z]", "", uuid.lower()) or "none")
+
+
+def files_locked(store: MetastoreStore, owner: FileOwner) -> AbstractContextManager[object]:
+    """Hold the exclusive lock on the files of an owner, unless the catalog disables locks."""
+    if not store.config.lock.enabled:
+        return nullcontext()
+    return hold_lock(store.client, store.config.lock, files_lock_name(owner.uuid))
+
+
 def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str | None:
     """Return why the files of dropped owners must stay; checked again after the drop, because rows may have changed."""
     try:
@@ -107,12 +125,16 @@ def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str 
 
 def _shares_files(store: MetastoreStore, row: Row, owner: FileOwner) -> bool:
     location = row.metadata_location
-    if location is not None and path_of(location) in map(path_of, owner.metadata_locations):
+    if row.uuid is not None and row.uuid.lower() == owner.uuid.lower():
         return True
-    if row.uuid is not None or location is None:
-        return row.uuid is not None and row.uuid.lower() == owner.uuid.lower()
+    if location is None:
+        return False
+    if path_of(location) in map(path_of, owner.metadata_locations):
+        return True
+    # The row's UUID is what some program wrote, and a link may lead to the same file by another path.
     owner_directories = {path_of(directory_of(owner_location)) for owner_location in owner.metadata_locations}
-    if path_of(directory_of(location)) not in owner_directories:
+    owner_files = {_file_name(owner_location) for owner_location in owner.metadata_locations}
+    if path_of(directory_of(location)) not in owner_directories and _file_name(location) not in owner_files:
         return False
     try:
         document = store.files.read_table(location)
@@ -127,6 +149,15 @@ def _directory_condition(location: str) -> str:
     # '.' matches any character in the server's patterns; it replaces those that may have another meaning there.
     pattern = "/".join(re.sub(r"[^A-Za-z0-9]", ".", level) for level in levels)
     return f'{FILTER_FIELD}{METADATA_LOCATION} like ".*/{pattern}/.*"'
+
+
+def _file_condition(location: str) -> str:
+    """Return a condition for rows whose metadata file has the name of the given one, e.g. below a symbolic link."""
+    return f'{FILTER_FIELD}{METADATA_LOCATION} like ".*/{re.sub(r"[^A-Za-z0-9]", ".", _file_name(location))}"'
+
+
+def _file_name(location: str) -> str:
+    return location.rpartition("/")[2]
 
 
 def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName]:

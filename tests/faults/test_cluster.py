@@ -281,7 +281,8 @@ def test_read_only_disk_reports_error_and_keeps_state(
         catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
     assert observer.row("v") == row
     assert catalog.load_view((database, "v")) == before
-    catalog.drop_view((database, "v"), purge_files=True)  # its file stays, which is logged
+    (step,) = catalog.drop_view((database, "v"), purge_files=True).steps
+    assert (step.metadata_location, step.remaining_files) == (before.metadata_location, (before.metadata_location,))
     assert observer.names() == set()
 
 

@@ -216,7 +216,8 @@ def test_acknowledged_commits_are_never_lost(servers: Servers, tmp_path: Path) -
         catalog.create_view((database, name), SCHEMA, version(database, ("spark", query("0"))), properties=history)
     seed = random.SystemRandom().randrange(1 << 32)
     chance = random.Random(seed)
-    plan = Plan(properties, database, VIEWS, WRITERS, SECONDS, (0.1, 3.0), seed, str(diaries))
+    life = (0.1, 3.0) if SECONDS < 60 else (0.5, 20.0)
+    plan = Plan(properties, database, VIEWS, WRITERS, SECONDS, life, seed, str(diaries))
     print(f"seed {seed}")
 
     observer = Observer(metastore, database)

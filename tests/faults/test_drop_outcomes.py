@@ -1,0 +1,146 @@
+"""Drops beside other changes: what a drop reports and deletes is what was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.cli.commands.writing import drop_view
+from hive_views.errors import MetadataFileNotFoundError, SharedFilesError, ViewAlreadyExistsError
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from tests.faults.conftest import Behind
+from tests.faults.observer import Observer, until
+from tests.faults.view_changes import CREATE_TABLE, NEW, PROPERTIES, VIEW, State, same_file
+from tests.integration.catalog.samples import SCHEMA, path, version
+from tests.integration.materialized.conftest import SALES
+from tests.proxy import Hold, ThriftProxy
+
+
+def test_reported_file_is_that_of_the_dropped_state(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """Another client commits while the drop waits for its lock."""
+    held = Hold()
+    proxy.on("lock", held)
+    dropping = aside.submit(drop_view, behind(), f"{database}.{VIEW}")
+    held.wait_until_held()
+    PROPERTIES.run(catalog, database)
+    after = observer.view(VIEW)
+    held.release()
+    assert same_file(dropping.result().metadata_location, after.pointer)
+    assert after.pointer != before.view.pointer
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached"])
+def test_late_creation_after_rejection_finds_its_storage(
+    layout: str, catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind
+) -> None:
+    """The first request gets no reply, the second one finds another view, and then the first one arrives."""
+    catalog.create_table((database, "sales"), SALES)
+    creating = behind()
+    creating.load_table((database, "sales"))
+    held = Hold(close=True)
+    # The storage table of the layout `registered` is created before the view.
+    proxy.on(CREATE_TABLE, held, nth=2 if layout == "registered" else 1)
+    with ThreadPoolExecutor(1) as pool:
+        create: Callable[[], object] = lambda: creating.materialized.create(  # noqa: E731
+            (database, "mv"), "SELECT id, amount FROM sales", layout=layout
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            send = creating.store.client.create_table
+
+            def create_other_first(table: object) -> None:
+                if held.arrived.is_set():
+                    lock_free = HiveViewCatalog(
+                        "prod",
+                        **{**catalog.properties, "iceberg.engine.hive.lock-enabled": "false"},
+                    )
+                    lock_free.create_view((database, "mv"), SCHEMA, version(database))
+                send(table)
+
+            patch.setattr(creating.store.client, "create_table", create_other_first)
+            raised = pool.submit(create).exception()
+    assert isinstance(raised, ViewAlreadyExistsError)
+    for lock in catalog.store.client.show_locks(database, "mv"):
+        catalog.store.client.unlock(lock.lockid)
+    catalog.drop_view((database, "mv"))
+    held.release()
+    storage = catalog.materialized.load((database, "mv")).storage
+    assert storage is not None and storage.scan().to_arrow().num_rows == 0
+
+
+# -- Purges -----------------------------------------------------------------------------------------------------------
+
+
+def test_registration_during_purge_keeps_files(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The registration has read the file and holds the lock on it; the purge waits before it looks for other rows."""
+    held = Hold()
+    proxy.on(CREATE_TABLE, held)
+    registering = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
+    held.wait_until_held()
+    purging = aside.submit(catalog.drop_view, (database, VIEW), purge_files=True)
+    until(lambda: observer.row(VIEW) is None)
+    held.release()
+    registering.result()
+    (step,) = purging.result().steps
+    assert same_file(step.metadata_location, before.view.pointer)
+    assert observer.view(NEW).metadata == before.view.metadata
+
+
+def test_registration_after_purge_is_rejected(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+) -> None:
+    """The registration has read the file before the purge deletes it, and has no lock yet."""
+    held = Hold()
+    proxy.on("lock", held)
+    registering = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
+    held.wait_until_held()
+    catalog.drop_view((database, VIEW), purge_files=True)
+    held.release()
+    assert isinstance(registering.exception(), MetadataFileNotFoundError)
+    assert observer.names() == set()
+    assert observer.locks() == []
+
+
+@pytest.mark.parametrize("uuid", [None, "00000000-0000-4000-8000-000000000000"], ids=["no UUID", "other UUID"])
+def test_purge_finds_row_that_names_file_by_link(
+    catalog: HiveViewCatalog, database: str, tmp_path: Path, raw: Client, uuid: str | None
+) -> None:
+    """What the row says of its UUID does not count."""
+    table = catalog.create_table((database, "t"), SCHEMA)
+    (tmp_path / "link").symlink_to(path(table.metadata_location).parent)
+    location = (tmp_path / "link" / path(table.metadata_location).name).as_uri()
+    catalog.register_table((database, "second"), location)
+    row = raw.get_table(database, "second")
+    row.parameters.pop("uuid", None)
+    if uuid is not None:
+        row.parameters["uuid"] = uuid
+    raw.alter_table_with_environment_context(database, "second", row, EnvironmentContext({}))
+    with pytest.raises(SharedFilesError):
+        catalog.purge_table((database, "t"))
+    assert catalog.load_table((database, "second")).metadata == table.metadata
