@@ -48,6 +48,7 @@ test-trino: env
 # has a choice); writes docs/servers.md.
 test-faults: env
 	$(BIN)/python -m tests.integration.matrix.faults
+	HIVE_VIEWS_WHOLE_FAULTS=1 $(BIN)/python -m pytest tests/faults/test_database_commits.py $(PYTEST_ARGS)
 
 # Updates lost on each server by the catalog's ways to commit, which fails where one is; writes docs/servers.md.
 test-atomicity: env

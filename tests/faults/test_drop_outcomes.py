@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.cli.commands.writing import drop_view
-from hive_views.errors import MetadataFileNotFoundError, SharedFilesError, ViewAlreadyExistsError
+from hive_views.errors import (
+    CommitFailedError,
+    MetadataFileNotFoundError,
+    MetastoreError,
+    MetastoreRefusedError,
+    NoSuchViewError,
+    SharedFilesError,
+    ViewAlreadyExistsError,
+)
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
-from tests.faults.view_changes import CREATE_TABLE, NEW, PROPERTIES, VIEW, State, same_file
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW, PROPERTIES, VIEW, State, same_file
+from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES
 from tests.proxy import Hold, ThriftProxy
@@ -40,6 +52,82 @@ def test_reported_file_is_that_of_the_dropped_state(
     held.release()
     assert same_file(dropping.result().metadata_location, after.pointer)
     assert after.pointer != before.view.pointer
+
+
+LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
+
+
+def test_lock_free_commit_during_drop_without_lock(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
+) -> None:
+    """The commit is between the drop's read and its first request: the drop is rejected."""
+    held = Hold()
+    proxy.on(ALTER_TABLE, held)
+    with ThreadPoolExecutor(1) as pool:
+        dropping = pool.submit(behind(**LOCK_FREE).drop_view, (database, VIEW))
+        held.wait_until_held()
+        PROPERTIES.run(catalog, database)
+        held.release()
+        assert isinstance(dropping.exception(), CommitFailedError)
+    PROPERTIES.check(observer, before)
+
+
+def test_lock_free_commit_before_request_of_drop(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
+) -> None:
+    """The last request of the drop names a view that no other client knows."""
+    held = Hold()
+    proxy.on(DROP_TABLE, held)
+    with ThreadPoolExecutor(1) as pool:
+        dropping = pool.submit(behind(**LOCK_FREE).drop_view, (database, VIEW))
+        held.wait_until_held()
+        with pytest.raises(NoSuchViewError):
+            PROPERTIES.run(catalog, database)
+        catalog.create_view((database, VIEW), SCHEMA, version(database))
+        held.release()
+        (step,) = dropping.result().steps
+    assert step.name == ViewName(database, VIEW)
+    assert same_file(step.metadata_location, before.view.pointer)
+    assert observer.names() == {VIEW}
+
+
+def test_rejected_drop_without_lock_renames_back(
+    database: str, scripted: ScriptedServer, behind: Behind, before: State, observer: Observer
+) -> None:
+    scripted.on(DROP_TABLE, Answer(MetaException("Permission denied: user [me] does not have [DROP] privilege")))
+    with pytest.raises(MetastoreRefusedError, match="Permission denied"):
+        behind(uri=scripted.uri, **LOCK_FREE).drop_view((database, VIEW))
+    assert observer.view(VIEW) == before.view
+    assert observer.names() == {VIEW}
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_reported_file_has_all_acknowledged_lock_free_commits(
+    attempt: int, open_catalog: CatalogFactory, database: str, before: State
+) -> None:
+    """Clients commit as fast as they can until the view is gone."""
+    acknowledged: list[str] = []
+
+    def commit() -> None:
+        with suppress(NoSuchViewError), open_catalog(LOCK_FREE) as mine:
+            for number in range(1000):
+                with suppress(CommitFailedError, MetastoreError):
+                    view = mine.load_view((database, VIEW)).update().set_properties(number=str(number)).commit()
+                    acknowledged.append(view.metadata_location)
+
+    def drop() -> str | None:
+        catalog = open_catalog(LOCK_FREE)
+        while True:
+            with suppress(CommitFailedError):
+                return catalog.drop_view((database, VIEW)).steps[-1].metadata_location
+
+    with ThreadPoolExecutor(3) as pool:
+        clients = [pool.submit(commit) for _ in range(2)]
+        until(lambda: len(acknowledged) > 2)
+        location = pool.submit(drop).result()
+        for client in clients:
+            client.result()
+    assert location == max(acknowledged, key=lambda item: int(item.rpartition("/")[2].partition("-")[0]))
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])

@@ -11,7 +11,9 @@ nothing was changed (`rejections`), and never once a request went without a repl
 
 from __future__ import annotations
 
+import logging
 import time
+import uuid
 import warnings
 from collections.abc import Callable
 
@@ -59,6 +61,11 @@ from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECT
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.lineage_codec import file_id
 from hive_views.spec.metadata import ViewMetadata
+
+logger = logging.getLogger(__name__)
+
+_MAX_NAME_PART = 90
+"""How much of its name a view keeps that is renamed before it is dropped; names have up to 128 characters."""
 
 
 def commit(
@@ -137,17 +144,16 @@ def rename(
     with request.locked(precondition, target):
         current = _check_unchanged(name, store.get_row(name), loaded)
         _check_name_free(target, store.get_row(target), renamed_from=name)
-        table = renamed_row(current, target)
-        request.ensure_locked()
-        rejection = request.send(lambda: _alter(store, current, table))
-        if rejection is not None:
-            _resolve_rename(store, current, target, rejection, request)
-        request.verify_lock_held()
-    return LoadedView(read_row(table), loaded.metadata)
+        row = _send_rename(store, current, target, request)
+    return LoadedView(row, loaded.metadata)
 
 
 def drop(store: MetastoreStore, name: ViewName, expected_location: str | None = None) -> Row:
-    """Drop a view's row and return it. Its files stay."""
+    """Drop a view's row and return it. Its files stay.
+
+    A drop names no state. Without the lock another client may commit between the read and the drop, so the view is
+    renamed first, with a compare-and-swap, to a name that no other client knows.
+    """
     request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
         row = store.get_row(name)
@@ -157,15 +163,54 @@ def drop(store: MetastoreStore, name: ViewName, expected_location: str | None = 
             row.require_iceberg_view()
         if expected_location is not None and row.metadata_location != expected_location:
             raise _conflict(name, expected_location, row.metadata_location)
-        request.ensure_locked()
-        send_drop(
-            store,
-            row,
-            request,
-            is_same=lambda current: current.is_same_view(row),
-            find_moved=lambda: _describe_moved(store, row),
-        )
+        if store.config.lock.enabled:
+            _send_view_drop(store, row, request)
+        else:
+            _drop_renamed(store, row)
     return row
+
+
+def _send_view_drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> None:
+    request.ensure_locked()
+    send_drop(
+        store,
+        row,
+        request,
+        is_same=lambda current: current.is_same_view(row),
+        find_moved=lambda: _describe_moved(store, row),
+    )
+
+
+def _drop_renamed(store: MetastoreStore, row: Row) -> None:
+    """Rename a view in the state that was read, and drop it under its new name."""
+    name = row.name
+    hidden = ViewName(name.database, f"{name.name[:_MAX_NAME_PART]}__dropped_{uuid.uuid4().hex[:12]}")
+    renamed = _send_rename(store, row, hidden, ChangeRequest(store.client, store.config, name))
+    try:
+        _send_view_drop(store, renamed, ChangeRequest(store.client, store.config, hidden, is_conditional=False))
+    except HiveViewsError as error:
+        if error.may_take_effect or not _is_renamed_back(store, renamed, name):
+            error.add_completed_steps(f"{name} was renamed to {hidden}; drop that view, or rename it back")
+        raise
+
+
+def _is_renamed_back(store: MetastoreStore, renamed: Row, name: ViewName) -> bool:
+    try:
+        _send_rename(store, renamed, name, ChangeRequest(store.client, store.config, renamed.name))
+    except HiveViewsError as error:
+        logger.warning("%s could not be renamed back to %s: %s", renamed.name, name, error)
+        return False
+    return True
+
+
+def _send_rename(store: MetastoreStore, current: Row, target: ViewName, request: ChangeRequest) -> Row:
+    table = renamed_row(current, target)
+    request.ensure_locked()
+    rejection = request.send(lambda: _alter(store, current, table))
+    if rejection is not None:
+        _resolve_rename(store, current, target, rejection, request)
+    request.verify_lock_held()
+    return read_row(table)
 
 
 # -- Before the request -----------------------------------------------------------------------------------------------
