@@ -23,6 +23,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
+from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, ScriptedServer
@@ -57,14 +58,21 @@ def test_reported_file_is_that_of_the_dropped_state(
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
+def lock_free(behind: Behind, database: str, **more: str) -> HiveViewCatalog:
+    """Open a catalog without locks that has verified compare-and-swap, which creates and drops a temporary row."""
+    catalog = behind(**LOCK_FREE, **more)
+    assert is_cas_verified(catalog.store.client, database)
+    return catalog
+
+
 def test_lock_free_commit_during_drop_without_lock(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
 ) -> None:
     """The commit is between the drop's read and its first request: the drop is rejected."""
-    held = Hold()
+    client, held = lock_free(behind, database), Hold()
     proxy.on(ALTER_TABLE, held)
     with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(behind(**LOCK_FREE).drop_view, (database, VIEW))
+        dropping = pool.submit(client.drop_view, (database, VIEW))
         held.wait_until_held()
         PROPERTIES.run(catalog, database)
         held.release()
@@ -76,10 +84,10 @@ def test_lock_free_commit_before_request_of_drop(
     catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
 ) -> None:
     """The last request of the drop names a view that no other client knows."""
-    held = Hold()
+    client, held = lock_free(behind, database), Hold()
     proxy.on(DROP_TABLE, held)
     with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(behind(**LOCK_FREE).drop_view, (database, VIEW))
+        dropping = pool.submit(client.drop_view, (database, VIEW))
         held.wait_until_held()
         with pytest.raises(NoSuchViewError):
             PROPERTIES.run(catalog, database)
@@ -94,9 +102,10 @@ def test_lock_free_commit_before_request_of_drop(
 def test_rejected_drop_without_lock_renames_back(
     database: str, scripted: ScriptedServer, behind: Behind, before: State, observer: Observer
 ) -> None:
+    client = lock_free(behind, database, uri=scripted.uri)
     scripted.on(DROP_TABLE, Answer(MetaException("Permission denied: user [me] does not have [DROP] privilege")))
     with pytest.raises(MetastoreRefusedError, match="Permission denied"):
-        behind(uri=scripted.uri, **LOCK_FREE).drop_view((database, VIEW))
+        client.drop_view((database, VIEW))
     assert observer.view(VIEW) == before.view
     assert observer.names() == {VIEW}
 
