@@ -531,3 +531,62 @@ def close_socket(item: socket.socket, *, reset: bool = False) -> None:
 def _wait(event: threading.Event, timeout_s: float, message: str) -> None:
     if not event.wait(timeout_s):
         raise TimeoutError(message)
+
+
+class CuttingProxy:
+    """A proxy for connections that it cannot parse (TLS, SASL): resets one after a number of bytes of one direction."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._listener = bound_socket(0)
+        self.port: int = self._listener.getsockname()[1]
+        self._mutex = threading.Lock()
+        self._remaining: dict[bool, int | None] = {True: None, False: None}
+        self.counts: dict[bool, int] = {True: 0, False: 0}
+        """The bytes of requests (True) and replies (False) until now."""
+        self._sockets: set[socket.socket] = set()
+
+    def cut_after(self, count: int, *, requests: bool) -> None:
+        """Reset the connection that transfers the byte with this number, from now on and from 0; once."""
+        with self._mutex:
+            self._remaining = {requests: count, not requests: None}
+
+    def __enter__(self) -> CuttingProxy:
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for item in (self._listener, *self._sockets):
+            close_socket(item)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection((LOOPBACK, self._server_port))
+                self._sockets |= {client, server}
+                for source, target, is_request in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._copy, args=(source, target, is_request), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                kept = self._count(len(data), is_request)
+                target.sendall(data[:kept])
+                if kept < len(data):
+                    close_socket(source, reset=True)
+                    break
+        close_socket(target, reset=True)
+
+    def _count(self, length: int, is_request: bool) -> int:
+        """Count transferred bytes; return how many of them are forwarded."""
+        with self._mutex:
+            self.counts[is_request] += length
+            remaining = self._remaining[is_request]
+            if remaining is None:
+                return length
+            self._remaining[is_request] = remaining - length if remaining >= length else None
+            return min(remaining, length)

@@ -18,11 +18,19 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.config import CatalogConfig
-from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreError, NoSuchViewError
+from hive_views.errors import (
+    CommitStateUnknownError,
+    HiveViewsError,
+    InvalidPropertyError,
+    MetastoreAuthenticationError,
+    MetastoreError,
+    NoSuchViewError,
+)
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore.transport.client import MetastoreClient
 from tests.integration.metastore import directory, kerberos
+from tests.proxy import CuttingProxy
 
 CACHE = Path(__file__).parents[3] / ".cache"
 USER, PASSWORD = "ann", "s3cret-of-ann"
@@ -181,6 +189,49 @@ def credentials(tmp_path: Path, **more: str) -> dict[str, str]:
 def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
     use(guarded, "tls", **credentials(tmp_path), **tls)
+
+
+CUTS = 8
+"""In how many parts the bytes of a commit are divided, in each direction."""
+
+
+def test_secured_connection_cut_in_the_middle(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    """The proxy cannot see messages, so it cuts after a number of bytes; every reported outcome is true."""
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    secured = {**credentials(tmp_path), **tls}
+    database, name = "cut", ("cut", "v")
+    outcomes: dict[str, str] = {}
+    with CuttingProxy(guarded.port) as proxy:
+        properties = {"uri": f"thrift://localhost:{proxy.port}", "warehouse": guarded.warehouse, **secured}
+        with HiveViewCatalog("secured", **properties) as catalog:
+            catalog.create_namespace(database)
+            catalog.execute("CREATE VIEW cut.v TBLPROPERTIES ('version.history.num-entries'='1000') AS SELECT 0 AS a")
+
+            def commit(number: int) -> None:
+                text = f"SELECT {number} AS a"
+                try:
+                    catalog.execute(f"CREATE OR REPLACE VIEW cut.v AS {text}")
+                    outcomes[text] = "done"
+                except CommitStateUnknownError:
+                    outcomes[text] = "unknown"
+                except HiveViewsError:
+                    outcomes[text] = "failed"
+
+            before = dict(proxy.counts)
+            commit(1)
+            sizes = {key: proxy.counts[key] - before[key] for key in before}
+            for requests in (True, False):
+                for part in range(CUTS):
+                    proxy.cut_after(sizes[requests] * part // CUTS, requests=requests)
+                    commit(len(outcomes) + 1)
+    with HiveViewCatalog("secured", **{**properties, "uri": uri(guarded)}) as direct:
+        view = direct.load_view(name)
+        texts = [version.sql_representations[0].sql for version in view.metadata.versions]
+        assert len(texts) == len(set(texts)) == len(view.history())
+        for text, outcome in outcomes.items():
+            assert outcome == "unknown" or (text in texts) is (outcome == "done"), (text, outcome)
+        direct.drop_view(name)
+    assert list(outcomes.values()).count("done") > CUTS
 
 
 def test_secrets_appear_in_no_log_or_process_list(
