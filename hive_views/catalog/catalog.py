@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.validity import CheckedView, CheckProgress
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
+    from hive_views.sql.analysis.trino_translation import TrinoFinding
     from hive_views.statements import Result
 
 _MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
@@ -634,6 +635,23 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.validity import check_view
 
         return check_view(self._lineages, self._name(identifier))
+
+    def check_for_trino(self, identifier: str | Identifier) -> tuple[TrinoFinding, ...]:
+        """Find constructs of a view that Trino's Hive connector does not read as Hive and Spark do (docs/trino.md).
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view.
+
+        Returns:
+            The findings, refusals first; empty if Trino 483 returns the same rows, or the row has Trino's own encoding.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            SqlError: If the row's text cannot be resolved.
+        """
+        from hive_views.dependencies.engines import check_for_trino
+
+        return check_for_trino(self.store, self._name(identifier))
 
     def check_views(
         self, *namespaces: str | Identifier, workers: int = 4, progress: CheckProgress | None = None

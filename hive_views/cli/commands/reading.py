@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.validity import ViewProblem
     from hive_views.metastore.drift import Difference
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
+    from hive_views.sql.analysis.trino_translation import TrinoFinding
 
 ViewArgument = Annotated[str, typer.Argument(metavar="NAME")]
 """A view's name on the command line."""
@@ -195,6 +196,8 @@ class ViewDetails:
     """The view's properties."""
     history: tuple[HistoryEntry, ...]
     """The version log, oldest first."""
+    trino: tuple[TrinoFinding, ...] | None = None
+    """With `--engines`: what Trino's Hive connector does not read as Hive and Spark do; null without."""
 
 
 @dataclass(frozen=True)
@@ -287,12 +290,14 @@ def show_view(
     name: ViewArgument,
     *,
     version: Annotated[int | None, typer.Option("--version", metavar="N")] = None,
+    engines: Annotated[bool, typer.Option("--engines")] = False,
 ) -> ViewDetails:
     """Show a view: its texts, columns, properties, locations, validity and history, and external changes of its row.
 
     Args:
         name: The view, as database.name.
         version: Show the texts and columns of this version instead of the current one.
+        engines: Show whether Trino's Hive connector reads the view as Hive and Spark do.
     """
     view = catalog.load_view(name)
     metadata = view.metadata
@@ -318,6 +323,7 @@ def show_view(
         problems=checked.problems,
         properties=dict(metadata.properties),
         history=tuple(_history_entries(metadata)),
+        trino=catalog.check_for_trino(name) if engines else None,
     )
 
 
@@ -538,6 +544,12 @@ def _print_view(details: ViewDetails) -> None:
         _print_section(out, "Validity", details.validity)
         for problem in details.problems:
             out.print(f"{_INDENT}{shown(problem.text)}", style="yellow", soft_wrap=True)
+    if details.trino is not None:
+        _print_section(out, "Trino", "its Hive connector, compared with Hive and Spark")
+        for finding in details.trino:
+            out.print(f"{_INDENT}{finding.outcome.value}: {shown(finding.construct)}", style="yellow", soft_wrap=True)
+        if not details.trino:
+            out.print(f"{_INDENT}the same rows", style="dim")
     _print_section(out, "History")
     print_table(_history_table(details.history), _INDENT)
 

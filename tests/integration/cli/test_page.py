@@ -24,6 +24,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
 from hive_views.metastore.drift import Difference
+from hive_views.sql.analysis.trino_translation import TrinoFinding
 from tests.integration.cli.conftest import invoke
 from tests.integration.metastore.rpc import connect
 
@@ -38,7 +39,7 @@ DOCUMENTS = {
     },
     **{
         value.__name__: value
-        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, DoctorReport, Finding, SqlResult)
+        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, DoctorReport, Finding, SqlResult, TrinoFinding)
     },
     "Drift": Difference,
     "MetastoreStatus": metastore_commands.MetastoreStatus,
