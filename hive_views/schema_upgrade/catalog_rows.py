@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hive_views.identifiers import ViewName
+from hive_views.schema_upgrade import view_texts
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.sql.resolver.scopes import TableSchema
 
-_BATCH = 500
+_NAMES = 500
+"""Names of tables in one query."""
+
+_QUALIFIED = re.compile(r"`?([^\s`.,()='\"]+)`?\s*\.\s*`?([^\s`.,()='\"]+)`?")
 
 DEFAULT_CATALOG = "hive"
 """The only catalog before Hive 3.0, and the default catalog since."""
@@ -51,65 +56,87 @@ class DatabaseSchemas:
         self._schema = schema
         self._catalog = catalog
         self._cache: dict[ViewName, TableSchema | None] = {}
+        self._databases: set[str] | None = None
 
     def table(self, database: str, name: str) -> TableSchema | None:
         """The columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
         key = ViewName(database, name)
         if key not in self._cache:
-            self._cache[key] = self._read(key)
+            self._read(key.database, [key.name])
         return self._cache[key]
 
-    def _read(self, name: ViewName) -> TableSchema | None:
+    def prefetch(self, texts: Iterable[str]) -> None:
+        """Read the tables that texts may refer to, in a few queries: each pair of names separated by a dot."""
+        if self._databases is None:
+            rows = self._session.query(
+                f"SELECT {self._session.dialect.quote('NAME')} FROM {self._session.dialect.quote('DBS')}"
+            )
+            self._databases = {str(row[0]) for row in rows}
+        by_database: dict[str, set[str]] = defaultdict(set)
+        for text in texts:
+            for database, name in _QUALIFIED.findall(text.lower()):
+                if database in self._databases and ViewName(database, name) not in self._cache:
+                    by_database[database].add(name)
+        for database, names in by_database.items():
+            listed = sorted(names)
+            for start in range(0, len(listed), _NAMES):
+                self._read(database, listed[start : start + _NAMES])
+
+    def _read(self, database: str, names: Sequence[str]) -> None:
+        """Read the columns of tables, also of those that do not exist, into the cache."""
         quote = self._session.dialect.quote
-        values = {"database": name.database, "name": name.name}
+        values: dict[str, str] = {"database": database, **{f"name{n}": name for n, name in enumerate(names)}}
         catalog_condition = ""
         if self._schema.column("DBS", "CTLG_NAME"):
             values["catalog"] = self._catalog
             catalog_condition = f" AND d.{quote('CTLG_NAME')} = :catalog"
+        listed = ", ".join(f":name{n}" for n in range(len(names)))
         rows = self._session.query(
-            f"SELECT t.{quote('TBL_ID')}, t.{quote('SD_ID')}, t.{quote('TBL_TYPE')} FROM {quote('TBLS')} t "
-            f"JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-            f"WHERE d.{quote('NAME')} = :database AND t.{quote('TBL_NAME')} = :name{catalog_condition} "
-            f"ORDER BY t.{quote('TBL_ID')}",
+            f"SELECT t.{quote('TBL_ID')}, t.{quote('SD_ID')}, t.{quote('TBL_TYPE')}, t.{quote('TBL_NAME')} "
+            f"FROM {quote('TBLS')} t JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
+            f"WHERE d.{quote('NAME')} = :database AND t.{quote('TBL_NAME')} IN ({listed}){catalog_condition} "
+            f"ORDER BY t.{quote('TBL_ID')} DESC",
             values,
         )
-        if not rows:
-            return None
-        tbl_id, sd_id, table_type = rows[0]
-        columns = _columns(self._session, self._schema, {int(tbl_id): sd_id})[int(tbl_id)]
-        object_kind = {"VIRTUAL_VIEW": "view", "MATERIALIZED_VIEW": "materialized"}.get(table_type or "", "table")
-        return TableSchema(tuple(columns), object_kind)
+        columns = _columns(self._session, self._schema, {int(row[0]): row[1] for row in rows}) if rows else {}
+        self._cache |= dict.fromkeys(ViewName(database, name) for name in names)
+        for tbl_id, _, table_type, name in rows:
+            object_kind = {"VIRTUAL_VIEW": "view", "MATERIALIZED_VIEW": "materialized"}.get(table_type or "", "table")
+            self._cache[ViewName(database, name)] = TableSchema(tuple(columns[int(tbl_id)]), object_kind)
 
 
-def views(session: Session, schema: Schema) -> Iterator[ViewRow]:
-    """All views in batches by TBL_ID."""
+def view_batches(session: Session, schema: Schema) -> Iterator[list[ViewRow]]:
+    """All views, in batches by TBL_ID that fit into memory."""
     quote = session.dialect.quote
     key, original_text, expanded_text = (quote(name) for name in ("TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
     view_types = ", ".join(f"'{kind}'" for kind in _TEXT_TYPES)
     catalog = f"d.{quote('CTLG_NAME')}" if schema.column("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
-    after = -1
-    while True:
+    is_view = f"{original_text} IS NOT NULL OR {expanded_text} IS NOT NULL OR {quote('TBL_TYPE')} IN ({view_types})"
+    for ids in view_texts.id_batches(session, is_view):
         rows = session.query(
             f"SELECT t.{key}, d.{quote('NAME')}, t.{quote('TBL_NAME')}, t.{quote('SD_ID')}, t.{original_text}, "
             f"t.{expanded_text}, {catalog} FROM {quote('TBLS')} t "
             f"JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-            f"WHERE t.{key} > :after AND (t.{original_text} IS NOT NULL OR t.{expanded_text} IS NOT NULL "
-            f"OR t.{quote('TBL_TYPE')} IN ({view_types})) ORDER BY t.{key} {session.dialect.limit(_BATCH)}",
-            {"after": after},
+            f"WHERE t.{key} IN ({in_list(ids)}) ORDER BY t.{key}"
         )
         if not rows:
-            return
+            continue
         sd_ids = {int(row[0]): row[3] for row in rows}
         columns = _columns(session, schema, sd_ids)
         parameters = _parameters(session, list(sd_ids))
-        for raw_id, database, name, _, original, expanded, catalog_name in rows:
-            tbl_id = int(raw_id)
-            yield ViewRow(
-                tbl_id, database, name, original, expanded, tuple(columns[tbl_id]), parameters[tbl_id], catalog_name
+        yield [
+            ViewRow(
+                int(tbl_id),
+                database,
+                name,
+                original,
+                expanded,
+                tuple(columns[int(tbl_id)]),
+                parameters[int(tbl_id)],
+                catalog_name,
             )
-        after = int(rows[-1][0])
-        if len(rows) < _BATCH:
-            return
+            for tbl_id, database, name, _, original, expanded, catalog_name in rows
+        ]
 
 
 def _columns(session: Session, schema: Schema, sd_ids: dict[int, Any]) -> dict[int, list[tuple[str, str]]]:

@@ -268,9 +268,10 @@ def _rows(session: Session, schema: Schema) -> Rows:
     counter = schema.table("NEXT_LOCK_ID")
     is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
     length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
-    tables, untyped, bad_flags, missing_write_ids = count(
+    has_text = " OR ".join(f"{quote(name)} IS NOT NULL" for name in view_texts.COLUMNS) if has_types else never
+    tables, texts, untyped, bad_flags, missing_write_ids = count(
         "TBLS",
-        ["1 = 1", f"{quote('TBL_TYPE')} IS NULL" if has_types else never, is_bad, has_no_write_id],
+        ["1 = 1", has_text, f"{quote('TBL_TYPE')} IS NULL" if has_types else never, is_bad, has_no_write_id],
     )
     null_primitives = []
     for table_name, column_name in PRIMITIVES:
@@ -281,6 +282,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
     damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
         tables=tables,
+        texts=texts,
         untyped=untyped,
         to_type=int(session.query(f"SELECT COUNT(*) FROM {tbls} WHERE {decidable(session.dialect, tbls)}")[0][0])
         if has_types

@@ -113,7 +113,8 @@ def apply(
                 _create_journal_tables(session, progress or _ignore_progress)
                 _mark_finished_steps(session, steps)
                 for group in grouped(steps, merges_alters=session.dialect.merges_alters):
-                    doubts += _apply_steps(session, plan, group, batch_size, progress or _ignore_progress)
+                    mangled = schema.rows.mangled
+                    doubts += _apply_steps(session, plan, group, batch_size, mangled, progress or _ignore_progress)
         except DatabaseError:
             # Make the session usable again, unless its connection is broken.
             with suppress(DatabaseError):
@@ -230,7 +231,12 @@ def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
 
 
 def _apply_steps(
-    session: Session, plan: UpgradePlan, steps: tuple[Step, ...], batch_size: int | None, progress: ProgressCallback
+    session: Session,
+    plan: UpgradePlan,
+    steps: tuple[Step, ...],
+    batch_size: int | None,
+    mangled: Sequence[int],
+    progress: ProgressCallback,
 ) -> list[Doubt]:
     """Apply one step, or several that are one statement."""
     doubts: list[Doubt] = []
@@ -249,7 +255,7 @@ def _apply_steps(
             session.execute(statement)
             progress(Progress(step.id, statement, number, len(statements)))
     else:
-        doubts = run_row_step(session, plan, step, batch_size=batch_size, progress=progress)
+        doubts = run_row_step(session, plan, step, batch_size=batch_size, mangled=mangled, progress=progress)
     for each in steps:
         _write_journal(session, plan, each, "done")
     session.commit()

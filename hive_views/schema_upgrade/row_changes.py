@@ -7,7 +7,7 @@ Otherwise the batch is rolled back and repeated, so that the backup is exact eve
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
@@ -22,6 +22,9 @@ from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.table_types import TableRow, decide
 
 _ATTEMPTS = 5
+
+_IDS = 1_000
+"""TBL_IDs in one condition."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,38 @@ class _Batch:
 
 
 def run_row_step(
-    session: Session, plan: UpgradePlan, step: Step, *, batch_size: int | None, progress: ProgressCallback
+    session: Session,
+    plan: UpgradePlan,
+    step: Step,
+    *,
+    batch_size: int | None,
+    mangled: Sequence[int],
+    progress: ProgressCallback,
 ) -> list[Doubt]:
-    """Apply a step that changes rows. It can be repeated at any time and continues where it stopped."""
+    """Apply a step that changes rows. It can be repeated at any time and continues where it stopped.
+
+    `mangled` are the rows whose texts are repaired.
+    """
     quote = session.dialect.quote
+    if step.kind is Kind.REPAIR:
+        done = 0
+        for start in range(0, len(mangled), _IDS):
+            condition = f"{quote('TBL_ID')} IN ({in_list(mangled[start : start + _IDS])})"
+            for ids in view_texts.id_batches(session, condition):
+                report = partial(_progress_of_statement, progress, step.id, done, len(mangled))
+                _apply_batch(session, plan, step, partial(_read_texts, session, ids), ids[0] - 1, report)
+                done += len(ids)
+                progress(Progress(step.id, "COMMIT", done, len(mangled)))
+        return []
     total = int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0])
     session.rollback()
     size = batch_size or session.dialect.batch_size
+    read_after = _read_types if step.kind is Kind.BACK_FILL else partial(_read_values, name=step.name)
     doubts: list[Doubt] = []
     done, after = 0, -1
     while True:
-        batch = _apply_batch(
-            session, plan, step, after, size, partial(_progress_of_statement, progress, step.id, done, total)
-        )
+        report = partial(_progress_of_statement, progress, step.id, done, total)
+        batch = _apply_batch(session, plan, step, partial(read_after, session, after, size), after, report)
         doubts += batch.doubts
         done += batch.seen
         after = batch.last
@@ -99,30 +121,32 @@ def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, 
     progress(Progress(step_id, sql, done, total))
 
 
-def doubtful_rows(session: Session) -> list[Doubt]:
+def doubtful_rows(session: Session, total: int = 0, progress: ProgressCallback = lambda _: None) -> list[Doubt]:
     """All rows whose type cannot be determined or contradicts the rest of the row; changes nothing."""
     doubts: list[Doubt] = []
+    done = 0
     after, size = -1, session.dialect.batch_size
     while True:
         batch = _read_types(session, after, size)
         doubts += batch.doubts
+        done += batch.seen
         after = batch.last
+        progress(Progress("types", "COMMIT", done, total))
         if batch.seen < size:
             session.rollback()
             return doubts
 
 
 def _apply_batch(
-    session: Session, plan: UpgradePlan, step: Step, after: int, size: int, progress: Callable[[str], None]
+    session: Session,
+    plan: UpgradePlan,
+    step: Step,
+    read: Callable[[], _Batch],
+    after: int,
+    progress: Callable[[str], None],
 ) -> _Batch:
-    readers: dict[Kind, Callable[[Session, int, int], _Batch]] = {
-        Kind.BACK_FILL: _read_types,
-        Kind.FILL: partial(_read_values, name=step.name),
-        Kind.REPAIR: _read_texts,
-    }
-    read = readers[step.kind]
     for _ in range(_ATTEMPTS):
-        batch = read(session, after, size)
+        batch = read()
         if all(_change(session, plan, step, change, progress) for change in batch.changes):
             session.commit()
             return batch
@@ -285,13 +309,11 @@ def invalid_value(sql: Dialect, name: str) -> tuple[str, str]:
     return "NULL", f"{column} IS NULL"
 
 
-def _read_texts(session: Session, after: int, size: int) -> _Batch:
+def _read_texts(session: Session, ids: Sequence[int]) -> _Batch:
     quote = session.dialect.quote
     key, texts = quote("TBL_ID"), [quote(name) for name in view_texts.COLUMNS]
     rows = session.query(
-        f"SELECT {key}, {', '.join(texts)} FROM {quote('TBLS')} WHERE {key} > :after ORDER BY {key} "
-        f"{session.dialect.limit(size)}",
-        {"after": after},
+        f"SELECT {key}, {', '.join(texts)} FROM {quote('TBLS')} WHERE {key} IN ({in_list(ids)}) ORDER BY {key}"
     )
     changes = []
     for tbl_id, *row_texts in rows:
@@ -299,4 +321,4 @@ def _read_texts(session: Session, after: int, size: int) -> _Batch:
             new_text = view_texts.repair(text) if text is not None else None
             if new_text is not None:
                 changes.append(_Change(name, (int(tbl_id),), text, new_text))
-    return _Batch(tuple(changes), (), len(rows), int(rows[-1][0]) if rows else after)
+    return _Batch(tuple(changes), (), len(rows), ids[-1])

@@ -115,6 +115,8 @@ class Rows:
 
     tables: int = 0
     """Rows of TBLS."""
+    texts: int = 0
+    """Rows of TBLS with a view text."""
     untyped: int = 0
     """Rows of TBLS without a TBL_TYPE."""
     to_type: int = 0

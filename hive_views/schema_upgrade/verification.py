@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
-from hive_views.schema_upgrade.row_changes import Doubt, doubtful_rows
+from hive_views.schema_upgrade.row_changes import Doubt, Progress, doubtful_rows
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.view_checks import ViewTextCheck, check_views
 
@@ -46,13 +47,20 @@ class Verification:
         return not self.lacking and not self.null_primitives
 
 
-def verify(session: Session, target: str | None = None, *, files: MetadataFiles | None = None) -> Verification:
+def verify(
+    session: Session,
+    target: str | None = None,
+    *,
+    files: MetadataFiles | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Verification:
     """Verify schema, rows and view texts.
 
     Args:
         session: The database.
         target: The version of Hive whose views must be supported; see `hive_views.schema_upgrade.planner.plan`.
         files: Reads the metadata files of Iceberg views, to compare rows with them; None skips that.
+        progress: Called after each batch of views and of rows.
 
     Returns:
         The findings.
@@ -64,14 +72,18 @@ def verify(session: Session, target: str | None = None, *, files: MetadataFiles 
     schema = detect(session)
     required = plan(schema, target)
     ready = all(schema.column("TBLS", name) for name in ("TBL_TYPE", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
-    count, broken = check_views(session, schema, files) if ready else (0, [])
+
+    def report(done: int) -> None:
+        progress(Progress("views", "COMMIT", done, schema.rows.texts))
+
+    count, broken = check_views(session, schema, files, report) if ready else (0, [])
     return Verification(
         session.address.place,
         schema.version,
         required.target,
         required.steps,
         schema.rows.untyped,
-        tuple(doubtful_rows(session)) if ready else (),
+        tuple(doubtful_rows(session, schema.rows.tables, progress)) if ready else (),
         schema.rows.truncated,
         schema.rows.null_primitives,
         schema.rows.suspicious,

@@ -6,6 +6,8 @@ would show only when a query fails.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hive_views.dependencies.validity import SEVERITY, CheckedView, Validity, ViewProblem, find_problems, judge
@@ -13,7 +15,7 @@ from hive_views.dependencies.view_text import ViewText
 from hive_views.errors import InvalidIdentifierError, MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
-from hive_views.schema_upgrade.catalog_rows import DatabaseSchemas, ViewRow, views
+from hive_views.schema_upgrade.catalog_rows import DatabaseSchemas, ViewRow, view_batches
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session
 from hive_views.spec.version_texts import HIVE, row_texts
@@ -33,16 +35,21 @@ class ViewTextCheck:
     """Descriptions of all its problems."""
 
 
+_PROGRESS = 1_000
+"""Views between two progress reports."""
+
+
 def check_views(
-    session: Session, schema: Schema, files: MetadataFiles | None = None
+    session: Session, schema: Schema, files: MetadataFiles | None, progress: Callable[[int], None]
 ) -> tuple[int, list[ViewTextCheck]]:
     """Check all views; returns their number and those with problems."""
     schemas: dict[str, DatabaseSchemas] = {}
     results: dict[str, dict[ViewName, CheckedView]] = {}
     sources: dict[str, dict[ViewName, tuple[ViewName, ...]]] = {}
-    checked: list[tuple[ViewRow, ViewName | None, list[ViewProblem]]] = []
-    for view in views(session, schema):
-        in_catalog = schemas.setdefault(view.catalog, DatabaseSchemas(session, schema, view.catalog))
+    # Without the texts, which do not fit into memory together.
+    checked: list[tuple[int, str, str, ViewName | None, list[ViewProblem]]] = []
+    for view in _prefetched(session, schema, schemas):
+        in_catalog = schemas[view.catalog]
         name, problems = None, list[ViewProblem]()
         try:
             name = ViewName(view.database, view.name)
@@ -53,17 +60,30 @@ def check_views(
             problems += _drift(view, files) if files else []
             results.setdefault(view.catalog, {})[name] = CheckedView(name, tuple(problems))
             sources.setdefault(view.catalog, {})[name] = tables
-        checked.append((view, name, problems))
+        checked.append((view.tbl_id, view.identifier, view.catalog, name, problems))
+        if len(checked) % _PROGRESS == 0:
+            progress(len(checked))
     session.rollback()
     judged = {catalog: judge(results[catalog], sources[catalog]) for catalog in results}
     checks = []
-    for view, name, own_problems in checked:
-        all_problems = own_problems if name is None else judged[view.catalog][name].problems
+    for tbl_id, identifier, catalog, name, own_problems in checked:
+        all_problems = own_problems if name is None else judged[catalog][name].problems
         if all_problems:
             worst = min((problem.validity for problem in all_problems), key=SEVERITY.index)
             descriptions = tuple(_describe(problem) for problem in all_problems)
-            checks.append(ViewTextCheck(view.tbl_id, view.identifier, worst.value, descriptions))
+            checks.append(ViewTextCheck(tbl_id, identifier, worst.value, descriptions))
     return len(checked), checks
+
+
+def _prefetched(session: Session, schema: Schema, schemas: dict[str, DatabaseSchemas]) -> Iterator[ViewRow]:
+    """All views; the tables that the views of a batch read are read together."""
+    for batch in view_batches(session, schema):
+        texts: dict[str, list[str]] = defaultdict(list)
+        for view in batch:
+            texts[view.catalog] += [text for text in (view.expanded, view.original) if text]
+        for catalog in {view.catalog for view in batch}:
+            schemas.setdefault(catalog, DatabaseSchemas(session, schema, catalog)).prefetch(texts[catalog])
+        yield from batch
 
 
 def _describe(problem: ViewProblem) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_views.schema_upgrade.schema import Column, Schema
-from hive_views.schema_upgrade.session import Session
+from hive_views.schema_upgrade.session import Session, in_list
 
 COLUMNS = ("VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT")
 """The columns of TBLS with view texts."""
@@ -20,6 +20,10 @@ LIMITS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "long varch
 """Maximum lengths of types, in bytes (MySQL) or characters (Derby)."""
 
 _BATCH = 500
+_BATCH_BYTES = 1_000_000
+"""Rows and bytes of the view texts that are in memory at once. Python and the drivers hold each text several times."""
+
+_ID_BATCH = 10_000
 
 _TOKENS = re.compile(
     r"(?P<name>`[^`]*`)|(?P<literal>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")"
@@ -117,15 +121,36 @@ def texts(session: Session, schema: Schema) -> Iterator[tuple[int, str | None, s
         return
     quote = session.dialect.quote
     key, original, expanded = quote("TBL_ID"), *(quote(name) for name in COLUMNS)
+    for ids in id_batches(session, f"{original} IS NOT NULL OR {expanded} IS NOT NULL"):
+        rows = session.query(
+            f"SELECT {key}, {original}, {expanded} FROM {quote('TBLS')} WHERE {key} IN ({in_list(ids)}) ORDER BY {key}"
+        )
+        yield from ((int(row[0]), row[1], row[2]) for row in rows)
+
+
+def id_batches(session: Session, condition: str) -> Iterator[list[int]]:
+    """The TBL_IDs of the rows that fulfil a condition, in batches whose texts fit into memory together."""
+    quote = session.dialect.quote
+    key = quote("TBL_ID")
+    length = " + ".join(f"COALESCE({session.dialect.byte_length(quote(name))}, 0)" for name in COLUMNS)
     after = -1
     while True:
         rows = session.query(
-            f"SELECT {key}, {original}, {expanded} FROM {quote('TBLS')} WHERE {key} > :after "
-            f"AND ({original} IS NOT NULL OR {expanded} IS NOT NULL) ORDER BY {key} {session.dialect.limit(_BATCH)}",
+            f"SELECT {key}, {length} FROM {quote('TBLS')} WHERE {key} > :after AND ({condition}) ORDER BY {key} "
+            f"{session.dialect.limit(_ID_BATCH)}",
             {"after": after},
         )
-        yield from ((int(row[0]), row[1], row[2]) for row in rows)
-        if len(rows) < _BATCH:
+        batch: list[int] = []
+        size = 0
+        for tbl_id, bytes_of_texts in rows:
+            if batch and (len(batch) == _BATCH or size + int(bytes_of_texts) > _BATCH_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(int(tbl_id))
+            size += int(bytes_of_texts)
+        if batch:
+            yield batch
+        if len(rows) < _ID_BATCH:
             return
         after = int(rows[-1][0])
 

@@ -253,6 +253,7 @@ def verify(
     schema_name: SchemaName = None,
     target: Target = None,
     files: bool = False,
+    tell: Callable[[Progress], None] | None = None,
 ) -> Verification:
     """Check the schema, the rows and all stored view texts. The exit code is 1 if steps are missing.
 
@@ -263,12 +264,14 @@ def verify(
         schema_name: The schema in the database, if it is not the default schema of the user.
         target: The Hive version whose views must be supported.
         files: Read the metadata files of Iceberg views as well, and compare the rows with them.
+        tell: Called after each batch of views and of rows.
     """
     from hive_views.io.metadata_files import MetadataFiles
     from hive_views.schema_upgrade import verify as verify_database
 
     with _open(url, user, password_file, schema_name) as session:
-        return verify_database(session, target, files=MetadataFiles({}) if files else None)
+        checked_files = MetadataFiles({}) if files else None
+        return verify_database(session, target, files=checked_files, progress=tell or _ignore_progress)
 
 
 def rollback(
@@ -311,7 +314,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
     bind(group, "plan", plan, _print_plan)
     bind(group, "render", render, _print_script)
     bind(group, "apply", apply, _print_applied, question=_question, tell=_print_progress)
-    bind(group, "verify", verify, _print_verification, code=_exit_code)
+    bind(group, "verify", verify, _print_verification, code=_exit_code, tell=_print_progress)
     bind(group, "rollback", rollback, _print_rollback, question=_question)
     app.add_typer(group, name="upgrade", rich_help_panel=panel)
 
@@ -415,6 +418,10 @@ def _print_progress(progress: Progress) -> None:
     action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
     console().print(f"  {progress.step}: {shown(action)}", soft_wrap=True)
     sys.stdout.flush()
+
+
+def _ignore_progress(_: Progress) -> None:
+    """Discard progress reports."""
 
 
 def _print_applied(applied: Applied) -> None:

@@ -210,6 +210,10 @@ class Dialect(ABC):
         """A text column in a form that can be compared with a literal."""
         return expression
 
+    def byte_length(self, column: str) -> str:
+        """The length of a text, in bytes where the database knows it."""
+        return f"OCTET_LENGTH({column})"
+
     def gather(self, key: str) -> str | None:
         """An aggregate of all IDs of a group as text, `1,2,9`; None if the database has none."""
         return None

@@ -59,6 +59,10 @@ class Derby(Dialect):
             f"RENAME COLUMN {name}.{spare} TO {old}",
         )
 
+    def byte_length(self, column: str) -> str:
+        """The length of a text in characters."""
+        return f"LENGTH({column})"
+
     def widening_loses(self, column: Column, longest: int) -> bool:
         """Whether a CLOB holds a value longer than the longest VARCHAR."""
         return column.type == "clob" and longest > PARAMETER_LENGTH
