@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -26,20 +26,40 @@ DiffPiece = tuple[str, str]
 _WORDS = re.compile(r"\s+|\w+|`(?:[^`]|``)*`|.", re.DOTALL)
 
 
+_WINDOW = 256
+"""The number of words that are compared at a time: SequenceMatcher takes cubic time for words that repeat."""
+
+
 def diff_texts(old: str, new: str) -> tuple[DiffPiece, ...]:
-    """Compare two texts word by word, because SQL is often one long line."""
-    old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
-    matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+    """Compare two texts word by word, because SQL is often one long line. Takes linear time."""
     pieces: list[DiffPiece] = []
-    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        if kind == "equal":
-            pieces.append(("=", "".join(old_words[old_start:old_end])))
-            continue
-        if old_end > old_start:
-            pieces.append(("-", "".join(old_words[old_start:old_end])))
-        if new_end > new_start:
-            pieces.append(("+", "".join(new_words[new_start:new_end])))
+    for mark, words in _compare(_WORDS.findall(old), _WORDS.findall(new)):
+        if pieces and pieces[-1][0] == mark:
+            pieces[-1] = (mark, pieces[-1][1] + "".join(words))
+        elif words:
+            pieces.append((mark, "".join(words)))
     return tuple(pieces)
+
+
+def _compare(old: list[str], new: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield words that are equal, only in the old list and only in the new list."""
+    old_start = new_start = 0
+    while old_start < len(old) or new_start < len(new):
+        old_window, new_window = old[old_start : old_start + _WINDOW], new[new_start : new_start + _WINDOW]
+        is_last = old_start + _WINDOW >= len(old) and new_start + _WINDOW >= len(new)
+        codes = SequenceMatcher(None, old_window, new_window, autojunk=False).get_opcodes()
+        equal_ends = [max(code[2], code[4]) for code in codes if code[0] == "equal"]
+        if not is_last and equal_ends and equal_ends[-1] > _WINDOW // 4:
+            # What follows the last equal words may be equal to words after the window.
+            while codes[-1][0] != "equal":
+                codes.pop()
+        for kind, old_from, old_to, new_from, new_to in codes:
+            if kind == "equal":
+                yield "=", old_window[old_from:old_to]
+            else:
+                yield "-", old_window[old_from:old_to]
+                yield "+", new_window[new_from:new_to]
+        old_start, new_start = old_start + codes[-1][2], new_start + codes[-1][4]
 
 
 @dataclass(frozen=True)
