@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlparse
 
 from hive_views.errors import InvalidPropertyError, MetadataFileError
 from hive_views.io.listing import list_file_names
+from hive_views.io.locations import path_of
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import METADATA_FILE_SUFFIXES
 from hive_views.spec.file_codec import metadata_directory
@@ -37,11 +41,29 @@ def delete_view_files(
             logger.warning("Cannot list the metadata files in %s: %s", directory, error)
         else:
             candidates.update(f"{directory}/{name}" for name in names if name.endswith(METADATA_FILE_SUFFIXES))
-    return sorted(
+    kept = sorted(
         location
         for location in candidates
         if _belongs(files, location, metadata.view_uuid) and not files.delete(location)
     )
+    for directory in directories:
+        _remove_empty_directories(directory)
+    return kept
+
+
+def _remove_empty_directories(directory: str) -> None:
+    """Remove a local directory and the view's directory around it, if they are empty.
+
+    Spark creates no table where a directory has entries (LOCATION_ALREADY_EXISTS). Other storages have no directories,
+    or no removal that fails if another program has written a file meanwhile.
+    """
+    if urlparse(directory).scheme not in ("", "file"):
+        return
+    path = Path(path_of(directory))
+    with suppress(OSError):
+        path.rmdir()
+        if path.name == "metadata":
+            path.parent.rmdir()
 
 
 def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool:

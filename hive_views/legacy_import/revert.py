@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -12,10 +15,14 @@ from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.drop import drop_view
 from hive_views.errors import HiveViewsError, RevertError
 from hive_views.identifiers import ViewName
+from hive_views.io.deletion import delete_view_files
+from hive_views.io.locations import directory_of
+from hive_views.io.table_files import is_collected
 from hive_views.legacy_import.backup import read_backup, row_from_text
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW, row_after_import
 from hive_views.legacy_import.journal import History, ImportStatus, Journal
 from hive_views.legacy_import.plan import PlanEntry, target_metastore
+from hive_views.legacy_import.run import rejects_late_requests
 from hive_views.legacy_import.storage import LEGACY_STORAGE, StoragePlan, check_unrefreshed, remove_storage
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.row_codec import (
@@ -26,7 +33,15 @@ from hive_views.metastore.row_codec import (
     renamed_row,
     row_fingerprint,
 )
+from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files
 from hive_views.metastore.store import MetastoreStore
+from hive_views.spec.metadata import ViewMetadata
+
+_LATE_REQUESTS_S = 3600
+"""The age of a conversion, in seconds, after which no request of it can arrive any more."""
+_BACKUP_NAME = re.compile(r"/legacy-[0-9a-f-]{36}\.json\Z")
+
+logger = logging.getLogger(__name__)
 
 
 class RevertStatus(str, Enum):
@@ -124,7 +139,7 @@ def _revert_from_backup(catalog: HiveViewCatalog, name: ViewName, force: bool) -
     original = None if legacy.name == name else store.get_row(legacy.name)
     if original is not None and row_fingerprint(original) == row.parameters.get(LEGACY_FINGERPRINT):
         raise RevertError(str(name), f"it is a copy of {legacy.name}, which still exists; drop {name} instead")
-    return _restore(catalog, row, legacy, force)
+    return _restore(catalog, row, legacy, force, has_journal=False)
 
 
 def _converted_names(history: History) -> list[ViewName]:
@@ -174,7 +189,7 @@ def _revert(
         return RevertOutcome(name, RevertStatus.ALREADY)
     if row.kind is not RowKind.ICEBERG_VIEW:
         raise RevertError(str(name), "it is not an Iceberg view any more")
-    return _restore(catalog, row, _legacy_row(store, row, history, name), force)
+    return _restore(catalog, row, _legacy_row(store, row, history, name), force, has_journal=True)
 
 
 def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewName) -> Row:
@@ -190,7 +205,7 @@ def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewNam
     return read_backup(store.files, backup, str(name))
 
 
-def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> RevertOutcome:
+def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, has_journal: bool) -> RevertOutcome:
     name, store = row.name, catalog.store
     storages = _storages(row)
     fingerprint = row_fingerprint(legacy)
@@ -200,6 +215,10 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> Re
         _check_untouched(store, row, legacy, fingerprint)
         for storage in storages:
             check_unrefreshed(catalog, name, storage)
+    try:
+        metadata = store.files.read(row.metadata_location or "")
+    except HiveViewsError:
+        metadata = None  # with `force`
     swap_row(store, row, legacy)
     # After the swap: the legacy row needs no new storage, the view needs it.
     try:
@@ -208,7 +227,29 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool) -> Re
         tables = ", ".join(str(storage.table) for storage in storages)
         text = f"its storage table could not be removed ({tables}): {error}"
         return RevertOutcome(name, RevertStatus.REVERTED, text)
+    if metadata is not None:
+        _delete_files(store, row, metadata, has_journal=has_journal)
     return RevertOutcome(name, RevertStatus.REVERTED)
+
+
+def _delete_files(store: MetastoreStore, row: Row, metadata: ViewMetadata, *, has_journal: bool) -> None:
+    """Delete the metadata files of a reverted view and the file with its legacy row, so that the location is free."""
+    if not is_collected(metadata.properties):
+        return
+    # A swap of a killed run that arrives late can convert the view again, and then the legacy row has to be elsewhere.
+    is_settled = time.time() * 1000 - metadata.current_version().timestamp_ms > _LATE_REQUESTS_S * 1000
+    if not (has_journal or is_settled) or not rejects_late_requests(store):
+        return
+    locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
+    kept = find_reason_to_keep_files(store, FileOwner(metadata.view_uuid, locations))
+    if kept is not None:
+        logger.warning("The files of %s are kept, because %s", row.name, kept)
+        return
+    backup = row.parameters.get(LEGACY_ROW, "")
+    # Any program can write the parameter: only a file that an import writes is deleted.
+    if directory_of(backup) == directory_of(row.metadata_location or "") and _BACKUP_NAME.search(backup):
+        store.files.delete(backup)
+    delete_view_files(store.files, locations, metadata)
 
 
 def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hive_views.identifiers import ViewName
+from hive_views.io.locations import path_of
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.plan import PlanStatus
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore.row_codec import row_fingerprint
 from tests.integration.legacy_import.conftest import entry_of
@@ -63,3 +66,35 @@ def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
     assert "cannot be read back" in outcome.text
     assert "was restored" in outcome.text
     assert row_fingerprint(catalog.store.get_row(ViewName(sales, "v"))) == row_fingerprint(before)
+
+
+@pytest.mark.parametrize("location", [None, "file:///somewhere/v", "file:/somewhere/v"])
+def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
+    legacy = hive_view_row(sales, "v", "select id from orders", f"select `orders`.`id` from `{sales}`.`orders`", IDS)
+    legacy.sd.location = location
+    add(legacy)
+    before = catalog.store.get_row(ViewName(sales, "v"))
+    [outcome] = run_plan(plan(), catalog, tmp_path / "journal").outcomes
+    directory = Path(path_of(outcome.metadata_location)).parent
+    (directory / "file of another program").write_text("kept")
+    [reverted] = revert_run(catalog, tmp_path / "journal")
+    assert reverted.status is RevertStatus.REVERTED
+    assert [file.name for file in directory.iterdir()] == ["file of another program"]
+    # The server's alter_table writes `file:///x` as `file:/x` (2.3.10).
+    assert path_of(catalog.store.get_row(ViewName(sales, "v")).location or "") == path_of(before.location or "")
+    (directory / "file of another program").unlink()
+    [outcome] = run_plan(plan(), catalog, tmp_path / "second").outcomes
+    directory = Path(path_of(outcome.metadata_location)).parent
+    revert_run(catalog, tmp_path / "second")
+    assert not directory.exists()
+    assert not directory.parent.exists() or location is not None
+    [again] = revert_run(catalog, tmp_path / "second")
+    assert again.status is RevertStatus.ALREADY
+
+
+def test_revert_without_journal_keeps_the_row_of_a_recent_conversion(add, sales, plan, catalog, tmp_path):
+    add(hive_view_row(sales, "v", "select id from orders", f"select `orders`.`id` from `{sales}`.`orders`", IDS))
+    [outcome] = run_plan(plan(), catalog, tmp_path / "journal").outcomes
+    [reverted] = revert_views(catalog, [ViewName(sales, "v")])
+    assert reverted.status is RevertStatus.REVERTED
+    assert Path(path_of(outcome.backup)).exists()
