@@ -8,6 +8,7 @@ from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog as HiveViewCatalog
+    from hive_views.catalog.catalog import load_catalog as load_catalog
     from hive_views.catalog.views import HiveView as HiveView
     from hive_views.catalog.views import ViewUpdate as ViewUpdate
     from hive_views.errors import HiveViewsError as HiveViewsError
@@ -19,7 +20,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "catalog.catalog": ("HiveViewCatalog",),
+        "catalog.catalog": ("HiveViewCatalog", "load_catalog"),
         "catalog.views": ("HiveView", "ViewUpdate"),
         "errors": ("HiveViewsError",),
         "local_metastore.embedded": ("EmbeddedMetastore",),

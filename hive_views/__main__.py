@@ -1,6 +1,22 @@
-"""`python -m hive_views`: the command line."""
+"""`python -m hive_views`, and the command `hive-views`."""
 
-from hive_views.cli.app import run
+import signal
+import sys
+
+_INTERRUPTED = 130  # `ExitCode.INTERRUPTED`, whose module is not imported yet
+
+
+def run() -> None:
+    """Run the command line; Ctrl-C prints no traceback, also while modules are imported or the process exits."""
+    try:
+        from hive_views.cli.app import run as run_commands
+
+        run_commands()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process exits
+
 
 if __name__ == "__main__":
     run()

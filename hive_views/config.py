@@ -6,11 +6,12 @@ invalid value is rejected when the catalog is created.
 
 from __future__ import annotations
 
+import difflib
 import getpass
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -152,6 +153,62 @@ VIEW_OVERRIDE_PREFIX = "view-override."
 """`view-override.<key>`: a view property that overrides the caller's (Iceberg's CatalogProperties)."""
 
 
+KEYS = frozenset(
+    {
+        AUTHENTICATION,
+        CALL_TIMEOUT_MS,
+        CONNECT_TIMEOUT_MS,
+        DEPENDENCY_MODE,
+        MARK_HIVE_TABLES,
+        METADATA_SCHEMES,
+        PASSWORD,
+        PASSWORD_FILE,
+        POOL_SIZE,
+        SESSION_CATALOG,
+        SESSION_CATALOG_SERVES_ICEBERG,
+        SETTLE_TIMEOUT_MS,
+        TLS,
+        TLS_CA_FILE,
+        TLS_CERTIFICATE_FILE,
+        TLS_HOST,
+        TLS_KEY_FILE,
+        TOKEN,
+        TOKEN_FILE,
+        USER,
+    }
+)
+"""All catalog properties with the prefix `hive-views.`."""
+
+_PREFIX = "hive-views."
+_OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
+"""The prefix of this package's properties, and its likely misspellings."""
+
+
+def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
+    """Reject properties of this package that do not exist: ignoring `hive-views.tsl` would connect without TLS.
+
+    Args:
+        properties: The properties; those without this package's prefix are not checked.
+        keys: The existing keys.
+
+    Raises:
+        InvalidPropertyError: If a key does not exist; with the most similar one. The value is not in the message.
+    """
+    for key in properties:
+        if _OWN_PREFIX.match(key) and key not in keys:
+            similar = similar_key(key, keys)
+            hint = f"did you mean {similar}" if similar else f"these exist: {', '.join(sorted(keys))}"
+            raise InvalidPropertyError(key, None, f"there is no such property; {hint}")
+
+
+def similar_key(key: str, keys: Collection[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the key of this package that resembles a misspelled one most; None if none does."""
+    names = {known_key.removeprefix(_PREFIX): known_key for known_key in sorted(keys)}
+    name = _OWN_PREFIX.sub("", key, count=1).lower().replace("_", "-")
+    similar = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    return names[similar[0]] if similar else None
+
+
 @dataclass(frozen=True)
 class Credentials:
     """How to authenticate."""
@@ -258,11 +315,12 @@ class CatalogConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> CatalogConfig:
-        """Parse and validate catalog properties; others are ignored.
+        """Parse and validate catalog properties; those of PyIceberg and of its FileIO are ignored.
 
         Raises:
-            InvalidPropertyError: If `uri` is missing, or a value is invalid.
+            InvalidPropertyError: If `uri` is missing, a value is invalid, or a `hive-views.` property does not exist.
         """
+        reject_unknown_keys(properties, KEYS)
         metadata_schemes(properties)  # used by MetadataFiles; validated here
         uris = parse_uris(properties.get(URI))
         scheme = split_uri(uris[0])[0]

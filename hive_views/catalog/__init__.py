@@ -8,13 +8,14 @@ from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog as HiveViewCatalog
+    from hive_views.catalog.catalog import load_catalog as load_catalog
     from hive_views.catalog.views import HiveView as HiveView
     from hive_views.catalog.views import ViewUpdate as ViewUpdate
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "catalog": ("HiveViewCatalog",),
+        "catalog": ("HiveViewCatalog", "load_catalog"),
         "views": ("HiveView", "ViewUpdate"),
     },
 )

@@ -24,17 +24,21 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from hive_views.catalog.configuration import configured_catalog, support_configured_class
 from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
+from hive_views.config import URI
 from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport, drop_view, plan_drop, reject_shared_files
 from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDependents, read_graph, reject_cycle
 from hive_views.dependencies.lineage import TransitiveLineage
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
+    CatalogConfigurationError,
     CommitFailedError,
     InvalidIdentifierError,
     InvalidMetadataError,
+    InvalidViewError,
     NoSuchViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
@@ -50,6 +54,7 @@ from hive_views.spec.file_codec import METADATA_PATH
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.types import IcebergType
     from pyiceberg.view.metadata import ViewVersion
 
     from hive_views.dependencies.columns import ColumnName
@@ -71,9 +76,9 @@ _MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
 class HiveViewCatalog(TableCatalog):
     """A PyIceberg catalog of the Iceberg tables, views and materialized views in one Hive Metastore.
 
-    Create it directly or with PyIceberg's `load_catalog`: `load_catalog("prod", **{"py-catalog-impl":
-    "hive_views.catalog.HiveViewCatalog", "uri": "thrift://host:9083", "warehouse": "s3://bucket/warehouse"})`.
-    It connects at the first call, is safe to share between threads, and keeps connections until `close()`.
+    `HiveViewCatalog("prod", uri="thrift://host:9083", warehouse="s3://bucket/warehouse")`, or by name alone with
+    PyIceberg's configuration: `hive_views.load_catalog("prod")`. It connects at the first call, is safe to share
+    between threads, and keeps connections until `close()`.
 
     All methods raise MetastoreError if the metastore fails or cannot be reached.
     """
@@ -141,6 +146,8 @@ class HiveViewCatalog(TableCatalog):
         dialect: str = "spark",
         column_names: Sequence[str] | None = None,
         column_comments: Sequence[str | None] | None = None,
+        column_types: Sequence[IcebergType | None] | None = None,
+        summary: Mapping[str, str] | None = None,
     ) -> ViewDefinition:
         """Resolve and expand a query into a view definition, without creating the view.
 
@@ -156,12 +163,15 @@ class HiveViewCatalog(TableCatalog):
             dialect: The query's dialect: `spark`, `hive` or `trino`.
             column_names: Column names of the view; None takes those of the query.
             column_comments: Column comments, None for a column without one.
+            column_types: The types that the columns must have, None for any; they are not converted.
+            summary: Additional entries of the version's summary, e.g. `engine-name`.
 
         Returns:
             The `schema` and `version` for `create_view` or `replace_version`.
 
         Raises:
-            SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
+            SqlError: If the query cannot be parsed, or refers to a missing object or another catalog; has `line` and
+                `column`.
         """
         from hive_views.dependencies.view_builder import build_definition
 
@@ -175,6 +185,9 @@ class HiveViewCatalog(TableCatalog):
             analyzer=analyzer,
             column_names=column_names,
             column_comments=column_comments,
+            column_types=column_types,
+            catalog_name=self.name,
+            summary=summary,
         )
 
     def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
@@ -190,6 +203,133 @@ class HiveViewCatalog(TableCatalog):
         return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.columns)
 
     # -- Creating and changing views ----------------------------------------------------------------------------------
+
+    def create_view_from_sql(
+        self,
+        identifier: str | Identifier,
+        sql: str,
+        *,
+        dialect: str = "spark",
+        database: str | None = None,
+        column_names: Sequence[str] | None = None,
+        column_comments: Sequence[str | None] | None = None,
+        column_types: Sequence[IcebergType | None] | None = None,
+        location: str | None = None,
+        properties: Properties = EMPTY_DICT,
+        or_replace: bool = False,
+        analyzer: Analyzer | None = None,
+        summary: Mapping[str, str] | None = None,
+    ) -> HiveView:
+        """Create a view from its query: resolve the names, replace the stars, and infer the columns.
+
+        Every reader of the metastore gets a text that it can run, whatever its current database is. `create_view`
+        stores a definition without looking at its text.
+
+        Args:
+            identifier: `database.name`.
+            sql: The query as typed.
+            dialect: The query's dialect: `spark`, `hive` or `trino`.
+            database: The current database for unqualified names; None is the view's database.
+            column_names: Column names of the view; None takes those of the query.
+            column_comments: Column comments, None for a column without one.
+            column_types: The types that the columns must have, None for any; they are not converted.
+            location: The view's base location; None is a directory below the database's location.
+            properties: View properties.
+            or_replace: Replace the definition of an existing view.
+            analyzer: Computes the column types; see `author`.
+            summary: Additional entries of the version's summary, e.g. `engine-name`.
+
+        Returns:
+            The view.
+
+        Raises:
+            SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
+            HiveViewsError: As `create_view`, or with `or_replace` as `create_or_replace_view`.
+        """
+        self._name(identifier).check_writable()
+        definition = self._author_named(
+            identifier,
+            sql,
+            column_names,
+            analyzer=analyzer,
+            database=database,
+            dialect=dialect,
+            column_comments=column_comments,
+            column_types=column_types,
+            summary=summary,
+        )
+        create = self.create_or_replace_view if or_replace else self.create_view
+        return create(identifier, definition.schema, definition.version, location, properties)
+
+    def replace_view_from_sql(
+        self,
+        identifier: str | Identifier,
+        sql: str,
+        *,
+        dialect: str | None = None,
+        database: str | None = None,
+        column_names: Sequence[str] | None = None,
+        column_comments: Sequence[str | None] | None = None,
+        column_types: Sequence[IcebergType | None] | None = None,
+        properties: Properties = EMPTY_DICT,
+        analyzer: Analyzer | None = None,
+        summary: Mapping[str, str] | None = None,
+    ) -> HiveView:
+        """Give a view another query; its history is kept, and everything that is not given.
+
+        Args:
+            identifier: `database.name`.
+            sql: The query as typed.
+            dialect: The query's dialect; None is that of the current definition.
+            database: The current database for unqualified names; None is that of the current definition.
+            column_names: Column names of the view; None keeps the column list of the current definition. If it has
+                none, the columns are named by the query.
+            column_comments: Column comments, None for a column without one. Other columns keep theirs.
+            column_types: The types that the columns must have, None for any; they are not converted.
+            properties: View properties to add; other properties are kept.
+            analyzer: Computes the column types; see `author`.
+            summary: Additional entries of the version's summary, e.g. `engine-name`.
+
+        Returns:
+            The view.
+
+        Raises:
+            SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
+            InvalidViewError: If the view has partitions, or names of the current definition refer to another catalog.
+            CommitFailedError: If the definition was changed concurrently.
+            HiveViewsError: As `replace_view`.
+        """
+        from hive_views.dependencies.recompile import keep_spelling
+        from hive_views.dependencies.view_text import text_of_version
+        from hive_views.statements import reject_partitions
+
+        name = self._name(identifier)
+        view = self.load_view(identifier)
+        current = view.current_version()
+        text = text_of_version(name, current) if dialect is None or database is None else None
+        if current.default_catalog not in (None, self.name, self._config.session_catalog):
+            raise InvalidViewError(
+                str(name),
+                f"names without a catalog refer to the catalog {current.default_catalog} in its definition, not "
+                f"to {self.name}. Replace it with an engine that has that catalog, or pass a complete definition to "
+                "replace_view",
+            )
+        reject_partitions(self, name)
+        aliases = next((item.field_aliases for item in current.sql_representations), None)
+        definition = self._author_named(
+            identifier,
+            sql,
+            aliases if column_names is None else column_names,
+            analyzer=analyzer,
+            database=database or (text.database if text is not None else None),
+            dialect=dialect or (text.dialect if text is not None else "spark"),
+            column_comments=column_comments,
+            column_types=column_types,
+            summary=summary,
+        )
+        schema = keep_spelling(definition.schema, view.schema())
+        update = view.update().replace_version(definition.version, schema)
+        return (update.set_properties(properties) if properties else update).commit()
 
     def create_view(
         self,
@@ -809,6 +949,19 @@ class HiveViewCatalog(TableCatalog):
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
         return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
+    def _author_named(
+        self, identifier: str | Identifier, sql: str, column_names: Sequence[str] | None, **arguments: Any
+    ) -> ViewDefinition:
+        """Call `author` without names that the query gives anyway: a column list wraps the query in another one."""
+        from hive_views.dependencies.view_builder import column_names_of_query
+
+        if column_names is not None:
+            name, database, dialect = self._name(identifier), arguments["database"], arguments["dialect"]
+            query_names = column_names_of_query(self.store, sql, database=database or name.database, dialect=dialect)
+            if query_names == tuple(column.lower() for column in column_names):
+                column_names = None
+        return self.author(identifier, sql, column_names=column_names, **arguments)
+
     def _reject_table(self, name: ViewName) -> None:
         row = self.store.get_row(name)
         if row is not None and not row.kind.is_view:
@@ -818,3 +971,30 @@ class HiveViewCatalog(TableCatalog):
         if schema is None or isinstance(schema, Schema):
             return schema  # `create` rejects None with an error that names the view
         return self._convert_schema_if_needed(schema)
+
+
+def load_catalog(name: str | None = None, **properties: str) -> HiveViewCatalog:
+    """Open a catalog of PyIceberg's configuration; PyIceberg's `load_catalog`, but always a `HiveViewCatalog`.
+
+    Args:
+        name: The catalog's name; None is the default catalog.
+        properties: Catalog properties; they override the configured ones. With a `uri`, the configuration need not
+            have the catalog.
+
+    Returns:
+        The catalog. It connects at the first call.
+
+    Raises:
+        CatalogConfigurationError: If the configuration cannot be read, or does not have the catalog.
+        InvalidPropertyError: If a property does not exist, or has an invalid value.
+    """
+    try:
+        catalog_name, configured = configured_catalog(name)
+    except CatalogConfigurationError as error:
+        if not error.is_missing or URI not in properties:
+            raise
+        catalog_name, configured = name or "hive", {}
+    return HiveViewCatalog(catalog_name, **{**configured, **properties})
+
+
+support_configured_class(HiveViewCatalog)

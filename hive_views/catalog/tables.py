@@ -22,6 +22,7 @@ from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
+from hive_views.catalog.configuration import with_configuration
 from hive_views.config import HIVE2_COMPATIBLE, CatalogConfig
 from hive_views.dependencies.drop import DropBehavior, DropReport, DropStep, drop_object
 from hive_views.dependencies.lineage import LineageReader
@@ -64,14 +65,19 @@ class TableCatalog(HiveCatalog):
     def __init__(self, name: str, **properties: str) -> None:
         """Create a catalog. It connects to the metastore at the first call.
 
+        Without a property `uri`, the properties of the name are read from PyIceberg's configuration (`.pyiceberg.yaml`,
+        `PYICEBERG_CATALOG__NAME__URI` …), and those that are given override them.
+
         Args:
             name: The catalog's name, which identifiers may have as their first part.
             properties: Catalog properties (docs/configuration.md). Those of PyIceberg's FileIO, e.g. `s3.endpoint`,
                 are passed on to it.
 
         Raises:
-            InvalidPropertyError: If a property has an invalid value.
+            InvalidPropertyError: If a property does not exist, or has an invalid value.
+            CatalogConfigurationError: If PyIceberg's configuration is needed and cannot be read.
         """
+        properties = with_configuration(name, properties)
         self._config = CatalogConfig.from_properties(properties)
         super().__init__(name, **properties)
         # As Spark writes tables. Hive 2 accepts a new row of the other table type, but rejects every change to it.

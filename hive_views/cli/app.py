@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from hive_views import __version__
 from hive_views.cli import exit_codes as exits
 from hive_views.cli.binding import bind
-from hive_views.cli.commands import dependencies, materialized, metastore, reading, sql, upgrade, writing
+from hive_views.cli.commands import databases, dependencies, materialized, metastore, reading, sql, upgrade, writing
 from hive_views.cli.commands import doctor as diagnosis
 from hive_views.cli.commands import legacy_import as importing
 from hive_views.cli.connection import ConnectionOptions, parse_properties
@@ -52,9 +52,11 @@ class Application(TyperGroup):
                 code = result if isinstance(result, int) else exits.ExitCode.OK
             except HiveViewsError as error:
                 code = exits.report_error(error, as_json=as_json)
-            except typer.Abort:
-                exits.print_message("Aborted.", "Abort", as_json=as_json)
-                code = exits.ExitCode.FAILED
+            except typer.Abort as error:
+                is_interrupt = isinstance(error.__cause__, KeyboardInterrupt)  # before the command was invoked
+                code = exits.ExitCode.INTERRUPTED if is_interrupt else exits.ExitCode.FAILED
+                if not is_interrupt:
+                    exits.print_message("Aborted.", "Abort", as_json=as_json)
             except _ClickError as error:
                 code = _report_usage(error, as_json)
             except Exception as error:  # noqa: BLE001 -- printed with its traceback
@@ -168,6 +170,7 @@ bind(
 importing.register(app, panel="Migrate views")
 materialized.register(app)
 metastore.register(app)
+databases.register(app, panel=_METASTORE_PANEL)
 upgrade.register(app, panel=_METASTORE_PANEL)
 
 

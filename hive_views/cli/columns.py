@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError, UsageError
@@ -24,14 +25,40 @@ def parse_columns(texts: Sequence[str]) -> Schema:
     fields = []
     for number, text in enumerate(texts, start=1):
         name, kind, comment = _split(text)
+        if not kind:
+            raise UsageError(OPTION, f"{text!r} is not of the form name:type or name:type:comment")
         fields.append(
             NestedField(field_id=number, name=name, field_type=parse_type(kind, text), required=False, doc=comment)
         )
-    names = [field.name.lower() for field in fields]
-    for field in fields:
-        if names.count(field.name.lower()) > 1:
-            raise UsageError(OPTION, f"the name {field.name} is given twice (case does not count)")
+    _check_unique([field.name for field in fields])
     return assign_fresh_schema_ids(Schema(*fields))
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """A name for a column of a query: `name`, `name:type` or `name:type:comment`; the type may be empty."""
+
+    name: str
+    type: IcebergType | None
+    """The type that the query is expected to give; None if it was not named."""
+    comment: str | None
+
+
+def parse_named_columns(texts: Sequence[str]) -> tuple[NamedColumn, ...]:
+    """Parse names, and optionally types and comments, of the columns of a query."""
+    columns = []
+    for text in texts:
+        name, kind, comment = _split(text)
+        columns.append(NamedColumn(name, parse_type(kind, text) if kind else None, comment))
+    _check_unique([column.name for column in columns])
+    return tuple(columns)
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    lowercase = [name.lower() for name in names]
+    for name in names:
+        if lowercase.count(name.lower()) > 1:
+            raise UsageError(OPTION, f"the name {name} is given twice (case does not count)")
 
 
 def parse_type(text: str, column: str) -> IcebergType:
@@ -73,6 +100,6 @@ def _split(text: str) -> tuple[str, str, str | None]:
             break
     else:
         kind, comment = rest, ""
-    if not separator or not name.strip() or not kind.strip():
+    if not name.strip() or (separator and not kind.strip() and not comment.strip()):
         raise UsageError(OPTION, f"{text!r} is not of the form name:type or name:type:comment")
     return name.strip(), kind.strip(), comment.strip() or None

@@ -53,6 +53,7 @@ class ExitCode(IntEnum):
 
 CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.UsageError: ExitCode.USAGE,
+    errors.CatalogConfigurationError: ExitCode.USAGE,
     errors.InvalidIdentifierError: ExitCode.USAGE,
     errors.InvalidPropertyError: ExitCode.USAGE,
     errors.InvalidViewError: ExitCode.USAGE,

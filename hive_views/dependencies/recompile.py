@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from pyiceberg.types import NestedField
 from sqlglot import exp
 
-from hive_views.dependencies.view_builder import Analyzer, build_definition
+from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_text import ViewText, text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
@@ -79,7 +79,7 @@ def recompile(
     if set(old_version.dialects) - old_version.generated_dialects - set(version.dialects):
         # Regardless of the view's properties: an author's text is only removed on explicit request.
         raise DialectLossError(str(name), old_version.dialects, version.dialects)
-    schema = _keep_spelling(definition.schema, old_schema)
+    schema = keep_spelling(definition.schema, old_schema)
     if _is_same_definition(old_version, version) and _column_shapes(old_schema) == _column_shapes(schema):
         return RecompileResult(loaded, changed=False)
     # Summary entries of other programs are kept; derived ones are replaced.
@@ -97,7 +97,7 @@ def recompile(
         retyped=tuple(
             field.name
             for field in schema.fields
-            if field.name in old_types and _shape(old_types[field.name]) != _shape(field.field_type)
+            if field.name in old_types and type_shape(old_types[field.name]) != type_shape(field.field_type)
         ),
     )
 
@@ -220,7 +220,7 @@ def _is_table_change(old: Sequence[str], new: Sequence[str], unnamed: Sequence[s
     return not (added and removed) and [name for name in old if name in new] == [name for name in new if name in old]
 
 
-def _keep_spelling(new: Schema, old: Schema) -> Schema:
+def keep_spelling(new: Schema, old: Schema) -> Schema:
     """Return new columns with the old spelling, comments and nested fields where the definition does not change them.
 
     Names of Hive are in lower case; names that Spark gave a view are stored as written.
@@ -234,22 +234,11 @@ def _keep_spelling(new: Schema, old: Schema) -> Schema:
                 "name": old_field.name,
                 "doc": old_field.doc if field.doc is None else field.doc,
             }
-            if _shape(old_field.field_type) == _shape(field.field_type):
+            if type_shape(old_field.field_type) == type_shape(field.field_type):
                 update["field_type"] = old_field.field_type
             field = field.model_copy(update=update)
         fields.append(field)
     return assign_fresh_schema_ids(Schema(*fields, identifier_field_ids=new.identifier_field_ids))
-
-
-def _shape(kind: IcebergType) -> object:
-    """Return a type without the ids, spelling and comments of its fields."""
-    if isinstance(kind, StructType):
-        return "struct", tuple((field.name.lower(), _shape(field.field_type)) for field in kind.fields)
-    if isinstance(kind, ListType):
-        return "list", _shape(kind.element_type)
-    if isinstance(kind, MapType):
-        return "map", _shape(kind.key_type), _shape(kind.value_type)
-    return str(kind)
 
 
 def _with_comment(field: NestedField, comment: str | None) -> NestedField:
@@ -272,4 +261,4 @@ def _definition(version: ViewVersion) -> tuple[object, ...]:
 
 
 def _column_shapes(schema: Schema) -> list[tuple[str, object, str | None]]:
-    return [(field.name, _shape(field.field_type), field.doc) for field in schema.fields]
+    return [(field.name, type_shape(field.field_type), field.doc) for field in schema.fields]

@@ -37,6 +37,8 @@ class Validity(Enum):
     """Its text can be resolved and returns the declared columns, and everything that it reads can be read."""
     OUTDATED = "outdated"
     """Its stored text is valid, but the typed text means something else now; RECOMPILE would change the view."""
+    UNEXPANDED = "unexpanded"
+    """It has no text that means the same to Hive and plain Spark under any current database."""
     DRIFTED = "drifted"
     """Another program changed the row without the metadata file; the change can be adopted or repaired."""
     INVALID = "invalid"
@@ -61,6 +63,7 @@ SEVERITY = (
     Validity.MISSING,
     Validity.BLOCKED,
     Validity.DRIFTED,
+    Validity.UNEXPANDED,
     Validity.OUTDATED,
     Validity.UNKNOWN,
     Validity.UNCHECKED,
@@ -303,6 +306,7 @@ def find_problems(
         reason = f"the typed text can no longer be resolved: {error.reason}"
         outdated = ViewProblem(Validity.OUTDATED, reason, error.line, error.column)
     stored = typed
+    is_row_text_checked = text.expanded is None
     if typed is None or (text.expanded is not None and text.row_text(typed, schemas) != text.expanded):
         if typed is not None:
             reason = "the typed text means something else now: recompile the view to adopt that"
@@ -313,8 +317,11 @@ def find_problems(
             # The author knows the typed text, so an error in it is the one to show.
             shown = outdated if outdated is not None and outdated.line is not None else error
             return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)], None
+        is_row_text_checked = True
     assert stored is not None, "a text that cannot be resolved has returned"
     problems = [] if outdated is None else [outdated]
+    if is_row_text_checked and (unexpanded := text.unexpanded_reason(stored, schemas)) is not None:
+        problems.append(ViewProblem(Validity.UNEXPANDED, unexpanded))
     tables = tuple(dict.fromkeys(ViewName(*table) for table in stored.tables))
     if len(stored.names) != len(columns):
         reason = f"the view has {len(columns)} columns, its text gives {len(stored.names)}"

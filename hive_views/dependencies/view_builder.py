@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
-from pyiceberg.types import NestedField
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from hive_views.dependencies.view_text import READABLE
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
@@ -24,7 +25,7 @@ from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.rewriting.definition import define_view
 from hive_views.sql.rewriting.dialects import hive_text
-from hive_views.sql.rewriting.expand import Expansion, typed_columns, unknown_type_error
+from hive_views.sql.rewriting.expand import Expansion, expand, typed_columns, unknown_type_error
 from hive_views.sql.types.iceberg_types import parse_type
 
 Analyzer = Callable[[str], Schema]
@@ -54,7 +55,10 @@ def build_definition(
     analyzer: Analyzer | None = None,
     column_names: Sequence[str] | None = None,
     column_comments: Sequence[str | None] | None = None,
+    column_types: Sequence[IcebergType | None] | None = None,
     mark: bool = True,
+    catalog_name: str | None = None,
+    summary: Mapping[str, str] | None = None,
 ) -> ViewDefinition:
     """Resolve and expand a query and determine its column types.
 
@@ -67,26 +71,60 @@ def build_definition(
         analyzer: Source of the column types; by default Hive's rules and the tables' columns.
         column_names: The column list before AS.
         column_comments: A comment or None for each column.
+        column_types: The type that each column must have; None accepts any.
         mark: Whether to write UUIDs into the rows of plain Hive tables, so that the view's lineage survives their
             renames (see `hive_views.metastore.identities`).
+        catalog_name: The name under which a text refers to this catalog; None does not check the catalogs of names.
+        summary: Additional entries of the version's summary, e.g. settings of the session.
 
     Raises:
-        SqlError: If the text cannot be parsed or resolved, the column list does not match, or no Spark catalog serves
-            all tables. UnknownTypeError if a column's type cannot be determined.
+        SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not
+            match, or no Spark catalog serves all tables. UnknownTypeError if a column's type cannot be determined.
     """
+    if dialect not in READABLE:
+        raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(READABLE)}")
     column_specs = None
     if column_names is not None:
         comments = column_comments if column_comments is not None else [None] * len(column_names)
+        if len(comments) != len(column_names):
+            raise SqlError(f"{len(column_names)} column names have {len(comments)} comments: give one or None for each")
         column_specs = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
     query = Query(sql)
     statement = CreateView(
         text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=column_specs
     )
-    definition = build_definition_of_statement(store, name, statement, database=database, analyzer=analyzer, mark=mark)
+    definition = build_definition_of_statement(
+        store,
+        name,
+        statement,
+        database=database,
+        analyzer=analyzer,
+        mark=mark,
+        catalog_name=catalog_name,
+        summary=summary,
+    )
+    if column_types is not None:
+        _check_types(definition, column_types)
     if column_names is None and column_comments is not None:
+        if len(column_comments) != len(definition.schema.fields):
+            count = len(definition.schema.fields)
+            raise SqlError(f"{count} columns have {len(column_comments)} comments: give one or None for each")
         fields = zip(definition.schema.fields, column_comments, strict=True)
         return replace(definition, schema=Schema(*(_with_comment(field, comment) for field, comment in fields)))
     return definition
+
+
+def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dialect: str) -> tuple[str, ...] | None:
+    """Return the names that a query gives its columns, in lower case; None if it cannot be resolved."""
+    statement = CreateView(text=sql, dialect=dialect, name=ObjectName(("", "")), query=Query(sql))
+    try:
+        functions = _user_functions(statement)
+        expansion = expand(
+            statement.parsed_query, MetastoreSchemas(store), database=database.lower(), functions=functions
+        )
+    except SqlError:
+        return None  # `build_definition` reports it
+    return tuple(expansion.names)
 
 
 def build_definition_of_statement(
@@ -97,12 +135,15 @@ def build_definition_of_statement(
     database: str,
     analyzer: Analyzer | None = None,
     mark: bool = True,
+    catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
 ) -> ViewDefinition:
     """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
-    See `build_definition`; `summary` adds entries to the version's summary, e.g. settings of the session.
+    See `build_definition`.
     """
+    if catalog_name is not None:
+        _reject_other_catalogs(store, statement, catalog_name)
     engine = EngineSchemas(store, statement.dialect)
     schemas = engine if analyzer is None else MetastoreSchemas(store)
     functions = _user_functions(statement)
@@ -132,6 +173,42 @@ def build_definition_of_statement(
         summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
     )
     return ViewDefinition(schema, version, tables)
+
+
+def _reject_other_catalogs(store: MetastoreStore, statement: CreateView | AlterViewAs, catalog_name: str) -> None:
+    """Reject tables of other catalogs, which would be resolved as tables of this metastore."""
+    query = statement.query
+    for table in references(statement.parsed_query).tables:
+        if table.catalog is not None and table.catalog not in (catalog_name, store.config.session_catalog):
+            line, column = line_and_column(statement.text, query.start + table.start)
+            shown = ".".join(table.parts)
+            reason = f"{shown} is in another catalog: a view of {catalog_name} reads this metastore's tables"
+            raise SqlError(reason, line=line, column=column, name=shown)
+
+
+def type_shape(kind: IcebergType) -> object:
+    """Return a type without the ids, spelling and comments of its fields."""
+    if isinstance(kind, StructType):
+        return "struct", tuple((field.name.lower(), type_shape(field.field_type)) for field in kind.fields)
+    if isinstance(kind, ListType):
+        return "list", type_shape(kind.element_type)
+    if isinstance(kind, MapType):
+        return "map", type_shape(kind.key_type), type_shape(kind.value_type)
+    return str(kind)
+
+
+def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]) -> None:
+    """Reject columns that do not have the types that the caller expects."""
+    fields = definition.schema.fields
+    if len(types) != len(fields):
+        raise SqlError(f"The query has {len(fields)} columns, and {len(types)} types are given: give one for each")
+    for field, kind in zip(fields, types, strict=True):
+        if kind is not None and type_shape(kind) != type_shape(field.field_type):
+            raise SqlError(
+                f"Column {field.name} is of type {field.field_type} in the query, not {kind}: write CAST(… AS type) in "
+                "the query, or do not give a type",
+                name=field.name,
+            )
 
 
 def _partitioned_on(

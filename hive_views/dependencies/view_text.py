@@ -23,6 +23,8 @@ from hive_views.sql.rewriting.rename import rename_tables
 READABLE = ("hive", "spark", "trino")
 """The dialects whose texts can be resolved."""
 
+_HINT = ". Recompile the view to expand its text"
+
 _CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
 
 
@@ -44,6 +46,8 @@ class ViewText:
     """The column list before AS."""
     column_comments: tuple[str | None, ...] | None = None
     """The comments in the column list."""
+    has_hive_text: bool | None = None
+    """Whether the version has a text for Hive and plain Spark; None for a plain Hive view."""
 
     def expand_typed(self, schemas: Schemas) -> Expansion:
         """Resolve the typed text, as at creation."""
@@ -75,6 +79,23 @@ class ViewText:
         functions = _functions(self.expanded, dialect)
         return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
+    def unexpanded_reason(self, expansion: Expansion, schemas: Schemas) -> str | None:
+        """Return why the row's text, whose expansion is given, depends on its reader; None if it does not."""
+        if self.has_hive_text is None:
+            return None
+        if not self.has_hive_text:
+            hint = _HINT if self.row_text(expansion, schemas) is not None else ", which they cannot read"
+            return f"it has no text for Hive and plain Spark: its row has the {self.dialect} text as it was typed{hint}"
+        row_text = self.typed if self.expanded is None else self.expanded
+        dialect = "spark" if self.dialect == "spark" else HIVE
+        unqualified = [table.parts[-1] for table in references(row_text, dialect).tables if len(table.parts) == 1]
+        if unqualified:
+            names = ", ".join(dict.fromkeys(unqualified))
+            return f"its text for Hive and plain Spark has names without a database: {names}{_HINT}"
+        if expansion.stored != row_text:
+            return f"its text for Hive and plain Spark has a star, and they bind columns by position{_HINT}"
+        return None
+
 
 def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
     """Return the texts of an Iceberg or Hive view."""
@@ -101,6 +122,7 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
         expanded if expanded != typed else None,
         tuple(representation.field_aliases) if representation.field_aliases is not None else None,
         tuple(representation.field_comments) if representation.field_comments is not None else None,
+        HIVE in texts,
     )
 
 

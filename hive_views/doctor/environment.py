@@ -166,12 +166,13 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
             )
             good.discard(shown)
     for shown, result in results.items():
-        advice_format = _ADVICE.get(result.validity.value)
-        if advice_format is not None and shown not in unloadable:
-            level = Level.PROBLEM if result.validity.is_unreadable else Level.WARNING
-            reasons = "; ".join(item.text for item in result.problems if item.validity is result.validity)
-            message = f"it is {result.validity.value}: {abbreviate(reasons)}"
-            yield Finding("views", level, shown, message, advice_format.format(shown))
+        for validity in dict.fromkeys(problem.validity for problem in result.problems):
+            advice_format = _ADVICE.get(validity.value)
+            if advice_format is not None and shown not in unloadable:
+                level = Level.PROBLEM if validity.is_unreadable else Level.WARNING
+                reasons = "; ".join(item.text for item in result.problems if item.validity is validity)
+                message = f"it is {validity.value}: {abbreviate(reasons)}"
+                yield Finding("views", level, shown, message, advice_format.format(shown))
     details = {"views": len(results.keys() | unloadable), "good": len(good)}
     message = f"{len(good)} of {details['views']} views are without problems"
     yield Finding("views", Level.OK, database, message, None, details)
@@ -180,6 +181,7 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
 _ADVICE = {
     "invalid": "Correct the view, or what it reads: `hive-views deps check {0}`",
     "blocked": "Correct what it reads: `hive-views deps tree {0} --up`",
+    "unexpanded": "`hive-views recompile {0}` expands its text, if that can be resolved",
     "outdated": "`hive-views recompile {0}` adopts what the typed text means now",
     "unknown": "The view cannot be checked; add a text in the dialect of Hive, Spark or Trino",
 }

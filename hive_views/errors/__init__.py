@@ -6,6 +6,7 @@ so code that catches `pyiceberg.exceptions` works unchanged.
 """
 
 from hive_views.errors.arguments import (
+    CatalogConfigurationError,
     CyclicViewError,
     DialectLossError,
     InvalidIdentifierError,
@@ -87,6 +88,7 @@ from hive_views.errors.upgrade import (
 __all__ = [
     "ArtifactFetchError",
     "BlockedStepsError",
+    "CatalogConfigurationError",
     "CommitFailedError",
     "CommitStateUnknownError",
     "CyclicViewError",

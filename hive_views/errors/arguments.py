@@ -28,6 +28,16 @@ class InvalidPropertyError(HiveViewsError, ValueError):
         self.reason = reason
 
 
+class CatalogConfigurationError(HiveViewsError, ValueError):
+    """A catalog that PyIceberg's configuration does not have, or a configuration that cannot be read."""
+
+    def __init__(self, name: str | None, reason: str, *, is_missing: bool = False) -> None:
+        super().__init__(f"Catalog {name or '(default)'}: {reason}")
+        self.name = name
+        self.reason = reason
+        self.is_missing = is_missing
+
+
 class UsageError(HiveViewsError, ValueError):
     """A command line argument that is invalid, or conflicts with another one."""
 

@@ -32,7 +32,7 @@ class MetastoreConnectionLostError(MetastoreError):
 
 
 class MetastoreTimeoutError(MetastoreConnectionLostError):
-    """No reply within the time limit; the request may still be executed later."""
+    """No reply within the time limit; a change may still be executed later."""
 
 
 class MetastoreRefusedError(MetastoreError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_views.catalog.catalog import HiveViewCatalog
+from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.validity import Validity, check_each
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.queries import load_view, view_names
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import EXTERNAL, RowKind, column_definitions, plain_hive_row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
@@ -52,16 +55,18 @@ def export_script(
         names: Further views.
 
     Returns:
-        One entry per view, in the order in which the statements have to be run. A view without a text for Hive and
-        plain Spark has a problem instead of a statement.
+        One entry per view, in the order in which the statements have to be run. A view whose text for Hive and plain
+        Spark is missing, or depends on its reader, has a problem instead of a statement.
 
     Raises:
         NoSuchNamespaceError: If a database does not exist.
     """
     exported = []
-    for name in _order_names(catalog, databases, names):
+    ordered = _order_names(catalog, databases, names)
+    reasons = _unexpanded_reasons(catalog.store, ordered)
+    for name in ordered:
         try:
-            loaded = load_view(catalog.store, name)
+            loaded = _load(catalog.store, name, reasons)
             exported.append(ExportedView(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
         except HiveViewsError as error:
             exported.append(ExportedView(name, None, str(error)))
@@ -110,9 +115,11 @@ def export_rows(
     """
     exported = []
     # Views are exported before those that they read.
-    for name in reversed(_order_names(catalog, databases, names)):
+    ordered = _order_names(catalog, databases, names)
+    reasons = _unexpanded_reasons(catalog.store, ordered)
+    for name in reversed(ordered):
         try:
-            loaded = load_view(catalog.store, name)
+            loaded = _load(catalog.store, name, reasons)
             statement = _statement(catalog.store, loaded)
             swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_internal))
             exported.append(ExportedView(name, statement, None, loaded.row.metadata_location))
@@ -127,6 +134,24 @@ def _order_names(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequ
     graph = catalog.graph(*sorted({name.database for name in selected})) if selected else None
     order = list(graph.order()) if graph is not None else []
     return [*(name for name in order if name in selected), *sorted(selected - set(order))]
+
+
+def _unexpanded_reasons(store: MetastoreStore, names: Sequence[ViewName]) -> dict[ViewName, str]:
+    """Return why the text for Hive and plain Spark depends on its reader, for the views where it does."""
+    checks = check_each(LineageReader(store), names, RowCache(store)).results
+    return {
+        name: problem.reason
+        for name in names
+        if name in checks
+        for problem in checks[name].problems
+        if problem.validity is Validity.UNEXPANDED
+    }
+
+
+def _load(store: MetastoreStore, name: ViewName, unexpanded_reasons: Mapping[ViewName, str]) -> LoadedView:
+    if name in unexpanded_reasons:
+        raise _NoTextError(unexpanded_reasons[name])
+    return load_view(store, name)
 
 
 def _is_internal(key: str) -> bool:

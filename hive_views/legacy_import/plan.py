@@ -7,7 +7,7 @@ memory on top of a `PlannedStore`, which shows the metastore as it will be after
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -389,11 +389,15 @@ def plan_import(
     check_most_calls(most_calls)
     options = options or ImportOptions()
     candidates = list_candidates(catalog, databases, names, options, to)
-    legacy_rows = (row for row in read_rows(catalog.store, candidates, most_calls=most_calls) if is_legacy(row))
-    views = (scan_row(row, options) for row in legacy_rows)
+    views = (scan_row(row, options) for row in read_legacy_rows(catalog, candidates, most_calls=most_calls))
     plan = plan_views(views, catalog, options, to=to, progress=progress)
     check_all_planned(plan, catalog, names)
     return plan
+
+
+def read_legacy_rows(catalog: HiveViewCatalog, names: Sequence[ViewName], *, most_calls: int) -> Iterator[Row]:
+    """Read the rows of the legacy views among some names."""
+    return (row for row in read_rows(catalog.store, names, most_calls=most_calls) if is_legacy(row))
 
 
 def list_candidates(

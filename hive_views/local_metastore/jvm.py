@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,20 @@ class MetastoreJvm:
             ) from error
 
     def boot(self, port: int, deadline: float) -> int:
-        """Start the metastore's server; its port."""
+        """Start the metastore's server; its port. If it is interrupted, the JVM is killed."""
+        # In another thread: Ctrl-C arrives in the main thread, and Py4J 0.10.9.9, if it were running there, would print
+        # the interrupt and replace it by an AttributeError.
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            booting = executor.submit(self._boot, port, deadline)
+            try:
+                return booting.result()
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    logging.getLogger("py4j.java_gateway").addFilter(lambda record: False)  # about the killed JVM
+                self.process.kill()
+                raise
+
+    def _boot(self, port: int, deadline: float) -> int:
         # Imported while the JVM starts. Py4J comes with PySpark.
         try:
             from py4j.java_gateway import GatewayParameters, JavaGateway

@@ -702,7 +702,15 @@ class MaterializedViews:
         if not isinstance(sql, str):
             return sql
         current_database = (database or name.database).lower()
-        return build_definition(self._store, name, sql, database=current_database, dialect=dialect, analyzer=analyzer)
+        return build_definition(
+            self._store,
+            name,
+            sql,
+            database=current_database,
+            dialect=dialect,
+            analyzer=analyzer,
+            catalog_name=self._tables.name,
+        )
 
     def _sources_among(self, names: Sequence[ViewName], rows: RowReader) -> dict[ViewName, set[ViewName]]:
         """The direct and transitive sources of views that are materialized, in the order of their dependencies."""

@@ -3,5 +3,13 @@
 from hive_views.statements.context import Result
 from hive_views.statements.describe import describe
 from hive_views.statements.execution import execute, execute_statement, locate_error
+from hive_views.statements.views import reject_partitions
 
-__all__ = ["Result", "describe", "execute", "execute_statement", "locate_error"]
+__all__ = [
+    "Result",
+    "describe",
+    "execute",
+    "execute_statement",
+    "locate_error",
+    "reject_partitions",
+]

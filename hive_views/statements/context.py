@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
@@ -32,8 +31,8 @@ class Result(Generic[View]):
     kind: str
     """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped` or `refreshed`; `unchanged` if there was
     nothing to do; `absent` if IF EXISTS applied; `rows` for SHOW and DESCRIBE."""
-    identifier: tuple[str, str] | None = None
-    """The view or table, with its name after the statement; None for SHOW VIEWS."""
+    identifier: tuple[str, ...] | None = None
+    """The view, table or database, with its name after the statement; None for SHOW VIEWS and SHOW DATABASES."""
     columns: tuple[str, ...] = ()
     """The column names of the answer; empty if there is no answer."""
     rows: tuple[Row, ...] = ()
@@ -68,26 +67,15 @@ class StatementContext:
 
     def define_view(self, name: ViewName) -> ViewDefinition:
         """Resolve and expand the statement's query."""
-        self._check_catalogs()
         return build_definition_of_statement(
             self.catalog.store,
             name,
             self.statement,
             database=self.database,
             analyzer=self.analyzer,
+            catalog_name=self.catalog.name,
             summary=self.summary,
         )
-
-    def _check_catalogs(self) -> None:
-        """Reject tables of other catalogs."""
-        query: sql.Query = self.statement.query
-        own_catalogs = {self.catalog.name, self.catalog.store.config.session_catalog}
-        for table in references(self.statement.parsed_query).tables:
-            if table.catalog is not None and table.catalog not in own_catalogs:
-                line, column = line_and_column(self.statement.text, query.start + table.start)
-                shown = ".".join(table.parts)
-                reason = f"{shown} is in another catalog: a view of {self.catalog.name} reads this metastore's tables"
-                raise SqlError(reason, line=line, column=column, name=shown)
 
 
 def unsupported(statement: sql.Statement, reason: str) -> SqlError:

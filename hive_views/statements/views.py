@@ -79,16 +79,24 @@ def _alter_as(context: StatementContext) -> Result[Any]:
     name = context.resolve_name()
     before = context.catalog.load_view(name.identifier)
     definition = context.define_view(name)
-    row = context.catalog.store.get_row(name)
-    if row is not None and row.partition_keys and context.catalog.list_partitions(name.identifier):
-        raise unsupported(
-            context.statement,
-            f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "
-            "PARTITION, or keep them with CREATE OR REPLACE VIEW … PARTITIONED ON",
-        )
+    try:
+        reject_partitions(context.catalog, name)
+    except InvalidViewError as error:
+        raise unsupported(context.statement, error.reason) from error
     return _commit_result(
         "replaced", before, before.update().replace_version(definition.version, definition.schema).commit()
     )
+
+
+def reject_partitions(catalog: StatementCatalog[StatementView], name: ViewName) -> None:
+    """Reject a new query for a view whose partitions were added for the old one."""
+    row = catalog.store.get_row(name)
+    if row is not None and row.partition_keys and catalog.list_partitions(name.identifier):
+        raise InvalidViewError(
+            str(name),
+            f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "
+            "PARTITION, or keep them with CREATE OR REPLACE VIEW … PARTITIONED ON",
+        )
 
 
 def _set(context: StatementContext) -> Result[Any]:

@@ -5,6 +5,16 @@ from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidPropertyError
 
 URI = {"uri": "thrift://localhost:9083"}
+MISSPELLED = {
+    "hive-views.tsl": "hive-views.tls",
+    "hive-views.authenticaton": "hive-views.authentication",
+    "hive_views.tls": "hive-views.tls",
+    "Hive-Views.TLS": "hive-views.tls",
+    "hive-view.password-file": "hive-views.password-file",
+    "hiveviews.token": "hive-views.token",
+    "hive-views.tls_ca_file": "hive-views.tls-ca-file",
+    "hive-views.call-timeout": "hive-views.call-timeout-ms",
+}
 
 
 def test_config_with_uri_only_has_defaults():
@@ -71,6 +81,7 @@ def test_every_property_is_read():
         (config.PARAMETER_MAX_SIZE, "-1"),
         (config.METASTORE_CATALOG, ""),
         (config.METASTORE_CATALOG, "a#b"),
+        *((key, "true") for key in MISSPELLED),
     ],
 )
 def test_invalid_property_is_named_in_error(key, value):
@@ -149,3 +160,19 @@ def test_password_in_warehouse_is_rejected_without_showing_it(warehouse):
 )
 def test_warehouse_without_password_is_accepted(warehouse):
     assert CatalogConfig.from_properties({**URI, "warehouse": warehouse}).warehouse == warehouse
+
+
+@pytest.mark.parametrize(("key", "similar"), MISSPELLED.items())
+def test_misspelled_property_is_an_error_that_names_the_similar_one(key, similar):
+    with pytest.raises(InvalidPropertyError, match=f"did you mean {similar}$") as caught:
+        CatalogConfig.from_properties({**URI, key: "secret"})
+    assert "secret" not in str(caught.value)
+
+
+def test_all_keys_of_this_package_are_known():
+    keys = {value for value in vars(config).values() if isinstance(value, str) and value.startswith("hive-views.")}
+    assert keys - {"hive-views."} == config.KEYS
+
+
+def test_properties_of_others_are_not_checked():
+    CatalogConfig.from_properties({**URI, "hive.metastore.uris": "x", "view-default.hive-views.max-staleness-ms": "1"})

@@ -43,6 +43,7 @@ ColumnOption = Annotated[list[str], typer.Option(metavar="NAME:TYPE")]
 _STYLES = {
     "valid": "green",
     "outdated": "yellow",
+    "unexpanded": "yellow",
     "drifted": "yellow",
     "invalid": "red",
     "missing": "red",
@@ -66,7 +67,15 @@ def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
     bind(group, "check", check, print_check, code=check_code)
     partitions.register(group)
     app.add_typer(group, name="deps", rich_help_panel=read_panel)
-    bind(app, "recompile", recompile, print_recompiled, panel=change_panel, code=recompile_code)
+    bind(
+        app,
+        "recompile",
+        recompile,
+        print_recompiled,
+        panel=change_panel,
+        code=recompile_code,
+        question=question_before_recompile,
+    )
     bind(app, "adopt", adopt, print_written, panel=change_panel)
     bind(app, "repair", repair, print_written, panel=change_panel, question=question_before_repair)
 
@@ -541,6 +550,11 @@ def repair(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
     before = catalog.load_view(name)
     after = catalog.repair_view(name)
     return written(after, "repaired" if before.metadata_location != after.metadata_location else "unchanged")
+
+
+def question_before_recompile(database: str | None, **_: object) -> str:
+    """Return the question asked before all views of a database are recompiled."""
+    return f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
 
 
 def question_before_repair(name: str, **_: object) -> str:

@@ -35,6 +35,7 @@ ToCatalog = Annotated[str | None, typer.Option(metavar="NAME")]
 ToUri = Annotated[str | None, typer.Option(metavar="URI")]
 ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR")]
 Spark = Annotated[str | None, typer.Option(metavar="MASTER")]
+Patterns = Annotated[list[str], typer.Option(metavar="PATTERN")]
 MostCalls = Annotated[int, typer.Option(metavar="N")]
 
 _MOST_CALLS = "--most-calls"
@@ -57,12 +58,12 @@ def register(app: typer.Typer, *, panel: str) -> None:
     group = typer.Typer(
         help="Import the legacy views of Hive, Spark and Trino: plan, run, report, revert.", no_args_is_help=True
     )
-    bind(group, "plan", plan_views, print_report)
+    bind(group, "plan", plan_views, print_plan)
     bind(group, "run", run_views, print_report, code=_exit_code)
     bind(group, "report", report_views, print_report)
-    bind(group, "revert", revert_views, print_revert, code=_exit_code)
+    bind(group, "revert", revert_views, print_revert, code=_exit_code, question=_revert_question)
     app.add_typer(group, name="import", rich_help_panel=panel)
-    bind(app, "export", export_views, print_export, panel=panel)
+    bind(app, "export", export_views, print_export, panel=panel, code=_export_exit_code, question=_export_question)
 
 
 def plan_views(
@@ -81,10 +82,13 @@ def plan_views(
     to_warehouse: ToWarehouse = None,
     spark: Spark = None,
     most_calls: MostCalls = MOST_CALLS,
-) -> ImportReport:
+    select: Patterns = [],  # noqa: B006
+    exclude: Patterns = [],  # noqa: B006
+    verbose: bool = False,
+) -> PlannedImport:
     """Plan an import: which legacy views can become Iceberg views, in which order, and which cannot and why.
 
-    Nothing is written except the plan's file.
+    Nothing is written except the plan's file. Prints a summary; --verbose and --json list every view.
 
     Args:
         catalog: The catalog of the views.
@@ -105,6 +109,10 @@ def plan_views(
         spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package. Its analyzer
             checks each ready view that stays in this metastore, and the plan lists its errors.
         most_calls: Maximum number of concurrent metastore calls.
+        select: Plan only views that match: a glob of databases (sales_*) or of views (sales.top_*), owner:NAME, or
+            reason:REASON. May be given several times.
+        exclude: Do not plan views that match; as for --select.
+        verbose: List every view with the difference of its texts.
 
     Returns:
         The plan.
@@ -117,6 +125,8 @@ def plan_views(
     """
     from hive_views.legacy_import import ImportOptions, RenameRule, plan_import, report_plan, write_plan
     from hive_views.legacy_import.options import TRINO_CATALOGS
+    from hive_views.legacy_import.plan import list_candidates, read_legacy_rows
+    from hive_views.legacy_import.selection import ViewPattern, ViewSelection
 
     check_most_calls(most_calls, _MOST_CALLS)
     if not databases and not view:
@@ -130,13 +140,22 @@ def plan_views(
     )
     if output is not None:
         _check_writable(output, "--output")
-    lower_databases = [name.lower() for name in databases]
+    selection = ViewSelection(
+        tuple(ViewPattern.parse(text, "--select") for text in select),
+        tuple(ViewPattern.parse(text, "--exclude") for text in exclude),
+    )
+    lower_databases, names = [name.lower() for name in databases], _names(view)
+    if select or exclude:
+        candidates = list_candidates(catalog, lower_databases, names, options, None)
+        rows = list(read_legacy_rows(catalog, candidates, most_calls=most_calls))
+        missing = set(names) - {row.name for row in rows}  # the plan reports them
+        lower_databases, names = [], [*selection.names(rows), *sorted(missing)]
     with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
         if spark is None:
             plan = plan_import(
                 catalog,
                 databases=lower_databases,
-                names=_names(view),
+                names=names,
                 options=options,
                 to=target,
                 most_calls=most_calls,
@@ -148,7 +167,7 @@ def plan_views(
             plan = plan_on_spark(
                 catalog,
                 databases=lower_databases,
-                names=_names(view),
+                names=names,
                 options=options,
                 to=target,
                 master=spark,
@@ -156,13 +175,14 @@ def plan_views(
                 progress=advance,
                 check_progress=lambda done, total: advance(done, total, "Spark's analyzer"),
             )
-    names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
+    plan = selection.plan(plan)
+    planned_names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
-        if all(rule.apply(name) is None for name in names):
+        if all(rule.apply(name) is None for name in planned_names):
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
         _write(output, write_plan(plan), "--output", is_private=True)
-    return replace(report_plan(plan), file=output)
+    return PlannedImport(replace(report_plan(plan), file=output), verbose)
 
 
 def run_views(
@@ -367,7 +387,7 @@ def export_views(
 ) -> ExportResult:
     """Export Iceberg views as a script of CREATE VIEW statements for Hive and Spark, each after those that it reads.
 
-    With --in-place they become plain Hive views.
+    With --in-place they become plain Hive views. Exits with 1 if a view could not be exported.
 
     Args:
         catalog: The catalog of the views.
@@ -377,7 +397,7 @@ def export_views(
         in_place: Turn the views into plain Hive views in place. The metadata files are kept.
 
     Returns:
-        The script.
+        The script. The exit code is 1 if a view could not be exported.
 
     Raises:
         UsageError: If no views are named.
@@ -398,6 +418,20 @@ def export_views(
 
 
 # -- Results -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlannedImport:
+    """The result of `import plan`."""
+
+    report: ImportReport
+    """The plan's views."""
+    is_verbose: bool
+    """Whether the text lists every view."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of a report's JSON object."""
+        return {**self.report.to_json(), "convertible": self.report.convertible}
 
 
 @dataclass(frozen=True)
@@ -449,8 +483,78 @@ class ExportResult:
     """The file that it was written to."""
 
 
+def _revert_question(journal: str | None, view: list[str], force: bool, **_: object) -> str:
+    """The question before an import is reverted; empty if the command reports that nothing is named."""
+    if journal is None and not view:
+        return ""
+    views = ", ".join(view) if view else f"all views of {journal}"
+    changes = ", and discard the changes that were made since the import" if force else ""
+    return f"Restore the legacy rows of {views}{changes}?"
+
+
+def _export_question(databases: list[str], view: list[str], in_place: bool, **_: object) -> str:
+    """The question before views become Hive views; empty for a script."""
+    if not in_place or not (databases or view):
+        return ""
+    names = ", ".join([*(f"all views of {database}" for database in databases), *view])
+    return f"Turn {names} into plain Hive views? Their history and properties stay only in their metadata files."
+
+
+def _export_exit_code(result: ExportResult) -> ExitCode:
+    """The exit code of `export`: 1 if a view is left out."""
+    return ExitCode.FAILED if any(view.statement is None for view in result.views) else ExitCode.OK
+
+
 def _exit_code(result: ImportReport | RevertResult) -> ExitCode:
     return ExitCode.OK if result.complete else ExitCode.FAILED
+
+
+_MAX_REASONS = 10
+
+
+def print_plan(planned: PlannedImport) -> None:
+    """Print a summary: how many views can be converted, the most frequent reasons with an example, and what to do."""
+    report = planned.report
+    if planned.is_verbose:
+        print_report(report)
+        return
+    from rich.table import Table
+
+    out = console()
+    _print_counts(report.counts)
+    if not report.entries:
+        return
+    reasons = list(report.reasons.items())
+    if reasons:
+        table = Table("views", "reason", "for example", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for reason, count in reasons[:_MAX_REASONS]:
+            example = report.example(reason)
+            table.add_row(str(count), reason, shown(example.name), shown(_first_line(example.outcome.text or "")))
+        print_table(table)
+    changed = [entry for entry in report.entries if entry.outcome.reason is None and entry.entry.changes]
+    if changed:
+        text = f"{len(changed)} will differ, for example {changed[0].name}: {_first_line(changed[0].entry.changes[0])}"
+        out.print(shown(text), style="yellow", soft_wrap=True)
+    if len(reasons) > _MAX_REASONS:
+        out.print(f"and {len(reasons) - _MAX_REASONS} more reasons")
+    for cycle in report.cycles[:_MAX_REASONS]:
+        out.print(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}", soft_wrap=True)
+    out.print(f"{report.convertible:,} of {len(report.entries):,} convertible", style="bold")
+    steps = ["--verbose lists every view"]
+    if reasons:
+        steps.append(f"--select reason:{reasons[0][0]} --verbose lists those of a reason")
+    if report.file is None:
+        steps.append("--output FILE writes the plan for `hive-views import run FILE`")
+    else:
+        steps.append(f"`hive-views import run {shown(report.file)} --dry-run` checks it again")
+        steps.append(f"`hive-views import report {shown(report.file)} --html PAGE` shows all texts")
+    for step in steps:
+        out.print(f"  {step}", style="dim", soft_wrap=True)
+
+
+def _first_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else f"{line[:119]}…"
 
 
 def print_report(report: ImportReport) -> None:

@@ -7,18 +7,17 @@ The metastore is a JVM process that is identified by its directory, which contai
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.connection import ConnectionOptions
+from hive_views.cli.connection import METASTORE_DIRECTORY_VARIABLE, ConnectionOptions, default_directory
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, print_json
 
@@ -30,7 +29,7 @@ PORT = 9083
 
 _DIRECTORY_OPTION = {
     "metavar": "DIR",
-    "envvar": "HIVE_VIEWS_METASTORE_DIR",
+    "envvar": METASTORE_DIRECTORY_VARIABLE,
     "show_default": "~/.local/share/hive-views/metastore",
 }
 
@@ -57,12 +56,8 @@ class MetastoreStatus:
     """The parent directory of new databases, as a `file:` URI."""
     log: str
     """The path of the log file."""
-
-
-def default_directory() -> Path:
-    """The default directory: `hive-views/metastore` in the user's data directory (XDG)."""
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "hive-views" / "metastore"
+    stopped_pid: int | None = None
+    """The process that `stop` ended; None if none ran, and for other commands."""
 
 
 def start(directory: Path | None = None, port: int = PORT, version: str | None = None) -> MetastoreStatus:
@@ -99,7 +94,7 @@ def serve(
 
 
 def stop(directory: Directory = None) -> MetastoreStatus:
-    """Stop the metastore of a directory.
+    """Stop the metastore of a directory, and name the process that was stopped.
 
     Succeeds if none runs there.
 
@@ -112,8 +107,8 @@ def stop(directory: Directory = None) -> MetastoreStatus:
     from hive_views.local_metastore.process import stop_metastore
 
     directory = directory or default_directory()
-    stop_metastore(directory)
-    return status(directory)
+    record = stop_metastore(directory)
+    return replace(status(directory), stopped_pid=record.pid if record else None)
 
 
 def status(directory: Directory = None) -> MetastoreStatus:
@@ -181,7 +176,9 @@ def register(app: typer.Typer) -> None:
 def render(status: MetastoreStatus) -> None:
     """Print a status as text."""
     out = console()
-    if not status.running:
+    if status.stopped_pid is not None:
+        out.print(f"Stopped the metastore in {status.directory} (process {status.stopped_pid})", soft_wrap=True)
+    elif not status.running:
         out.print(f"No metastore runs in {status.directory}", soft_wrap=True)
     elif status.uri is None:
         out.print(f"A metastore is starting in {status.directory} (process {status.pid})", soft_wrap=True)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.columns import parse_columns
+from hive_views.cli.columns import parse_columns, parse_named_columns
 from hive_views.cli.commands.reading import ViewArgument, view_name
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.exit_codes import ExitCode
@@ -40,12 +41,14 @@ ENGINE = "hive-views"
 """The `engine-name` in the summary of versions that the command line writes. There is no `engine-version`, so that the
 same definition, written again by another release, is not a new version."""
 
+_SUMMARY = {"engine-name": ENGINE}
+
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Sql = Annotated[str | None, typer.Option("--sql", metavar="TEXT")]
 SqlFile = Annotated[str | None, typer.Option("--file", "-f", metavar="FILE")]
-Columns = Annotated[list[str], typer.Option("--column", "-c", metavar="NAME:TYPE[:COMMENT]")]
+Columns = Annotated[list[str], typer.Option("--column", "-c", metavar="NAME[:TYPE[:COMMENT]]")]
 Properties = Annotated[list[str], typer.Option("--property", "-p", metavar="KEY=VALUE")]
 Text = Annotated[str | None, typer.Option(metavar="TEXT")]
 File = Annotated[str | None, typer.Option(metavar="FILE")]
@@ -68,6 +71,8 @@ class Written:
     previous_metadata_location: str | None
     renamed_from: str | None = None
     """The name before a rename."""
+    raw: bool = False
+    """Whether the query was stored as it is (--raw), without a text that Hive and plain Spark can run anywhere."""
 
 
 @dataclass(frozen=True)
@@ -128,53 +133,74 @@ def create_view(
     column: Columns = [],  # noqa: B006 -- never changed; Typer derives the option's type from the default
     dialect: Annotated[str, typer.Option(metavar="NAME")] = "spark",
     default_namespace: Name = None,
-    default_catalog: Name = None,
-    expanded: Text = None,
-    expanded_file: File = None,
     property: Properties = [],  # noqa: B006
     comment: Text = None,
     location: Annotated[str | None, typer.Option(metavar="URI")] = None,
     if_not_exists: bool = False,
     or_replace: bool = False,
+    raw: bool = False,
+    default_catalog: Name = None,
+    expanded: Text = None,
+    expanded_file: File = None,
 ) -> Written:
-    """Create a view from a query and its columns.
+    """Create a view from a query: its names are resolved, its stars replaced, and its columns inferred.
 
     Args:
         name: The view, as database.name.
         sql: The query.
         file: A file that contains the query; - is standard input.
-        column: A column of the query, in order; with Iceberg's or Hive's types: int, bigint, decimal(10,2) …
-        dialect: The SQL dialect of the query.
+        column: A name for a column of the query, in order, with an optional comment; either all columns are named or
+            none. A type is compared with the inferred one: int, bigint, decimal(10,2) …
+        dialect: The SQL dialect of the query: spark, hive or trino; with --raw any.
         default_namespace: The database of unqualified names in the query; by default the view's own.
-        default_catalog: The catalog of names without one; by default the view's own.
-        expanded: The query for Hive and plain Spark, with every table and column qualified. By default they get the
-            query itself.
-        expanded_file: A file that contains that text; - is standard input.
         property: A property of the view.
         comment: A comment on the view.
         location: The directory of the metadata files, a URI; by default below the database's location.
         if_not_exists: Do nothing if the view exists.
         or_replace: Replace the definition if the view exists.
+        raw: Store the query as it is, without reading it. Each column needs --column NAME:TYPE. Hive and plain Spark
+            resolve unqualified names in their own current database, and a star returns other columns later.
+        default_catalog: With --raw: the catalog of names without one; by default the view's own.
+        expanded: With --raw: the query for Hive and plain Spark, with every table and column qualified. By default they
+            get the query itself.
+        expanded_file: With --raw: a file that contains that text; - is standard input.
     """
     if if_not_exists and or_replace:
         raise UsageError("--if-not-exists", "cannot be combined with --or-replace")
-    if not column:
-        raise UsageError("--column", "name each column of the query: --column NAME:TYPE[:COMMENT]")
-    schema = parse_columns(column)
-    namespace = default_namespace or name.rpartition(".")[0].rpartition(".")[2].lower()
+    _check_raw_options(raw, default_catalog, expanded, expanded_file)
     query, expansion = _query_texts(sql, file, expanded, expanded_file)
-    version = _define(query, expansion, dialect, (namespace,), default_catalog or None)
     properties = _view_properties(property, comment)
-    if or_replace:
-        before = _load_if_exists(catalog, name)
-        view = catalog.create_or_replace_view(name, schema, version, location, properties)
-        return written(view, "created" if before is None else _outcome("replaced", before, view))
+    before = _load_if_exists(catalog, name) if if_not_exists or or_replace else None
+    if before is not None and if_not_exists:
+        return written(before, "unchanged")
+    commit: Callable[[], HiveView]
+    if raw:
+        if not column:
+            raise UsageError("--column", "name each column of the query: --column NAME:TYPE[:COMMENT]")
+        namespace = default_namespace or name.rpartition(".")[0].rpartition(".")[2].lower()
+        version = _define(query, expansion, dialect, (namespace,), default_catalog or None)
+        create = catalog.create_or_replace_view if or_replace else catalog.create_view
+        commit = partial(create, name, parse_columns(column), version, location, properties)
+    else:
+        commit = partial(
+            catalog.create_view_from_sql,
+            name,
+            query,
+            dialect=dialect,
+            database=default_namespace,
+            location=location,
+            properties=properties,
+            or_replace=or_replace,
+            summary=_SUMMARY,
+            **_column_arguments(column),
+        )
     try:
-        return written(catalog.create_view(name, schema, version, location, properties), "created")
+        view = commit()
     except ViewAlreadyExistsError:
         if not if_not_exists:
             raise
-    return written(catalog.load_view(name), "unchanged")
+        return written(catalog.load_view(name), "unchanged")  # created concurrently
+    return written(view, "created" if before is None else _outcome("replaced", before, view), raw=raw)
 
 
 def replace_view(
@@ -186,30 +212,35 @@ def replace_view(
     column: Columns = [],  # noqa: B006
     dialect: Name = None,
     default_namespace: Name = None,
+    property: Properties = [],  # noqa: B006
+    comment: Text = None,
+    raw: bool = False,
     default_catalog: Name = None,
     expanded: Text = None,
     expanded_file: File = None,
-    property: Properties = [],  # noqa: B006
-    comment: Text = None,
 ) -> Written:
-    """Give a view a new query. Everything that is not given stays: columns, dialect, defaults, properties, history.
+    """Give a view a new query. What is not given stays: column names and comments, dialect, properties, history.
+
+    The names of the query are resolved, its stars replaced, and its columns inferred.
 
     Args:
         name: The view, as database.name.
         sql: The query.
         file: A file that contains the query; - is standard input.
-        column: A column of the query, in order; without any, the columns stay as they are.
+        column: A name for a column of the query, in order, with an optional comment. Without any, an existing column
+            list stays; otherwise the query names the columns. A type is compared with the inferred one.
         dialect: The SQL dialect of the query; by default that of the current definition.
         default_namespace: The database of unqualified names in the query; by default the current one.
-        default_catalog: The catalog of names without one; by default the current one. An empty text means the catalog
-            of the view.
-        expanded: The query for Hive and plain Spark, with every table and column qualified. By default they get the
-            query itself.
-        expanded_file: A file that contains that text; - is standard input.
         property: A property of the view, set in the same commit.
         comment: A comment on the view, set in the same commit.
+        raw: Store the query as it is, without reading it; see create. Without --column the columns stay as they are.
+        default_catalog: With --raw: the catalog of names without one; by default the current one. An empty text means
+            the catalog of the view.
+        expanded: With --raw: the query for Hive and plain Spark, with every table and column qualified. By default they
+            get the query itself.
+        expanded_file: With --raw: a file that contains that text; - is standard input.
     """
-    schema = parse_columns(column) if column else None
+    _check_raw_options(raw, default_catalog, expanded, expanded_file)
     query, expansion = _query_texts(sql, file, expanded, expanded_file)
     properties = _view_properties(property, comment)
     view = catalog.load_view(name)
@@ -219,12 +250,24 @@ def replace_view(
         if len(authored) > 1:
             raise UsageError("--dialect", f"the view has texts for {', '.join(authored)}: name the one to replace")
         dialect = authored[0] if authored else "spark"
-    namespace = (default_namespace,) if default_namespace else current.default_namespace
-    namespace_catalog = current.default_catalog if default_catalog is None else default_catalog or None
-    version = _define(query, expansion, dialect, namespace, namespace_catalog)
-    update = view.update().replace_version(version, schema)
-    changed = (update.set_properties(properties) if properties else update).commit()
-    return written(changed, _outcome("replaced", view, changed))
+    if raw:
+        schema = parse_columns(column) if column else None
+        namespace = (default_namespace,) if default_namespace else current.default_namespace
+        namespace_catalog = current.default_catalog if default_catalog is None else default_catalog or None
+        version = _define(query, expansion, dialect, namespace, namespace_catalog)
+        update = view.update().replace_version(version, schema)
+        changed = (update.set_properties(properties) if properties else update).commit()
+    else:
+        changed = catalog.replace_view_from_sql(
+            name,
+            query,
+            dialect=dialect,
+            database=default_namespace,
+            properties=properties,
+            summary=_SUMMARY,
+            **_column_arguments(column),
+        )
+    return written(changed, _outcome("replaced", view, changed), raw=raw)
 
 
 def rename_view(
@@ -416,8 +459,29 @@ def _define(
         default_namespace=namespace,
         default_catalog=default_catalog,
         expanded=expanded,
-        summary={"engine-name": ENGINE},
+        summary=_SUMMARY,
     )
+
+
+def _check_raw_options(raw: bool, default_catalog: str | None, expanded: str | None, expanded_file: str | None) -> None:
+    options = {"--default-catalog": default_catalog, "--expanded": expanded, "--expanded-file": expanded_file}
+    for option, value in options.items():
+        if value is not None and not raw:
+            raise UsageError(
+                option, "it belongs to --raw, which stores a query as it is; without it, it is derived from the query"
+            )
+
+
+def _column_arguments(columns: Sequence[str]) -> dict[str, Any]:
+    """The arguments of `create_view_from_sql` for the columns that were typed."""
+    named = parse_named_columns(columns)
+    if not named:
+        return {}
+    return {
+        "column_names": [column.name for column in named],
+        "column_comments": [column.comment for column in named],
+        "column_types": [column.type for column in named],
+    }
 
 
 def _query_texts(
@@ -458,7 +522,7 @@ def _view_properties(texts: Sequence[str], comment: str | None) -> dict[str, str
 # -- Results and their text --------------------------------------------------------------------------------------------
 
 
-def written(view: HiveView, outcome: str, *, renamed_from: str | None = None) -> Written:
+def written(view: HiveView, outcome: str, *, renamed_from: str | None = None, raw: bool = False) -> Written:
     """The result of a command that changed a view."""
     return Written(
         view=view_name(view),
@@ -468,6 +532,7 @@ def written(view: HiveView, outcome: str, *, renamed_from: str | None = None) ->
         metadata_location=view.metadata_location,
         previous_metadata_location=view.previous_metadata_location,
         renamed_from=renamed_from,
+        raw=raw,
     )
 
 
@@ -477,6 +542,9 @@ def print_written(result: Written) -> None:
     old_name = f"{shown(result.renamed_from)} -> " if result.renamed_from else ""
     text = f"{old_name}{shown(result.view)}: {result.outcome}, version {result.version_id} is current"
     out.print(text, soft_wrap=True)
+    if result.raw:
+        remark = "Stored as it is: neither its names nor its columns were checked. `hive-views deps check` checks it"
+        out.print(f"{remark} ({shown(result.view)}).", style="yellow", soft_wrap=True)
 
 
 def _plain_name(name: str) -> str:

@@ -23,6 +23,7 @@ _SHAPES = {
 COLORS = {
     Standing.VALID: ("#e6f4ec", "#1a7f4b"),
     Standing.OUTDATED: ("#fdf1dc", "#9a5b00"),
+    Standing.UNEXPANDED: ("#fdf1dc", "#9a5b00"),
     Standing.DRIFTED: ("#fdf1dc", "#9a5b00"),
     Standing.INVALID: ("#fde8e9", "#c3262f"),
     Standing.UNKNOWN: ("#eeecf9", "#6b5fa8"),

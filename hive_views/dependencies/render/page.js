@@ -1,9 +1,10 @@
 // Draws the graph in `data`. Untrusted texts become text nodes, never HTML.
 
-const SIGNS = { valid: "✓", outdated: "!", drifted: "≠", invalid: "✕", unknown: "?", blocked: "⊘", missing: "✕", unchecked: "" };
+const SIGNS = { valid: "✓", outdated: "!", unexpanded: "!", drifted: "≠", invalid: "✕", unknown: "?", blocked: "⊘", missing: "✕", unchecked: "" };
 const MEANINGS = {
   valid: "can be read",
   outdated: "readable with its stored text; recompile it to include changes of its tables",
+  unexpanded: "has no expanded text for Hive and plain Spark; recompile it",
   drifted: "another program changed its row: adopt or repair it",
   invalid: "cannot be read, or not with its declared columns",
   unknown: "its text cannot be analyzed",
@@ -186,7 +187,7 @@ function item(number, remark) {
 
 function showList(matching) {
   const terms = search.value.trim() !== "";
-  const severity = ["invalid", "missing", "blocked", "drifted", "outdated", "unknown", "valid", "unchecked"];
+  const severity = ["invalid", "missing", "blocked", "drifted", "unexpanded", "outdated", "unknown", "valid", "unchecked"];
   const rank = (number) => severity.indexOf(nodes[number].standing);
   const all = matching === null ? nodes.map((_, number) => number) : matching.byName;
   const sorted = [...all].sort((one, other) => rank(one) - rank(other) || one - other);

@@ -134,6 +134,15 @@ class ImportReport:
         return dict(Counter(reason.value for reason in reasons if reason is not None).most_common())
 
     @property
+    def convertible(self) -> int:
+        """How many of the views can be converted, or are."""
+        return sum(entry.outcome.reason is None and entry.entry.problem is None for entry in self.entries)
+
+    def example(self, reason: str) -> ReportEntry:
+        """The first view that is not converted for a reason of `reasons`."""
+        return next(e for e in self.entries if e.outcome.reason is not None and e.outcome.reason.value == reason)
+
+    @property
     def seconds(self) -> float:
         """The time of all views, in seconds."""
         return sum(entry.outcome.seconds for entry in self.entries)

@@ -35,7 +35,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.connection import Connection, NoThriftAnswerError
 from hive_views.metastore.transport.failures import HttpRejection
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
@@ -393,10 +393,10 @@ class MetastoreClient:
             except TimeoutError as error:
                 connection.close()
                 self._pool.distrust(connection.uri)
+                consequence = "it is a read, so nothing was changed" if repeat else "the request may still be executed"
                 raise MetastoreTimeoutError(
                     method,
-                    f"no answer within {self._config.call_timeout_ms} ms (hive-views.call-timeout-ms); "
-                    "the request may still be executed",
+                    f"no answer within {self._config.call_timeout_ms} ms (hive-views.call-timeout-ms); {consequence}",
                     uri=connection.uri,
                 ) from error
             except HttpRejection as error:
@@ -422,6 +422,11 @@ class MetastoreClient:
                 connection.close()
                 if not transport.request_left:
                     raise  # the caller's value cannot be serialized as Thrift
+                if isinstance(error, NoThriftAnswerError) and repeat:
+                    self._pool.distrust(connection.uri)
+                    if attempt < MAX_SENDS and len(self._config.uris) > 1:
+                        continue
+                    raise MetastoreUnavailableError(method, str(error), uri=connection.uri) from error
                 error_type: type[MetastoreError] = MetastoreRefusedError if repeat else MetastoreConnectionLostError
                 raise error_type(method, f"its answer cannot be read: {error}", uri=connection.uri) from error
             except BaseException:

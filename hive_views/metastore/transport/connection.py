@@ -184,6 +184,24 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         return data
 
 
+_FIRST_NUMBER = int.from_bytes(b"\r\n\r\n", "big")
+"""The sequence number of the first request: to an HTTP server it ends a request line, so that it answers at once.
+Python's http.server otherwise waits for the end of the line until the call times out."""
+
+
+class NoThriftAnswerError(TProtocolException):  # type: ignore[misc]
+    """The server speaks HTTP: it is no metastore, and no request had an effect."""
+
+    def __init__(self) -> None:
+        super().__init__(TProtocolException.BAD_VERSION, "")
+
+    def __str__(self) -> str:
+        return (
+            "an HTTP server answers there, no metastore. Check the port of the uri (a metastore's is usually 9083). The uri "
+            "of a metastore that uses HTTP is of the form http://host:port/path"
+        )
+
+
 class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
     """Thrift's binary protocol, with the C extension if available, that matches answers to requests.
 
@@ -193,7 +211,7 @@ class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
 
     def __init__(self, transport: SocketTransport) -> None:
         super().__init__(transport, string_length_limit=MAX_STRING_LENGTH, container_length_limit=MAX_CONTAINER_LENGTH)
-        self._number = 0
+        self._number = _FIRST_NUMBER - 1
         self._label = b""
 
     def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: N802
@@ -207,6 +225,8 @@ class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
         """Begin an answer."""
         start = self.trans.readAll(8)
         label = self._label
+        if start.startswith((b"HTTP/", b"<!DOC", b"<html")):
+            raise NoThriftAnswerError
         if start[:3] != _VERSION or int.from_bytes(start[4:], "big") != len(label) - 4:
             raise TProtocolException(TProtocolException.BAD_VERSION, "no answer to this request, or no Thrift at all")
         if self.trans.readAll(len(label)) != label:

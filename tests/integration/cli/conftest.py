@@ -68,10 +68,12 @@ def top(cli: Cli, database: str) -> str:
     """A view of two versions, the second of which is current."""
     name = f"{database}.top"
     columns = ("-c", "id:bigint:the number", "-c", "n:string")
-    first = cli("create", name, "--sql", "SELECT id, n FROM t", *columns, "--comment", "numbers", "-p", "team=bi")
+    first = cli(
+        "create", name, "--raw", "--sql", "SELECT id, n FROM t", *columns, "--comment", "numbers", "-p", "team=bi"
+    )
     assert first.code == 0, first
     second = cli(
-        "replace", name, "--sql", "SELECT id, n, 1 AS one\nFROM t", *columns, "-c", "one:int", "--expanded",
+        "replace", name, "--raw", "--sql", "SELECT id, n, 1 AS one\nFROM t", *columns, "-c", "one:int", "--expanded",
         "SELECT `t`.`id`, `t`.`n`, 1 AS `one` FROM `d`.`t`",
     )  # fmt: skip
     assert second.code == 0, second

@@ -136,5 +136,5 @@ def test_help_lists_each_command_once() -> None:
 
 def test_shared_options_have_separate_help_texts() -> None:
     create, replace = invoke("create", "--help").out, invoke("replace", "--help").out
-    assert "without any, the columns stay as they are" in " ".join(replace.replace("│", " ").split())
-    assert "without any, the columns stay as they are" not in " ".join(create.replace("│", " ").split())
+    assert "Without any, an existing column list stays" in " ".join(replace.replace("│", " ").split())
+    assert "Without any, an existing column list stays" not in " ".join(create.replace("│", " ").split())

@@ -315,7 +315,7 @@ def test_recompile_of_database_continues_after_failure(
     """A star over a star: each view is recompiled after what it reads, so both get the new column."""
     assert cli("sql", f"CREATE VIEW {shop}.above AS SELECT * FROM {shop}.all_orders").code == 0
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
-    done = cli("recompile", "--database", shop)
+    done = cli("recompile", "--database", shop, "--yes")
     assert done.code == 1
     lines = done.out.splitlines()
     assert f"{shop}.all_orders: recompiled, version 2 is current; + tax" in lines
@@ -338,7 +338,7 @@ def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
 ) -> None:
     """A view created with explicit columns has them only in its schema."""
     words = [word for column in columns for word in ("-c", column)]
-    assert cli("create", f"{shop}.named", "--sql", sql, *words).code == 0
+    assert cli("create", f"{shop}.named", "--raw", "--sql", sql, *words).code == 0
     before = [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields]
     done = cli("recompile", f"{shop}.named", "--json").json["views"][0]
     assert (done["outcome"], done["added"], done["removed"]) == ("recompiled", [], [])
@@ -351,7 +351,7 @@ def test_recompile_rejects_ambiguous_names(
     cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
 ) -> None:
     columns = ("-c", "id:bigint", "-c", "total:bigint", "-c", "twice:bigint")
-    assert cli("create", f"{shop}.named", "--sql", "SELECT *, total * 2 FROM orders", *columns).code == 0
+    assert cli("create", f"{shop}.named", "--raw", "--sql", "SELECT *, total * 2 FROM orders", *columns).code == 0
     alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
     done = cli("recompile", f"{shop}.named")
     assert done.code == 1
@@ -361,8 +361,8 @@ def test_recompile_rejects_ambiguous_names(
 
 def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
     assert cli("recompile").code == 2
-    assert cli("recompile", f"{shop}.big", "--database", shop).code == 2
-    assert cli("recompile", "--database", "nothing_here").code == 3
+    assert cli("recompile", f"{shop}.big", "--database", shop, "--yes").code == 2
+    assert cli("recompile", "--database", "nothing_here", "--yes").code == 3
 
 
 def test_adopt_makes_drifted_text_a_version(

@@ -53,6 +53,11 @@ def test_start_status_stop(tmp_path: Path) -> None:
         with connect(int(started["uri"].rpartition(":")[2])) as client:
             assert client.get_all_databases() == ["default"]
         assert run("status", directory=directory)[:2] == (0, started)
+        # Other commands find it without --uri.
+        environment = {key: value for key, value in os.environ.items() if key != "HIVE_VIEWS_URI"}
+        environment |= {"HIVE_VIEWS_METASTORE_DIR": str(directory), "HOME": str(tmp_path)}
+        listed = subprocess.run([*COMMAND, "database", "list"], capture_output=True, text=True, env=environment)
+        assert (listed.returncode, listed.stdout) == (0, "default\n")
         assert started["warehouse"] == (directory / "warehouse").as_uri()
         assert Path(started["log"]).exists()
         code, _, said = run("start", "--port", "0", directory=directory)
@@ -60,10 +65,11 @@ def test_start_status_stop(tmp_path: Path) -> None:
         assert f"in use by process {started['pid']} at {started['uri']}" in json.loads(said)["error"]
     finally:
         code, stopped, _ = run("stop", directory=directory)
-    assert (code, stopped["running"]) == (0, False)
+    assert (code, stopped["running"], stopped["stopped_pid"]) == (0, False, started["pid"])
     assert gone(started["pid"])
-    assert run("status", directory=directory)[:2] == (6, stopped)
-    assert run("stop", directory=directory)[:2] == (0, stopped)
+    nothing = {**stopped, "stopped_pid": None}
+    assert run("status", directory=directory)[:2] == (6, nothing)
+    assert run("stop", directory=directory)[:2] == (0, nothing)
 
 
 @pytest.mark.parametrize(("how", "expected"), [("interrupt", 130), ("stop", 0)])
@@ -87,6 +93,21 @@ def test_start_in_foreground(tmp_path: Path, how: str, expected: int) -> None:
             assert run("stop", directory=tmp_path)[0] == 0
         assert command.wait(60) == expected
     assert gone(started["pid"])
+
+
+@pytest.mark.parametrize("delay_s", [1.0, 3.0, 5.0])
+def test_interrupt_during_start_prints_no_traceback(tmp_path: Path, delay_s: float) -> None:
+    words = [*COMMAND, "metastore", "start", "--port", "0"]
+    environment = {**os.environ, "HIVE_VIEWS_METASTORE_DIR": str(tmp_path)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as command:
+        time.sleep(delay_s)
+        command.send_signal(signal.SIGINT)
+        _, errors = command.communicate(timeout=60)
+    if command.returncode == 0:  # it was faster
+        assert run("stop", directory=tmp_path)[0] == 0
+    else:
+        assert (command.returncode, errors) == (130, "")
+    assert run("status", directory=tmp_path)[0] == 6
 
 
 def test_status_is_rendered_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.commands import dependencies, materialized_values, reading, writing
+from hive_views.cli.commands import databases, dependencies, materialized_values, reading, writing
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
 from hive_views.dependencies.impact import AffectedView
@@ -21,10 +21,11 @@ from hive_views.dependencies.render import TreeLine
 from hive_views.dependencies.validity import CheckedView, ViewProblem
 from hive_views.doctor import DoctorReport, Finding
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from hive_views.metastore._thrift.hive_metastore.ttypes import Database, FieldSchema
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
 from hive_views.metastore.drift import Difference
 from hive_views.sql.analysis.trino_translation import TrinoFinding
+from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import invoke
 from tests.integration.metastore.rpc import connect
 
@@ -33,7 +34,7 @@ BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE
 DOCUMENTS = {
     **{
         value.__name__: value
-        for module in (reading, writing, dependencies, materialized_values)
+        for module in (reading, writing, databases, dependencies, materialized_values)
         for value in vars(module).values()
         if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
     },
@@ -49,9 +50,13 @@ DOCUMENTS = {
 
 @pytest.fixture
 def sales(metastore: EmbeddedMetastore) -> Iterator[str]:
-    """The database of the page."""
+    """The database and the table of the page."""
+    orders = hive_row("sales", "orders", "MANAGED_TABLE")
+    columns = (("id", "bigint"), ("total", "decimal(10,2)"))
+    orders.sd.cols = [FieldSchema(name=name, type=kind, comment=None) for name, kind in columns]
     with connect(metastore.port) as client:
         client.create_database(Database(name="sales", locationUri=f"{metastore.warehouse}/sales.db"))
+        client.create_table(orders)
     yield "sales"
     with connect(metastore.port) as client:
         client.drop_database("sales", True, True)

@@ -52,8 +52,8 @@ def test_show_prints_all_details_of_view(cli: Cli, top: str, database: str) -> N
     shown = cli("show", top, "--json").json
     assert list(shown) == [
         "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
-        "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "properties",
-        "history",
+        "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "validity",
+        "problems", "properties", "history",
     ]  # fmt: skip
     assert (shown["view"], shown["database"], shown["name"]) == (top, database, "top")
     assert shown["comment"] == "numbers"
@@ -234,7 +234,7 @@ def test_diff_of_columns(cli: Cli, database: str) -> None:
     before, after = ("a:int", "b:int:old", "c:int", "d:int"), ("B:long:new", "a:int", "d:int", "e:int")
     for command, columns in (("create", before), ("replace", after)):
         flags = [word for column in columns for word in ("-c", column)]
-        assert cli(command, name, "--sql", f"SELECT {command}", *flags).code == 0
+        assert cli(command, name, "--raw", "--sql", f"SELECT {command}", *flags).code == 0
     column_changes = cli("diff", name, "1", "2", "--json").json["columns"]
     assert [(item["name"], item["change"]) for item in column_changes] == [
         ("c", "removed"),

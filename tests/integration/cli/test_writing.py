@@ -15,7 +15,9 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import Cli
 from tests.integration.metastore.rpc import connect
 
-KEYS = ["view", "outcome", "version_id", "uuid", "metadata_location", "previous_metadata_location", "renamed_from"]
+KEYS = [
+    "view", "outcome", "version_id", "uuid", "metadata_location", "previous_metadata_location", "renamed_from", "raw",
+]  # fmt: skip
 QUERY = ("--sql", "SELECT 1 AS n", "--column", "n:int")
 
 
@@ -36,11 +38,11 @@ def make_hive_view(metastore: EmbeddedMetastore, view: str, name: str) -> None:
 # -- create -----------------------------------------------------------------------------------------------------------
 
 
-def test_create_with_all_options(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+def test_create_raw_with_all_options(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     done = cli(
-        "create", f"{database}.v", "--sql", "  SELECT a, b FROM t;\n;", "-c", "a:bigint:the a", "-c", "b:array<string>",
-        "--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake", "--expanded",
-        "SELECT `t`.`a`, `t`.`b` FROM `other`.`t`", "-p", "team=bi", "--property", "formula=a=b",
+        "create", f"{database}.v", "--raw", "--sql", "  SELECT a, b FROM t;\n;", "-c", "a:bigint:the a",
+        "-c", "b:array<string>", "--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake",
+        "--expanded", "SELECT `t`.`a`, `t`.`b` FROM `other`.`t`", "-p", "team=bi", "--property", "formula=a=b",
         "--comment", "all of t", "--json",
     )  # fmt: skip
     written = done.json
@@ -54,6 +56,7 @@ def test_create_with_all_options(cli: Cli, catalog: HiveViewCatalog, database: s
         "metadata_location": view.metadata_location,
         "previous_metadata_location": None,
         "renamed_from": None,
+        "raw": True,
     }
     version = view.current_version()
     assert (version.default_namespace, version.default_catalog) == (("other",), "lake")
@@ -83,9 +86,18 @@ def test_create_from_a_file_and_from_standard_input(
     query = tmp_path / "query.sql"
     query.write_text("-- Zürich, 東京\nSELECT 1 AS n;\n", encoding="utf-8")
     first = cli(
-        "create", f"{database}.a", "--file", str(query), "-c", "n:int", "--expanded-file", "-", stdin="SELECT 2\n"
+        "create",
+        f"{database}.a",
+        "--raw",
+        "--file",
+        str(query),
+        "-c",
+        "n:int",
+        "--expanded-file",
+        "-",
+        stdin="SELECT 2\n",
     )
-    assert first.out == f"{database}.a: created, version 1 is current\n"
+    assert first.out.startswith(f"{database}.a: created, version 1 is current\nStored as it is:")
     view = catalog.load_view(f"{database}.a")
     assert (view.original_text, view.expanded_text) == ("-- Zürich, 東京\nSELECT 1 AS n", "SELECT 2")
     assert view.current_version().default_namespace == (database,)
@@ -97,21 +109,21 @@ def test_create_from_a_file_and_from_standard_input(
     ("words", "said"),
     [
         (["-c", "n:int"], "--sql: give the query"),
-        (["--sql", "SELECT 1"], "--column: name each column"),
+        (["--raw", "--sql", "SELECT 1"], "--column: name each column"),
         (["--sql", " ; \n", "-c", "n:int"], "--sql: the query is empty"),
         (["--sql", "SELECT 1", "--file", "-", "-c", "n:int"], "--sql: cannot be combined with --file"),
         (
-            ["--file", "-", "--expanded-file", "-", "-c", "n:int"],
+            ["--raw", "--file", "-", "--expanded-file", "-", "-c", "n:int"],
             "standard input can contain only one of the texts",
         ),
         (["--file", "/nowhere.sql", "-c", "n:int"], "--file: /nowhere.sql cannot be read"),
-        (["--sql", "SELECT 1", "-c", "n"], "--column: 'n' is not of the form name:type"),
+        (["--raw", "--sql", "SELECT 1", "-c", "n"], "--column: 'n' is not of the form name:type"),
         (["--sql", "SELECT 1", "-c", "n:nothing"], "'nothing' is not a type"),
         ([*QUERY, "-p", "x"], "--property: 'x' is not of the form key=value"),
         ([*QUERY, "-p", "uuid=x"], "the catalog itself writes this key"),
         ([*QUERY, "--if-not-exists", "--or-replace"], "--if-not-exists: cannot be combined with --or-replace"),
         ([*QUERY, "--nonsense"], "No such option"),
-        ([*QUERY, "-c", "t:timestamp_ns"], "Hive has no type"),
+        (["--raw", *QUERY, "-c", "t:timestamp_ns"], "Hive has no type"),
     ],
 )
 def test_wrong_usage_of_create(cli: Cli, database: str, words: list[str], said: str) -> None:
@@ -142,8 +154,12 @@ def test_create_with_existing_name(cli: Cli, catalog: HiveViewCatalog, metastore
 
 
 def test_create_or_replace(cli: Cli, database: str) -> None:
-    words = ("create", f"{database}.v", *QUERY, "--or-replace", "--json")
-    outcomes = [cli(*words).json, cli(*words).json, cli(*words, "--dialect", "spark", "-c", "m:int").json]
+    words = ("create", f"{database}.v", "--or-replace", "--json", "--sql", "SELECT 1 AS n")
+    outcomes = [
+        cli(*words).json,
+        cli(*words).json,
+        cli(*words, "--sql", "SELECT 1 AS m", "-c", "n").json,
+    ]
     assert [(item["outcome"], item["version_id"]) for item in outcomes] == [
         ("created", 1),
         ("unchanged", 1),
@@ -156,16 +172,19 @@ def test_create_or_replace(cli: Cli, database: str) -> None:
 
 def test_replace_keeps_unspecified_fields(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
     name = f"{database}.v"
-    words = ("--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake", "-p", "a=1")
+    words = ("--raw", "--dialect", "trino", "--default-namespace", "other", "--default-catalog", "lake", "-p", "a=1")
     assert cli("create", name, *QUERY, *words).code == 0
-    done = cli("replace", name, "--sql", "SELECT 2 AS n", "-p", "b=2", "--comment", "two", "--json").json
+    done = cli("replace", name, "--raw", "--sql", "SELECT 2 AS n", "-p", "b=2", "--comment", "two", "--json").json
     assert (done["outcome"], done["version_id"]) == ("replaced", 2)
     view = catalog.load_view(name)
     version = view.current_version()
     assert (view.dialects, version.default_namespace, version.default_catalog) == (("trino",), ("other",), "lake")
     assert [field.name for field in view.schema().fields] == ["n"]
     assert {"a": "1", "b": "2", "comment": "two"}.items() <= view.metadata.properties.items()
-    assert cli("replace", name, "--sql", "SELECT 3 AS n", "--default-catalog", "", "--default-namespace", "x").code == 0
+    rejected = cli("replace", name, "--sql", "SELECT 3 AS n")
+    assert (rejected.code, "refer to the catalog lake" in rejected.err) == (2, True)
+    words = ("--raw", "--sql", "SELECT 3 AS n", "--default-catalog", "", "--default-namespace", "x")
+    assert cli("replace", name, *words).code == 0
     version = catalog.load_view(name).current_version()
     assert (version.default_namespace, version.default_catalog) == (("x",), None)
 
@@ -177,7 +196,7 @@ def test_replace_with_equal_definition_changes_nothing(cli: Cli, database: str) 
 
 
 def test_replace_rejects_loss_of_dialect(cli: Cli, top: str) -> None:
-    done = cli("replace", top, "--sql", "SELECT 1", "--dialect", "trino", "-c", "n:int", "--json")
+    done = cli("replace", top, "--sql", "SELECT 1 AS n", "--raw", "--dialect", "trino", "-c", "n:int", "--json")
     assert (done.code, done.error["type"]) in [(4, "DialectLossError")]
     assert done.error["operands"]["previous"] == ["spark", "hive"]
 

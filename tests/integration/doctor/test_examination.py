@@ -9,8 +9,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from hive_views import HiveViewCatalog, define
-from hive_views.cli.columns import parse_columns
+from hive_views import HiveViewCatalog
 from hive_views.config import ConnectionConfig
 from hive_views.doctor import DoctorReport, Finding, Level, examine
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -50,8 +49,7 @@ def left_behind(metastore: EmbeddedMetastore, database: str) -> list[str]:
 
 
 def make_view(catalog: HiveViewCatalog, name: str) -> None:
-    version = define("SELECT 1 AS n", dialect="spark", default_namespace=(name.split(".")[0],))
-    catalog.create_view(name, parse_columns(["n:int"]), version)
+    catalog.create_view_from_sql(name, "SELECT 1 AS n")
 
 
 def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, str], database: str) -> None:

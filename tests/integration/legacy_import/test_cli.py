@@ -59,7 +59,7 @@ def test_plan_run_report_revert(cli, views, tmp_path, catalog):
     assert "2 converted, 1 refused" in shown.out
     assert f"missing-table: there is no {views}.x" in shown.out
 
-    reverted = cli("--json", "import", "revert", "--journal", journal).json
+    reverted = cli("--json", "import", "revert", "--yes", "--journal", journal).json
     assert reverted["counts"] == {"reverted": 2}
     assert {name: encode_row(catalog.store.get_row(ViewName(views, name))) for name in before} == before
     assert cli("--json", "import", "report", journal).json["counts"] == {"refused": 1, "reverted": 2}
@@ -113,7 +113,7 @@ def test_export_in_place_makes_plain_views_again(cli, views, tmp_path, raw, cata
     before = raw.get_table(views, "a_top")
     cli("import", "plan", views, "--output", plan)
     cli("import", "run", plan)
-    found = cli("--json", "export", views, "--in-place").json
+    found = cli("--json", "export", views, "--in-place", "--yes").json
     assert {view["problem"] for view in found["views"]} == {None}
     after = raw.get_table(views, "a_top")
     for row in (before, after):

@@ -42,8 +42,47 @@ def test_import_to_renamed_database_and_revert(cli, legacy, other_database, cata
     assert catalog.load_view((other_database, "top")).expanded_text == expected
     changed = {key for key, value in everything().items() if before.get(key) != value}
     assert changed == {"row orders"}  # marked for lineage
-    assert cli("--json", "import", "revert", "-j", f"{plan}.journal").json["counts"] == {"reverted": 2}
+    assert cli("--json", "import", "revert", "--yes", "-j", f"{plan}.journal").json["counts"] == {"reverted": 2}
     assert catalog.store.client.get_all_tables(other_database) == []
+
+
+def test_plan_prints_a_summary_with_reasons_and_examples(cli, legacy, tmp_path):
+    plan = str(tmp_path / "plan.json")
+    summary = cli("import", "plan", legacy, "-o", plan).out.splitlines()
+    assert summary[0] == "2 pending, 1 refused"
+    assert summary[2].split()[:3] == ["1", "missing-table", f"{legacy}.lost"]
+    assert summary[3] == "2 of 3 convertible"
+    assert any(f"`hive-views import run {plan} --dry-run`" in line for line in summary[4:])
+    assert cli("--json", "import", "plan", legacy).json["convertible"] == 2
+    detailed = cli("import", "plan", legacy, "--verbose").out
+    assert all(f"{legacy}.{name}" in detailed for name in ("old_base", "top", "lost"))
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--select", "{0}"], ["lost", "old_base", "top"]),
+        (["--select", "{0}.*o*"], ["lost", "old_base", "top"]),
+        (["--select", "{0}.top", "--select", "{0}.old*"], ["old_base", "top"]),
+        (["--exclude", "{0}.TOP"], ["lost", "old_base"]),
+        (["--select", "owner:nobody"], []),
+        (["--exclude", "owner:*"], []),
+        (["--select", "reason:missing-table"], ["lost"]),
+        (["--exclude", "reason:missing-table"], ["old_base", "top"]),
+        (["--select", "{0}.l*", "--select", "reason:missing-table"], ["lost"]),
+        (["--select", "{0}.t*", "--select", "reason:missing-table"], []),
+    ],
+)
+def test_selected_views_are_planned(cli, legacy, words, names):
+    planned = cli("--json", "import", "plan", legacy, *(word.format(legacy) for word in words)).json
+    assert sorted(view["name"].partition(".")[2] for view in planned["views"]) == names
+
+
+def test_wrong_selection_is_rejected(cli, legacy):
+    refused(cli("--json", "import", "plan", legacy, "--select", "reason:bad"), "UsageError", "--select", "no-text")
+    refused(cli("--json", "import", "plan", legacy, "--exclude", "owner:"), "UsageError", "--exclude", "is empty")
+    words = ("--view", f"{legacy}.no_such_view", "--exclude", "owner:x")
+    refused(cli("--json", "import", "plan", *words), "NoSuchViewError", "no_such_view")
 
 
 def test_trino_catalog_and_materialized_options(cli, add, sales):
@@ -58,7 +97,9 @@ def test_trino_catalog_and_materialized_options(cli, add, sales):
     assert ends()["of_lake"] == ("refused", "other-catalog")
     given = ends("--trino-catalog", "LAKE", "--trino-catalog", "hive", "--materialized", "report")
     assert given == {"of_lake": ("pending", None), "kept": ("reported", "materialized")}
-    shown = cli("import", "plan", "--trino-catalog", "lake", "--view", f"{sales}.of_lake", COLUMNS="1000").out
+    shown = cli(
+        "import", "plan", "--trino-catalog", "lake", "--view", f"{sales}.of_lake", "--verbose", COLUMNS="1000"
+    ).out
     assert "with the rights of its owner hive (SECURITY DEFINER)" in shown and "ignores the owner analyst" in shown
     assert "kept" not in shown
 
@@ -75,7 +116,7 @@ def test_mojibake_is_repaired_and_reverted(cli, add, sales, catalog, tmp_path):
     assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 1}
     view = catalog.load_view(name.identifier)
     assert (view.original_text, view.schema().fields[0].doc) == (f"select '{whole}' as c from orders", whole)
-    assert cli("--json", "import", "revert", "--view", str(name)).json["counts"] == {"reverted": 1}
+    assert cli("--json", "import", "revert", "--yes", "--view", str(name)).json["counts"] == {"reverted": 1}
     assert encode_row(catalog.store.get_row(name)) == before
 
 
@@ -98,7 +139,7 @@ def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     cli("import", "plan", *views, "-o", plan)
     assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 2, "refused": 1}
     refused(cli("--json", "import", "report", journal, "--view", f"{legacy}.none"), "NoSuchViewError", journal)
-    done = cli("import", "revert", "-j", journal, "--view", f"{legacy}.none", "--view", f"{legacy}.lost")
+    done = cli("import", "revert", "--yes", "-j", journal, "--view", f"{legacy}.none", "--view", f"{legacy}.lost")
     assert done.code == 1
     output = " ".join(done.out.split())
     assert f"{legacy}.none refused the import of {journal} has no legacy view of this name" in output
@@ -123,7 +164,7 @@ def test_wrong_files_are_rejected_by_name(cli, legacy, everything, tmp_path):
     noted = Path(journal).read_bytes()
     refused(cli("--json", "import", "run", journal), "PlanError", journal, "a journal")
     refused(cli("--json", "import", "run", other, "-j", journal), "JournalError", journal, "another plan")
-    refused(cli("--json", "import", "revert", "-j", plan), "JournalError", plan)
+    refused(cli("--json", "import", "revert", "--yes", "-j", plan), "JournalError", plan)
     # The journal holds the legacy rows, so no report, plan or script may overwrite it.
     for words in (("plan", legacy, "-o", journal), ("report", journal, "--html", journal)):
         refused(
@@ -149,4 +190,4 @@ def test_database_without_views_gives_an_empty_plan(cli, database, tmp_path):
         assert "no legacy views" in done.out
     assert "no legacy views" in cli("import", "report", f"{plan}.journal", "--html", str(page)).out
     assert page.exists()
-    assert "no legacy views" in cli("import", "revert", "-j", f"{plan}.journal").out
+    assert "no legacy views" in cli("import", "revert", "--yes", "-j", f"{plan}.journal").out

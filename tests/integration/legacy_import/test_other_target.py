@@ -119,9 +119,9 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
     assert sorted(target.list_views(views)) == [(views, "new_base"), (views, "top")]
 
     # A view here with the name of a copy is not changed.
-    assert cli("--json", "import", "revert", "--view", f"{views}.top", *uri).error["type"] == "UsageError"
-    assert cli("--json", "import", "revert", "-j", journal).error["type"] == "PlanError"
-    assert cli("--json", "import", "revert", "-j", journal, *uri).json["counts"] == {"reverted": 2}
+    assert cli("--json", "import", "revert", "--yes", "--view", f"{views}.top", *uri).error["type"] == "UsageError"
+    assert cli("--json", "import", "revert", "--yes", "-j", journal).error["type"] == "PlanError"
+    assert cli("--json", "import", "revert", "--yes", "-j", journal, *uri).json["counts"] == {"reverted": 2}
     assert everything() == here
     assert target.store.client.get_all_tables(views) == ["orders"]
 

@@ -78,7 +78,9 @@ def test_plan_run_and_verify_report_a_differing_view(shell, spark, legacy, tmp_p
     assert "OTHER ROWS: 2 rows before, 3 after" in " ".join(again.out.split())
     report = shell("--json", "import", "report", f"{plan}.journal").json
     assert {view["rows"] for view in report["views"]} >= {"OTHER ROWS: 2 rows before, 3 after"}
-    assert shell("--json", "import", "revert", "--journal", f"{plan}.journal").json["counts"] == {"reverted": 4}
+    assert shell("--json", "import", "revert", "--yes", "--journal", f"{plan}.journal").json["counts"] == {
+        "reverted": 4
+    }
 
 
 def test_plan_contains_analyzer_findings(spark, catalog, legacy, raw):

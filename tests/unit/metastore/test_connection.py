@@ -8,6 +8,9 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,7 +173,6 @@ def test_announced_length_allocates_no_memory() -> None:
 @pytest.mark.parametrize(
     "junk",
     [
-        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", id="a web server"),
         pytest.param(b"\x15\x03\x01\x00\x02\x02\x28" + b"\0" * 20, id="a TLS alert"),
         pytest.param(string_answer(b"getVersion", b"\xff\xff\xff\xff", b"late"), id="another request's number"),
         pytest.param(string_answer(b"getVertigo", b"\0\0\0\1", b"late"), id="another method"),
@@ -434,3 +436,31 @@ def test_expired_kerberos_ticket_breaks_the_connection() -> None:
     ours._level, ours._limit = 4, 100
     with pytest.raises(ConnectionError, match="cannot be encrypted"):
         ours.wrap(b"request")
+
+
+def test_http_server_is_recognized_at_once(tmp_path: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with (
+            client(f"thrift://127.0.0.1:{server.server_port}", call_timeout_ms=60_000) as metastore,
+            pytest.raises(MetastoreUnavailableError, match="an HTTP server answers there, no metastore"),
+        ):
+            metastore.get_all_databases()
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("call", "consequence"),
+    [
+        (lambda metastore: metastore.get_all_databases(), "it is a read, so nothing was changed"),
+        (lambda metastore: metastore.drop_database("d"), "the request may still be executed"),
+    ],
+)
+def test_timeout_says_what_may_have_happened(call: Callable[[MetastoreClient], object], consequence: str) -> None:
+    with (
+        listening(lambda sock: (request(sock), time.sleep(1))) as (uri, _),
+        client(uri, call_timeout_ms=100) as metastore,
+        pytest.raises(MetastoreTimeoutError, match=consequence),
+    ):
+        call(metastore)
