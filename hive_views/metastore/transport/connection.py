@@ -197,8 +197,8 @@ class NoThriftAnswerError(TProtocolException):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return (
-            "an HTTP server answers there, no metastore. Check the port of the uri (a metastore's is usually 9083). The "
-            "uri of a metastore that uses HTTP is of the form http://host:port/path"
+            "an HTTP server answers there, no metastore. Check the port of the uri (a metastore's is usually 9083). "
+            "The uri of a metastore that uses HTTP is of the form http://host:port/path"
         )
 
 
