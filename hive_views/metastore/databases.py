@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hive_views.errors import (
-    CommitStateUnknownError,
     InvalidPropertyError,
     MetastoreRefusedError,
     NamespaceAlreadyExistsError,
@@ -20,8 +19,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.rejections import proves_unchanged
-from hive_views.metastore.store import Rejection, rejection_message
+from hive_views.metastore.rejections import proves_unchanged, rejection_error
 from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
@@ -39,7 +37,7 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
     except AlreadyExistsException:
         raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
-        raise _rejection_error("create_database", name, error) from error
+        raise rejection_error("create_database", name, error) from error
 
 
 def drop_database(client: MetastoreClient, name: str) -> None:
@@ -52,10 +50,10 @@ def drop_database(client: MetastoreClient, name: str) -> None:
         raise NoSuchNamespaceError(name) from None
     except InvalidOperationException as error:
         if not proves_unchanged(error):
-            raise _rejection_error("drop_database", name, error) from error
+            raise rejection_error("drop_database", name, error) from error
         raise NamespaceNotEmptyError(name) from error
     except (MetaException, MetastoreRefusedError) as error:
-        raise _rejection_error("drop_database", name, error) from error
+        raise rejection_error("drop_database", name, error) from error
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
@@ -87,19 +85,9 @@ def update_database(
     except NoSuchObjectException:
         raise NoSuchNamespaceError(name) from None
     except (MetaException, MetastoreRefusedError) as error:
-        raise _rejection_error("alter_database", name, error) from error
+        raise rejection_error("alter_database", name, error) from error
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed
-
-
-def _rejection_error(method: str, name: str, rejection: Rejection) -> MetastoreRefusedError | CommitStateUnknownError:
-    """Return the error for a change that the server did not confirm."""
-    text = rejection_message(rejection)
-    if proves_unchanged(rejection):
-        return MetastoreRefusedError(method, f"{name}: {text}")
-    return CommitStateUnknownError(
-        name, None, f"{method} failed ({text}), and the metastore's database may still carry it out"
-    )
 
 
 def _check_stored(client: MetastoreClient, name: str, keys: set[str], sent: Database) -> None:

@@ -16,6 +16,7 @@ from decimal import Decimal, InvalidOperation
 from urllib.parse import unquote
 
 from hive_views.errors import InvalidViewError, MetastoreRefusedError
+from hive_views.errors.tree import after_steps
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -24,6 +25,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Partition,
     Table,
 )
+from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.row_codec import CHANGE_TIME, Row
 from hive_views.metastore.transport.client import MetastoreClient
 
@@ -114,7 +116,7 @@ def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table:
 
 def add_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
     """Add partitions to a view and return those that did not exist before."""
-    added = []
+    added: list[Values] = []
     for values in partitions:
         partition = Partition(
             values=list(values),
@@ -126,26 +128,28 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Value
         )
         if row.table.sd is not None and row.table.sd.location:
             partition.sd = copy.copy(row.table.sd)
-        try:
-            client.add_partition(partition)
-        except AlreadyExistsException:
-            continue
-        except (MetaException, InvalidObjectException, NoSuchObjectException) as error:
-            raise MetastoreRefusedError("add_partition", f"{row.name}: {error.message}") from error
+        with after_steps(*(f"the partition {'/'.join(item)} was added" for item in added)):
+            try:
+                client.add_partition(partition)
+            except AlreadyExistsException:
+                continue
+            except (MetaException, InvalidObjectException, NoSuchObjectException, MetastoreRefusedError) as error:
+                raise rejection_error("add_partition", str(row.name), error) from error
         added.append(values)
     return added
 
 
 def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
     """Drop partitions of a view and return those that existed."""
-    dropped = []
+    dropped: list[Values] = []
     for values in partitions:
-        try:
-            client.drop_partition(row.name.database, row.name.name, values)
-        except NoSuchObjectException:
-            continue
-        except MetaException as error:
-            raise MetastoreRefusedError("drop_partition", f"{row.name}: {error.message}") from error
+        with after_steps(*(f"the partition {'/'.join(item)} was dropped" for item in dropped)):
+            try:
+                client.drop_partition(row.name.database, row.name.name, values)
+            except NoSuchObjectException:
+                continue
+            except (MetaException, MetastoreRefusedError) as error:
+                raise rejection_error("drop_partition", str(row.name), error) from error
         dropped.append(values)
     return dropped
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hive_views.errors import CommitStateUnknownError, MetastoreRefusedError
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -19,7 +20,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.store import CAS_REJECTED
+from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
 from hive_views.metastore.transport.methods import UnknownMethodError
 
 _ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectException)
@@ -61,6 +62,16 @@ def proves_unchanged(error: BaseException) -> bool:
         return True
     pattern = _PROVING_MESSAGES.get(type(error))  # type: ignore[arg-type]
     return pattern is not None and pattern.match(getattr(error, "message", None) or "") is not None
+
+
+def rejection_error(method: str, name: str, rejection: Rejection) -> MetastoreRefusedError | CommitStateUnknownError:
+    """Return the error for a change of a database or partition that the server did not confirm."""
+    text = rejection_message(rejection)
+    if proves_unchanged(rejection):
+        return MetastoreRefusedError(method, f"{name}: {text}")
+    return CommitStateUnknownError(
+        name, None, f"{method} failed ({text}), and the metastore's database may still carry it out"
+    )
 
 
 def is_cas_rejection(error: BaseException) -> bool:

@@ -37,6 +37,12 @@ TRANSACTIONS = {
     "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = 'metastore' AND xact_start IS NOT NULL",
     "mysql": "SELECT count(*) FROM information_schema.INNODB_TRX",
 }
+LOCK_WAITS = {
+    "postgresql": "ALTER DATABASE metastore SET lock_timeout = '2s'",
+    "mysql": "SET GLOBAL innodb_lock_wait_timeout = 2",
+}
+"""Limits of the time for which the metastore's next attempt waits for the row locks of one whose COMMIT is held: the
+metastore then answers an error to its client while the first attempt may still be committed."""
 CALL_TIMEOUT_MS = {CommitFault.DELAYED: "1500"}
 """How long the client waits for an answer: by default longer than the metastore's attempts last."""
 MAX_HOLD_S = 12.0
@@ -67,10 +73,10 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pytest.skip(f"needs {reason}")
     with SERVERS[request.param]() as server, DatabaseProxy(server) as proxy:
         server.create("metastore")
+        server.run(LOCK_WAITS[server.kind])
         database = Database(server.kind, proxy.port, "metastore", "hive", PASSWORD)
         settings = {
             "datanucleus.connectionPool.maxPoolSize": "5",
-            # With more attempts the second one waits for the first one's row locks, and the client for both.
             "hive.hmshandler.retry.attempts": "1",
         }
         directory = tmp_path_factory.mktemp("database_commits")
