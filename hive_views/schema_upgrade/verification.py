@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hive_views.io.metadata_files import MetadataFiles
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, doubtful_rows
 from hive_views.schema_upgrade.session import Session
-from hive_views.schema_upgrade.view_checks import ViewTextCheck, check_views
+
+if TYPE_CHECKING:
+    from hive_views.io.metadata_files import MetadataFiles
+    from hive_views.schema_upgrade.view_checks import ViewTextCheck
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,9 @@ def verify(
         UsageError: If the target is not a valid version.
         DatabaseError: If the database fails.
     """
+    # The parser of view texts needs as much memory as an upgrade of many texts, which does not use it.
+    from hive_views.schema_upgrade.view_checks import check_views
+
     schema = detect(session)
     required = plan(schema, target)
     ready = all(schema.column("TBLS", name) for name in ("TBL_TYPE", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
