@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +14,7 @@ from hive_views.schema_upgrade.schema import Column
 from hive_views.schema_upgrade.view_texts import decode_mojibake, is_truncated, repair, suspicion_reason
 from tests.integration.schema_upgrade.contents import select
 from tests.integration.schema_upgrade.databases import SqlDatabases
+from tests.integration.schema_upgrade.servers import PASSWORD
 
 texts = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=1)
 
@@ -124,3 +128,30 @@ def test_truncated_text_is_reported(mariadb: SqlDatabases) -> None:
         )
         session.commit()
         assert detect(session).rows.truncated == ((21, "VIEW_EXPANDED_TEXT", 65_535),)
+
+
+UPGRADE = """
+import resource, sys
+from hive_views.schema_upgrade import Password, apply, connect, detect, parse_address, plan, rollback
+with connect(parse_address(sys.argv[1], user="hive", password=Password(sys.argv[2]))) as session:
+    applied = apply(session, plan(detect(session)))
+    restored = rollback(session)
+print(len(applied.done), restored.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_memory_does_not_grow_with_the_texts(mariadb: SqlDatabases) -> None:
+    """400 views with two texts of 80 KB, all of which are repaired and restored."""
+    address = mariadb.copy("2.3.0")
+    text = "CONCAT('SELECT ''naÃ¯ve'', ''', REPEAT('x', 79960), ''' AS c')"
+    mariadb.server.run(
+        "INSERT INTO TBLS (TBL_ID, CREATE_TIME, DB_ID, LAST_ACCESS_TIME, RETENTION, TBL_NAME, TBL_TYPE, "
+        "VIEW_ORIGINAL_TEXT, VIEW_EXPANDED_TEXT, IS_REWRITE_ENABLED) SELECT seq, 0, 77, 0, 0, CONCAT('v', seq), "
+        f"'VIRTUAL_VIEW', {text}, {text}, 0 FROM seq_100001_to_100400",
+        address.database,
+    )
+    command = [sys.executable, "-c", UPGRADE, mariadb.server.url(address.database), PASSWORD]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    _, restored, peak = map(int, done.stdout.split())
+    assert restored >= 800
+    assert peak < 120, "MB"
