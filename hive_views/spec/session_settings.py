@@ -23,8 +23,6 @@ ANSI = "spark.sql.ansi.enabled"
 """Whether invalid casts and overflows raise errors, or return NULL and wrapped numbers."""
 TIME_ZONE = "spark.sql.session.timeZone"
 """The time zone of timestamps without one, and of timestamps as text."""
-CASE_SENSITIVE = "spark.sql.caseSensitive"
-"""Whether names that differ in case are different names."""
 RECORDED = (ANSI, TIME_ZONE)
 """The settings that are always recorded when a view is defined or refreshed, and applied when it is read."""
 

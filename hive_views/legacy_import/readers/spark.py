@@ -21,6 +21,7 @@ from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Probl
 from hive_views.legacy_import.mojibake import decode_mojibake
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.session_settings import ANSI, RECORDED
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE, PARSER_SETTINGS, setting_dependence
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
@@ -28,6 +29,7 @@ _OUTPUT = "view.query.out."
 _SETTING = "view.sqlConfig."
 _SCHEMA = "spark.sql.sources.schema"
 _SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, "spark.sql.create.version")
+_SCHEMA_MODE = "view.schemaMode"
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
 _IRRELEVANT_SETTINGS = ("spark.sql.artifact.",)
 """Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded."""
@@ -52,6 +54,10 @@ DEFAULTS = {
 }
 """Default values of settings, which the plan does not mention. A test compares them with the installed Spark; the
 defaults of Spark 3.1 to 4.0 were not checked. Settings whose default changed, e.g. timeParserPolicy, are left out."""
+_PARSER_SETTINGS = frozenset({*PARSER_SETTINGS, CASE_SENSITIVE})
+"""Settings that change the meaning of a text; a view whose text depends on one is not converted."""
+_PLACEHOLDER = ("col", "array<string>")
+"""The column of a row whose columns have types that Hive lacks (Spark's HiveExternalCatalog.EMPTY_DATA_SCHEMA)."""
 _TYPE_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
@@ -76,6 +82,7 @@ def settings_note(settings: Mapping[str, str]) -> str | None:
         f"{key}={value}"
         for key, value in sorted(settings.items())
         if key not in RECORDED
+        and key not in _PARSER_SETTINGS
         and not key.startswith(_IRRELEVANT_SETTINGS)
         and DEFAULTS.get(key, "").lower() != value.strip().lower()
     )
@@ -113,9 +120,17 @@ def read(row: Row) -> LegacyView:
         settings={ANSI: "false"}
         | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
         partitioned=bool(row.partition_keys),
+        notes=_schema_mode_note(parameters.get(_SCHEMA_MODE, "")),
         repaired_sql=decode_mojibake(text or ""),
         problem=problem,
     )
+
+
+def _schema_mode_note(mode: str) -> tuple[str, ...]:
+    """Return a sentence about a view whose columns follow its tables (WITH SCHEMA [TYPE] EVOLUTION)."""
+    if "EVOLUTION" not in mode:
+        return ()
+    return (f"WITH SCHEMA {mode} is not kept: the view keeps its columns until ALTER VIEW … RECOMPILE",)
 
 
 def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None) -> Problem | None:
@@ -124,6 +139,14 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
     if namespace is not None and len(namespace) > 2:
         return Problem(
             Reason.OTHER_CATALOG, f"its current namespace was {'.'.join(namespace)}, which is not a database"
+        )
+    settings = {key: row.parameters.get(_SETTING + key, "").lower() for key in _PARSER_SETTINGS}
+    dependence = setting_dependence(text, lambda key: settings[key] == "true")
+    if dependence is not None:
+        key, _, reason = dependence
+        return Problem(
+            Reason.UNSUPPORTED,
+            f"it was made under {key}=true, and {reason}: create it again without this setting, then plan again",
         )
     for key in _TEMPORARY:
         names = json.loads(row.parameters.get(key, "[]"))
@@ -157,6 +180,8 @@ def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{_SCHEMA} is not a schema of Spark: {error!r}") from None
+    if [(column.name, column.type) for column in row_columns] == [_PLACEHOLDER]:
+        return schema_columns
     if [column.name.lower() for column in schema_columns] != [column.name.lower() for column in row_columns]:
         # Another program (Hive's ALTER VIEW) changed the row later; readers use the columns of the row.
         return row_columns

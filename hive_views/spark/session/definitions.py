@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import iceberg_schema
-from hive_views.spark.session.settings import TEXT_SETTINGS, setting_dependence
+from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText
 from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
@@ -21,6 +21,7 @@ from hive_views.spec.session_settings import (
     recorded_settings,
 )
 from hive_views.sql.parsing.lexer import error_at, line_and_column
+from hive_views.sql.parsing.parser_settings import setting_dependence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

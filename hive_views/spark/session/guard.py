@@ -14,10 +14,11 @@ from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
-from hive_views.spark.session.settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS, substitute_variables
+from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits
 from hive_views.spark.session.spark_errors import convert_spark_errors
 from hive_views.sql.parsing.lexer import error_at, line_and_column
+from hive_views.sql.parsing.parser_settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
 from hive_views.sql.parsing.spark_lexer import spark_tokens
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.rewriting.quoting import string_literal

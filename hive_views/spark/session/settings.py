@@ -8,29 +8,20 @@ is parsed here, as Spark does when it creates a view, and definitions are analyz
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.spec.session_settings import ANSI, CASE_SENSITIVE, TIME_ZONE
+from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.parsing.lexer import error_at
-from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE, PARSER_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Whether Spark replaces `${name}` by the setting's value before it parses a text; on by default."""
-ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
-DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
-
-PARSER_SETTINGS = {
-    ESCAPED_LITERALS: "\\",
-    "spark.sql.parser.quotedRegexColumnNames": "`",
-    DOUBLE_QUOTED_IDENTIFIERS: '"',
-}
-"""Settings, off by default, that change how Spark parses a text, and the character whose meaning each changes."""
 
 TEXT_SETTINGS = {SUBSTITUTE: "${", **PARSER_SETTINGS, CASE_SENSITIVE: ""}
 """All settings that change the meaning of a text. They are off when a view's text is read, unless it records others."""
@@ -64,31 +55,6 @@ APPLIED_BY_ANALYSIS = frozenset(
     }
 )
 """Settings that Spark takes from a temporary view (4.1.4; tests/integration/spark/test_settings_matrix.py)."""
-
-
-def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int, str] | None:
-    """A setting on which the meaning of a text depends, the offset of the part that depends on it, and the reason.
-
-    Args:
-        sql: The text.
-        is_on: Whether a setting is on for its author.
-    """
-    for key, mark in PARSER_SETTINGS.items():
-        offset = sql.find(mark)
-        if offset >= 0 and is_on(key):
-            return key, offset, f"this text has a {mark} in it, which other readers of the view interpret differently"
-    if not is_on(CASE_SENSITIVE):
-        return None
-    first_uses: dict[str, str] = {}
-    for token in spark_tokens(sql):
-        if token.kind not in ("word", "quoted"):
-            continue
-        name = token.text.strip("`")
-        first_use = first_uses.setdefault(name.lower(), name)
-        if first_use != name:
-            reason = f"this text has {first_use} and {name}, which are one name to other readers of the view"
-            return CASE_SENSITIVE, token.start, reason
-    return None
 
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<prefix>\w+?):)?(?P<name>\S+?)\}", re.ASCII)

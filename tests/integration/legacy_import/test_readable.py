@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,87 @@ def test_revert_without_journal_keeps_the_row_of_a_recent_conversion(add, sales,
     [reverted] = revert_views(catalog, [ViewName(sales, "v")])
     assert reverted.status is RevertStatus.REVERTED
     assert Path(path_of(outcome.backup)).exists()
+
+
+def spark_schema(*columns):
+    """The parameters in which plain Spark stores a view's columns and context."""
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+    return {"spark.sql.sources.schema": json.dumps({"type": "struct", "fields": fields})}
+
+
+PLACEHOLDER = [("col", "array<string>", "from deserializer")]
+"""The columns of a row whose columns have types that Hive lacks."""
+CONF = "view.sqlConfig."
+
+SPARK_ROWS = [
+    (
+        "select timestamp_ntz'2020-01-01' as At, id from orders",
+        PLACEHOLDER,
+        spark_schema(("At", "timestamp_ntz"), ("id", "long")),
+        None,
+        (("at", "timestamp"), ("id", "bigint")),
+    ),
+    ("select 1 as x", PLACEHOLDER, spark_schema(("x", "interval day")), Reason.TYPE, ()),
+    ("select parse_json('1') as x", PLACEHOLDER, spark_schema(("x", "variant")), Reason.TYPE, ()),
+    ("select id as col from orders", [("col", "bigint")], spark_schema(("col", "long")), None, (("col", "bigint"),)),
+    ("select * from range(3)", IDS, spark_schema(("id", "long")), None, (("id", "bigint"),)),
+    (
+        "select id as _c1, cust as _c0 from orders",
+        [("_c1", "bigint"), ("_c0", "int")],
+        spark_schema(("_c1", "long"), ("_c0", "integer")),
+        None,
+        (("_c1", "bigint"), ("_c0", "int")),
+    ),
+    (
+        "select '\\n' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), f"{CONF}spark.sql.parser.escapedStringLiterals": "true"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+    (
+        "select 'n' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), f"{CONF}spark.sql.parser.escapedStringLiterals": "true"},
+        None,
+        (("s", "string"),),
+    ),
+    (
+        'select "id" as id from orders',
+        IDS,
+        {**spark_schema(("id", "long")), f"{CONF}spark.sql.ansi.doubleQuotedIdentifiers": "true"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+    (
+        "with ORDERS as (select 7L as id) select id from orders",
+        IDS,
+        {**spark_schema(("id", "long")), f"{CONF}spark.sql.caseSensitive": "true"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+]
+"""Text, columns and parameters of a row of plain Spark (4.1.4); the reason against its import, and its new columns."""
+
+
+@pytest.mark.parametrize(("text", "columns", "parameters", "reason", "new_columns"), SPARK_ROWS)
+def test_rows_of_spark(text, columns, parameters, reason, new_columns, add, sales, plan, catalog, tmp_path):
+    namespace = {"view.catalogAndNamespace.numParts": "2", "view.catalogAndNamespace.part.0": "spark_catalog"}
+    namespace["view.catalogAndNamespace.part.1"] = sales
+    add(hive_view_row(sales, "v", text, text, columns, **parameters, **namespace))
+    import_plan = plan()
+    entry = entry_of(import_plan, "v")
+    assert (None if entry.problem is None else entry.problem.reason) is reason, entry.problem
+    assert entry.columns == new_columns
+    [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
+    assert outcome.status is (ImportStatus.CONVERTED if reason is None else ImportStatus.REFUSED)
+
+
+@pytest.mark.parametrize(("mode", "is_noted"), [("EVOLUTION", True), ("TYPE EVOLUTION", True), ("COMPENSATION", False)])
+def test_schema_mode_that_is_not_kept_is_reported(mode, is_noted, add, sales, plan):
+    text = f"select id from {sales}.orders"
+    parameters = {**spark_schema(("id", "long")), "view.schemaMode": mode}
+    add(hive_view_row(sales, "v", text, text, IDS, **parameters))
+    entry = entry_of(plan(), "v")
+    assert entry.status is PlanStatus.READY
+    assert any("is not kept" in change for change in entry.changes) is is_noted
