@@ -55,11 +55,14 @@ def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Col
 def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
     """Return the columns of tables that each column of a view is computed from, through all views between."""
     lineages: dict[ViewName, ColumnLineage | None] = {}
+    bases: dict[ColumnName, frozenset[ColumnName]] = {}
 
-    def resolve(column: ColumnName, readers: frozenset[ViewName]) -> tuple[ColumnName, ...]:
+    def resolve(column: ColumnName, readers: frozenset[ViewName]) -> frozenset[ColumnName]:
         view = column.table
         if view in readers:
-            return (column,)
+            return frozenset((column,))
+        if column in bases:
+            return bases[column]
         if view not in lineages:
             try:
                 lineages[view] = column_lineage(store, view)
@@ -67,8 +70,10 @@ def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Colum
                 lineages[view] = None
         sources = (lineages[view] or {}).get(column.column)
         if sources is None:
-            return (column,)
-        return tuple(base for source in sources for base in resolve(source, readers | {view}))
+            bases[column] = frozenset((column,))
+        else:
+            bases[column] = frozenset(base for source in sources for base in resolve(source, readers | {view}))
+        return bases[column]
 
     return {
         column: tuple(sorted({base for source in sources for base in resolve(source, frozenset({name}))}))

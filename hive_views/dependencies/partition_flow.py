@@ -8,7 +8,7 @@ else restricts nothing, and the reason is reported: the result may contain too m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sqlglot
 from sqlglot import exp
@@ -21,6 +21,27 @@ from hive_views.identifiers import ViewName
 
 _INTEGERS = ("int", "bigint")
 _LIMITS = ("limit", "offset", "fetch")
+
+_ANALYZED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Table: frozenset(("this", "db", "catalog", "alias", "joins", "laterals", "hints")),
+    exp.Subquery: frozenset(("this", "alias", "with_", "joins", "laterals", "order", *_LIMITS)),
+    exp.Select: frozenset(
+        (
+            *("with_", "kind", "expressions", "hint", "distinct", "from_", "joins", "laterals", "where", "group"),
+            *("having", "qualify", "windows", "distribute", "sort", "cluster", "order", *_LIMITS),
+        )
+    ),
+    exp.SetOperation: frozenset(("with_", "this", "expression", "distinct", "by_name", "order", *_LIMITS)),
+    exp.Join: frozenset(("this", "on", "side", "kind", "using", "hint")),
+    exp.With: frozenset(("expressions",)),
+    exp.CTE: frozenset(("this", "alias", "materialized")),
+}
+"""The clauses of each syntax node that the analysis takes into account. Any other clause, also one of a later parser,
+restricts nothing."""
+
+_CURRENT_STATE = _ANALYZED[exp.Table] | {"sample", "pivots"}
+"""The clauses of a table's node with which its current rows are read. Others, such as VERSION AS OF, may read rows of
+another state of the table."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +66,8 @@ class TableUse:
     """The restricted columns with everything that they equal."""
     reasons: tuple[str, ...]
     """Why other columns of the view restrict nothing here."""
+    state_clause: str | None = None
+    """The clause by which another state of the table than the current one may be read, e.g. `VERSION AS OF 5`."""
 
 
 @dataclass(frozen=True)
@@ -82,40 +105,64 @@ def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[s
     restrictions = {
         position: (Restriction(column, is_given=column in given_columns),) for position, column in enumerate(view.types)
     }
-    return list(_uses_of_view(view, restrictions, get_relation, frozenset()))
+    return _Views(get_relation).uses(view, restrictions, frozenset())
+
+
+@dataclass
+class _Views:
+    """The tables and views of one question; each view is analyzed once for the same restrictions."""
+
+    get_relation: GetRelation
+    _uses: dict[tuple[ViewName, tuple[tuple[int, tuple[Restriction, ...]], ...]], list[TableUse]] = field(
+        default_factory=dict
+    )
+
+    def uses(self, view: Relation, restrictions: Restrictions, readers: frozenset[ViewName]) -> list[TableUse]:
+        """Return where a view reads tables; `readers` are the views that lead to it."""
+        if view.name in readers:
+            return []
+        key = view.name, tuple(sorted(restrictions.items()))
+        if key not in self._uses:
+            self._uses[key] = _merge(_uses_of_view(view, restrictions, self, readers | {view.name}))
+        return self._uses[key]
+
+
+def _merge(uses: Iterable[TableUse]) -> list[TableUse]:
+    """Combine uses that restrict a table alike."""
+    reasons: dict[TableUse, dict[str, None]] = {}
+    for use in uses:
+        reasons.setdefault(replace(use, reasons=()), {}).update(dict.fromkeys(use.reasons))
+    return [replace(use, reasons=tuple(of_use)) for use, of_use in reasons.items()]
 
 
 def _uses_of_view(
-    view: Relation, restrictions: Restrictions, get_relation: GetRelation, readers: frozenset[ViewName]
+    view: Relation, restrictions: Restrictions, views: _Views, readers: frozenset[ViewName]
 ) -> Iterator[TableUse]:
-    if view.name in readers:
-        return
-    readers |= {view.name}
     problem = view.problem
     if view.query is not None:
         try:
-            yield from list(_TextAnalysis(view, get_relation, readers).run(restrictions))
+            yield from list(_TextAnalysis(view, views, readers).run(restrictions))
             return
         except (SqlError, SqlglotError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
             problem = f"the text of {view.name} cannot be followed: {error}"
     for name in view.reads or tuple(_names_in_text(view)):
-        yield from _uses_of_source(name, {}, (problem or "its text cannot be followed",), get_relation, readers)
+        yield from _uses_of_source(name, {}, (problem or "its text cannot be followed",), views, readers)
 
 
 def _uses_of_source(
     name: ViewName,
     columns: Mapping[str, tuple[Restriction, ...]],
     reasons: tuple[str, ...],
-    get_relation: GetRelation,
+    views: _Views,
     readers: frozenset[ViewName],
 ) -> Iterator[TableUse]:
-    relation = get_relation(name)
+    relation = views.get_relation(name)
     if relation is None or (relation.query is None and relation.problem is None):
         yield TableUse(name, tuple(sorted(columns.items())), reasons)
         return
     restrictions = {position: columns[column] for position, column in enumerate(relation.types) if column in columns}
-    for use in _uses_of_view(relation, restrictions, get_relation, readers):
-        yield TableUse(use.table, use.columns, tuple(dict.fromkeys((*reasons, *use.reasons))))
+    for use in views.uses(relation, restrictions, readers):
+        yield replace(use, reasons=tuple(dict.fromkeys((*reasons, *use.reasons))))
 
 
 def _names_in_text(view: Relation) -> Iterator[ViewName]:
@@ -149,7 +196,7 @@ class _Select:
 class _TextAnalysis:
     """The analysis of one view's text."""
 
-    def __init__(self, view: Relation, get_relation: GetRelation, readers: frozenset[ViewName]) -> None:
+    def __init__(self, view: Relation, views: _Views, readers: frozenset[ViewName]) -> None:
         assert view.query is not None, "only views with a text are analyzed"
         text, dialect = view.query
         tree = sqlglot.parse_one(text, dialect=dialect)
@@ -157,11 +204,12 @@ class _TextAnalysis:
         root = build_scope(tree)
         if root is None or not isinstance(tree, exp.Query):
             raise ValueError("it is no query")
-        if any(clause.args.get("recursive") for clause in tree.find_all(exp.With)):
-            raise ValueError("it is recursive")
+        for clause in tree.find_all(exp.With, exp.CTE, exp.Join):
+            if unknown := _other_clauses(clause):
+                raise ValueError(f"it contains {unknown}")
         self._root = root
         self._view = view
-        self._get_relation = get_relation
+        self._views = views
         self._readers = readers
         self._visited: set[int] = set()
 
@@ -179,6 +227,9 @@ class _TextAnalysis:
         if limited is not None:
             # Which rows it returns depends on all rows.
             restrictions, reasons = {}, (*reasons, f"{limited.upper()} is applied to it")
+        unknown = ", ".join(filter(None, map(_other_clauses, _wrapped(tree))))
+        if unknown:
+            restrictions, reasons = {}, (*reasons, f"{self._view.name} has a clause that is not followed: {unknown}")
         if isinstance(tree, exp.SetOperation):
             if tree.args.get("by_name"):
                 restrictions, reasons = {}, (*reasons, "a set operation BY NAME is applied to it")
@@ -219,9 +270,14 @@ class _TextAnalysis:
     ) -> Iterator[TableUse]:
         self._visited.add(id(table))
         alias = table.args.get("alias")
-        if table.args.get("pivots") or (alias is not None and alias.args.get("columns")):
+        clause = _other_clauses(table)
+        if clause is not None:
+            columns, reasons = {}, (*reasons, f"{self._view.name} reads it with {clause}")
+        elif alias is not None and alias.args.get("columns"):
             columns, reasons = {}, (*reasons, "its columns have other names or places there")
-        yield from _uses_of_source(self._name(table), columns, reasons, self._get_relation, self._readers)
+        uses = _uses_of_source(self._name(table), columns, reasons, self._views, self._readers)
+        state_clause = _other_clauses(table, _CURRENT_STATE)
+        yield from uses if state_clause is None else (replace(use, state_clause=state_clause) for use in uses)
 
     def _name(self, table: exp.Table) -> ViewName:
         return ViewName((table.db or self._view.name.database).lower(), table.name.lower())
@@ -248,12 +304,9 @@ class _TextAnalysis:
                 if any(restriction.is_given for restriction in equal):
                     select.present.add(value.table)
         distinct = tree.args.get("distinct")
-        unsupported = [name for name in ("connect", "match") if tree.args.get(name)]
-        unsupported += ["pivot"] if select.scope.pivots else []
-        if unsupported or (distinct is not None and distinct.args.get("on")):
+        if distinct is not None and distinct.args.get("on"):
             select.restrictions.clear()
-            clause = unsupported[0] if unsupported else "distinct on"
-            select.reasons.append(f"{self._view.name} has a clause that is not followed: {clause}")
+            select.reasons.append(f"{self._view.name} has a clause that is not followed: DISTINCT ON")
 
     def _group_keys(self, select: _Select, tree: exp.Select) -> list[exp.Expression] | None:
         """Return the GROUP BY expressions; None without grouping, empty if they cannot be analyzed."""
@@ -318,7 +371,7 @@ class _TextAnalysis:
         """Return the type of a column that is an unchanged column of a table; None for others."""
         source = scope.sources.get(column.table)
         if isinstance(source, exp.Table):
-            relation = self._get_relation(self._name(source))
+            relation = self._views.get_relation(self._name(source))
             return None if relation is None else relation.types.get(column.name.lower())
         if not isinstance(source, Scope) or source.is_udtf:
             return None
@@ -333,6 +386,21 @@ class _TextAnalysis:
             value = query.selects[position].unalias() if isinstance(query, exp.Select) else None
             kinds.add(self._type(branch, value) if isinstance(value, exp.Column) else None)
         return kinds.pop() if len(kinds) == 1 else None
+
+
+def _other_clauses(node: exp.Expr, analyzed: frozenset[str] | None = None) -> str | None:
+    """Return the clauses of a syntax node that are not among those that the analysis takes into account."""
+    if analyzed is None:
+        analyzed = next(clauses for kind, clauses in _ANALYZED.items() if isinstance(node, kind))
+    clauses = []
+    for name, value in node.args.items():
+        if value and name not in analyzed and (name, value) != ("method", "NATURAL"):
+            values = value if isinstance(value, list) else [value]
+            texts = (
+                name.upper() if item is True else item.sql() if isinstance(item, exp.Expr) else item for item in values
+            )
+            clauses.append(" ".join(map(str, texts))[:80])
+    return ", ".join(clauses) or None
 
 
 def _wrapped(query: exp.Expr) -> Iterator[exp.Expr]:

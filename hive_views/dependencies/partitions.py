@@ -36,6 +36,7 @@ from hive_views.metastore.partitions import (
     row_changed,
     stored_partitions,
 )
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -105,6 +106,9 @@ class TableDependency:
     """Partitions that should exist: another table of the view or the view itself has them, or they were requested."""
     reasons: tuple[str, ...]
     """Why more partitions may be listed than are read, or why something is unknown; empty for an exact result."""
+    is_current: bool = True
+    """Whether the view reads the table's current state; False for VERSION AS OF and the like, whose partitions are not
+    determined."""
 
     @property
     def all_partitions(self) -> bool:
@@ -136,7 +140,7 @@ class PartitionDependencies:
     fresh_as_of: datetime | None
     """The earliest of the tables' last write times; None if a table has no time."""
     last_written: datetime | None
-    """The latest of the tables' last write times."""
+    """The latest of the tables' last write times; None if no table has one, or another state of a table is read."""
     tables: tuple[TableDependency, ...]
     """What is needed of each table, by name."""
 
@@ -157,7 +161,7 @@ def partition_dependencies(
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
     given = _checked_values(row, partition)
-    relations = _RelationReader(store)
+    relations = _RelationReader(store, name)
     uses: dict[ViewName, list[TableUse]] = {}
     for use in find_table_uses(relations.of_row(row), relations.get, given):
         uses.setdefault(use.table, []).append(use)
@@ -167,13 +171,14 @@ def partition_dependencies(
     complete, why = _completeness(tables)
     times = [item.dependency.written for item in analyzed]
     known_times = [time for time in times if time is not None]
+    is_last_known = all(item.dependency.is_current for item in analyzed)
     return PartitionDependencies(
         name,
         tuple(given.items()),
         complete,
         why,
         min(known_times) if known_times and len(known_times) == len(times) else None,
-        max(known_times, default=None),
+        max(known_times, default=None) if is_last_known else None,
         tables,
     )
 
@@ -195,16 +200,18 @@ def _checked_values(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
 class _RelationReader:
     """Reads each table and view once, for the analysis of restrictions."""
 
-    def __init__(self, store: MetastoreStore) -> None:
+    def __init__(self, store: MetastoreStore, view: ViewName) -> None:
+        self.view = view
         self._store = store
-        self._schemas = MetastoreSchemas(store)
+        self._rows = RowCache(store)
+        self._schemas = MetastoreSchemas(store, self._rows)
         self._lineage = LineageReader(store)
         self._relations: dict[ViewName, Relation | None] = {}
         self.rows: dict[ViewName, Row] = {}
 
     def get(self, name: ViewName) -> Relation | None:
         if name not in self._relations:
-            row = self._store.get_row(name)
+            row = self._rows.get(name)
             self._relations[name] = None if row is None else self.of_row(row)
         return self._relations[name]
 
@@ -245,7 +252,13 @@ def _analyze_table(
     reasons = list(dict.fromkeys(reason for use in uses for reason in use.reasons))
     if relations.get(name) is None:
         return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)), {})
-    partitions = _read_partitions(store, relations.rows[name])
+    row = relations.rows[name]
+    state_clause = next((use.state_clause for use in uses if use.state_clause is not None), None)
+    if state_clause is not None and row.kind is RowKind.HIVE_TABLE:
+        raise InvalidViewError(
+            str(relations.view), f"it reads {name} {state_clause}, but a plain Hive table has only its current state"
+        )
+    partitions = _read_partitions(store, row)
     types = dict(partitions.keys)
     by_use = []
     for use in uses:
@@ -275,14 +288,19 @@ def _analyze_table(
         # The result is exact, so reasons that concern other columns do not matter.
         reasons = []
     reasons += partitions.reasons
+    read = partitions.read(needed if types else ())
+    if state_clause is not None:
+        # The partitions of the current state; those of another one, and when they were written, are not determined.
+        read = tuple(replace(item, written=None, trust=Trust.NONE) for item in read)
     dependency = TableDependency(
         name,
         True,
         tuple(types),
         restricted,
-        partitions.read(needed if types else ()),
+        read,
         (),
         tuple(dict.fromkeys(reasons)),
+        is_current=state_clause is None,
     )
     return _AnalyzedTable(dependency, by_column, types)
 
@@ -511,6 +529,9 @@ def _completeness(tables: Sequence[TableDependency]) -> tuple[bool | None, str]:
             for table in incomplete
         )
         return False, "; ".join(sentences)
+    others = [str(table.table) for table in tables if not table.is_current]
+    if others:
+        return None, f"it reads another state of {', '.join(others)} than the current one"
     unrestricted = [str(table.table) for table in tables if table.partition_columns and table.all_partitions]
     if unrestricted:
         return None, f"the view's text does not tell which partitions of {', '.join(unrestricted)} it needs"

@@ -279,10 +279,11 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
     hive = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
     if not hive:
         return None
+    needs_iceberg: dict[ViewName, bool] = {}
     iceberg = [
         name
         for name, row in rows.items()
-        if row.kind is RowKind.ICEBERG_TABLE or (row.kind is RowKind.ICEBERG_VIEW and _needs_iceberg(store, name))
+        if row.kind is RowKind.ICEBERG_TABLE or (row.kind is RowKind.ICEBERG_VIEW and _needs_iceberg(store, name, needs_iceberg))
     ]
     if iceberg and not store.config.session_catalog_serves_iceberg:
         raise SqlError(
@@ -293,8 +294,15 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
     return store.config.session_catalog
 
 
-def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
+def _needs_iceberg(store: MetastoreStore, name: ViewName, results: dict[ViewName, bool]) -> bool:
     """Whether a view reads Iceberg tables, directly or through views; the session catalog does not serve those."""
+    if name not in results:
+        results[name] = False  # while its sources are visited: another program may have written a cycle
+        results[name] = _reads_iceberg(store, name, results)
+    return results[name]
+
+
+def _reads_iceberg(store: MetastoreStore, name: ViewName, results: dict[ViewName, bool]) -> bool:
     try:
         version = load_view(store, name).metadata.current_version()
     except NoSuchViewError:
@@ -305,7 +313,8 @@ def _needs_iceberg(store: MetastoreStore, name: ViewName) -> bool:
     if lineage is None:
         return True
     return any(
-        source.kind is ObjectKind.TABLE or (source.kind is ObjectKind.VIEW and _needs_iceberg(store, source.name))
+        source.kind is ObjectKind.TABLE
+        or (source.kind is ObjectKind.VIEW and _needs_iceberg(store, source.name, results))
         for source in lineage
     )
 

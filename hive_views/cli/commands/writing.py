@@ -320,8 +320,10 @@ def drop_view(
 ) -> Dropped:
     """Drop a view. Its metadata files are kept, so that `register` can restore it, unless they are purged.
 
+    With --restrict or --cascade also an Iceberg table, whose files are kept.
+
     Args:
-        name: The view, as database.name.
+        name: The view, or with --restrict or --cascade an Iceberg table, as database.name.
         purge: Delete its metadata files as well (unless its property gc.enabled is false).
         if_exists: Do not fail if there is no such view.
         restrict: Drop nothing if views depend on it. Without this and --cascade they are left dangling, as in Hive.
@@ -331,16 +333,21 @@ def drop_view(
     if restrict and cascade:
         raise UsageError("--restrict", "cannot be combined with --cascade")
     plain_name = _plain_name(name)
+    is_table = False
     try:
         location: str | None = catalog.load_view(name).metadata_location
     except MetadataFileError as error:
         location = error.location  # its row can be dropped all the same
-    except NotAnIcebergViewError:
-        raise
     except NoSuchViewError as error:
-        if not if_exists or error.detail:
-            raise
-        return Dropped(plain_name, "absent", purged=False)
+        # Without a keyword a name that turns out to be a table's is probably a mistake.
+        is_table = (restrict or cascade) and catalog.table_exists(plain_name)
+        if not is_table:
+            if not if_exists or error.detail:
+                raise
+            return Dropped(plain_name, "absent", purged=False)
+        if purge:
+            raise UsageError("--purge", f"{plain_name} is a table, whose files this command keeps") from None
+        location = catalog.load_table(plain_name).metadata_location
     try:
         if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
@@ -352,7 +359,10 @@ def drop_view(
                 others=_other_views(plain_name, plan.steps),
                 dependents=tuple(map(str, plan.dependents)),
             )
-        report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
+        if is_table:
+            report = catalog.drop_table(plain_name, restrict=restrict, cascade=cascade)
+        else:
+            report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
     except NotAnIcebergViewError:
         raise
     except NoSuchViewError:

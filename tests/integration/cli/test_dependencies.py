@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
@@ -445,3 +447,22 @@ def test_cascade_with_purge(cli: Cli, shop: str) -> None:
     done = cli("drop", f"{shop}.big", "--cascade", "--purge", "--yes", "--json").json
     assert (done["outcome"], done["purged"], done["metadata_location"]) == ("dropped", True, None)
     assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": None, "text": None}]
+
+
+def test_drop_of_table_with_keyword(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
+    iceberg, plain = f"{shop}.iceberg", f"{shop}.orders"
+    location = catalog.create_table(iceberg, Schema(NestedField(1, "id", LongType()))).metadata_location
+    for name, source in (("low", "iceberg"), ("high", "low")):
+        assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", shop).code == 0
+    high, low = f"{shop}.high", f"{shop}.low"
+    assert cli("drop", iceberg, "--yes").code == 3
+    assert cli("drop", iceberg, "--cascade", "--purge", "--yes").code == 2
+    assert cli("drop", plain, "--cascade", "--yes").code == 4
+    restricted = cli("drop", iceberg, "--restrict", "--yes")
+    assert restricted.code != 0 and low in restricted.err and high in restricted.err
+    planned = json.loads(cli("drop", iceberg, "--cascade", "--dry-run", "--json").out)
+    assert [item["view"] for item in planned["others"]] == [high, low]
+    assert catalog.table_exists(iceberg)
+    dropped = json.loads(cli("drop", iceberg, "--cascade", "--yes", "--json").out)
+    assert (dropped["dependents"], dropped["metadata_location"]) == ([high, low], location)
+    assert not catalog.table_exists(iceberg) and not catalog.view_exists(low)

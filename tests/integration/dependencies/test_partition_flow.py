@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from collections.abc import Mapping
 
 import pytest
+import sqlglot
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from hive_views.dependencies.partition_flow import Relation, TableUse, find_table_uses
 from hive_views.identifiers import ViewName
@@ -19,21 +22,23 @@ TABLES = {ViewName("d", name): Relation(ViewName("d", name), TYPES) for name in 
 VIEW = ViewName("d", "v")
 
 
-def table_uses(sql: str, columns: Mapping[str, str] | None = None, **views: Relation) -> list[TableUse]:
+def table_uses(
+    sql: str, columns: Mapping[str, str] | None = None, dialect: str = "hive", **views: Relation
+) -> list[TableUse]:
     relations = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
-    view = Relation(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, "hive"))
+    view = Relation(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, dialect))
     return find_table_uses(view, relations.get, ["ds"])
 
 
 def describe(use: TableUse) -> str:
-    """Return e.g. `a(ds=ds)`, or `a` without restrictions."""
+    """Return e.g. `a(ds=ds)`, `a()` without restrictions, `a() AT` for another state of the table."""
     restricted = [
         f"{column}={bound.column or repr(bound.literal)}"
         for column, bounds in use.columns
         for bound in bounds
         if column in ("ds", "hr") and (bound.column in ("ds", None))
     ]
-    return f"{use.table.name}({' '.join(restricted)})"
+    return f"{use.table.name}({' '.join(restricted)}){' AT' if use.state_clause is not None else ''}"
 
 
 CASES = [
@@ -89,23 +94,79 @@ CASES = [
     ("recursive", "WITH RECURSIVE x AS (SELECT a.ds, a.n FROM d.a a UNION ALL SELECT x.ds, x.n FROM x) SELECT x.ds, x.n FROM x", "a()"),
     ("table alias columns", "SELECT x.hr ds, x.n FROM (SELECT a.ds, a.n FROM d.a a) AS x (hr, n)", "a(ds=ds)"),
     ("nothing", "SELECT '1' ds, 2 n", ""),
+    ("sample", "SELECT x.ds, x.n FROM d.a TABLESAMPLE (2 ROWS) x", "a()"),
+    ("sample of a bucket", "SELECT x.ds, x.n FROM d.a TABLESAMPLE (BUCKET 1 OUT OF 2 ON n) x", "a()"),
+    ("sample of a derived table", "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a) x TABLESAMPLE (2 ROWS)", "a()"),
+    ("pivot", "SELECT p.ds, p.n FROM d.a PIVOT (sum(n) FOR hr IN ('1' AS n)) p", "a()"),
+    ("unpivot", "SELECT p.ds, p.n FROM d.a UNPIVOT (n FOR ds IN (hr, day)) p", "a()"),
+    ("version", "SELECT x.ds, x.n FROM d.a VERSION AS OF 5 x", "a() AT"),
+    ("version by name", "SELECT x.ds, x.n FROM d.a FOR VERSION AS OF 'branch' x", "a() AT"),
+    ("timestamp", "SELECT x.ds, x.n FROM d.a TIMESTAMP AS OF '2026-01-01' x", "a() AT"),
+    ("system time", "SELECT x.ds, x.n FROM d.a FOR SYSTEM_TIME AS OF '2026-01-01' x", "a() AT"),
+    ("version and sample", "SELECT x.ds, x.n FROM d.a VERSION AS OF 5 TABLESAMPLE (2 ROWS) x", "a() AT"),
+    ("version joined", "SELECT b.ds, b.n FROM d.b b JOIN d.a VERSION AS OF 5 x ON x.ds = b.ds", "a() AT b(ds=ds)"),
+    ("version in a subquery", "SELECT b.ds, b.n FROM d.b b WHERE b.n IN (SELECT x.n FROM d.a VERSION AS OF 5 x)", "a() AT b(ds=ds)"),
+    ("hint", "SELECT /*+ MAPJOIN(b) */ a.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
+    ("natural left join", "SELECT a.ds, a.n FROM d.a a NATURAL LEFT JOIN d.b b", "a(ds=ds) b()"),
+    ("natural right join", "SELECT b.ds, a.n FROM d.a a NATURAL RIGHT JOIN d.b b", "a() b(ds=ds)"),
+    ("natural full join", "SELECT coalesce(a.ds, b.ds) ds, a.n FROM d.a a NATURAL FULL JOIN d.b b", "a() b()"),
+    ("as-of join", "SELECT a.ds, b.n FROM d.a a ASOF JOIN d.b b ON a.ds = b.ds", "a() b()"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_restrictions_of_query(sql: str, expected: str) -> None:
+    uses = table_uses(sql, dialect="spark" if " AS OF " in sql or "PIVOT" in sql else "hive")
+    assert sorted(describe(use) for use in uses) == sorted(re.findall(r"\w+\([^)]*\)(?: AT)?", expected))
+
+
+def test_other_state_of_view_concerns_all_its_tables() -> None:
+    w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT a.ds FROM d.a a", "hive"))
+    (use,) = table_uses("SELECT w.ds, 1 n FROM d.w VERSION AS OF 5 w", dialect="spark", w=w)
+    assert describe(use) == "a() AT"
+
+
+@pytest.mark.parametrize("node", [exp.Table, exp.Subquery, exp.Select, exp.Join])
+def test_clause_of_later_parser_restricts_nothing(node: type[exp.Expr], monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a JOIN d.b b ON a.ds = b.ds) x"
+    parse = sqlglot.parse_one
+
+    def parse_with_clause(*args: object, **options: object) -> exp.Expr:
+        tree = parse(*args, **options)  # type: ignore[call-overload]
+        for item in tree.find_all(node):
+            item.set("clause_of_tomorrow", exp.Var(this="ANYTHING"))
+        return tree
+
+    assert "a(ds=ds)" in [describe(use) for use in table_uses(sql)]
+    monkeypatch.setattr(sqlglot, "parse_one", parse_with_clause)
     uses = table_uses(sql)
-    assert " ".join(sorted(describe(use) for use in uses)) == " ".join(sorted(_split(expected)))
-
-
-def _split(expected: str) -> list[str]:
-    return [f"{part})" for part in expected.split(") ")[:-1]] + ([expected.split(") ")[-1]] if expected else [])
+    assert {use.columns for use in uses} == {()}
+    assert any("ANYTHING" in reason for use in uses for reason in use.reasons)
 
 
 def test_restrictions_through_views() -> None:
     w = Relation(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
     uses = table_uses("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
     assert [describe(use) for use in uses] == ["a(ds=ds)", "b(hr=ds)"]
+
+
+def test_views_that_are_read_twice_are_analyzed_once() -> None:
+    levels = 40
+    views = {
+        f"w{level}": Relation(
+            ViewName("d", f"w{level}"),
+            {"ds": "string", "n": "bigint"},
+            query=(
+                "SELECT a.ds, a.n FROM d.a a"
+                if level == 0
+                else f"SELECT x.ds, y.n FROM d.w{level - 1} x JOIN d.w{level - 1} y ON x.n = y.n",
+                "hive",
+            ),
+        )
+        for level in range(levels)
+    }
+    uses = table_uses(f"SELECT w.ds, w.n FROM d.w{levels - 1} w", **views)
+    assert sorted(describe(use) for use in uses) == ["a()", "a(ds=ds)", "a(ds=ds)"]
 
 
 def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:

@@ -262,3 +262,36 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
     assert "without a value" in of(answer, "events").reasons[-1]
     assert (answer.complete, answer.why) == (None, f"{database}.events has files that are in no partition")
     assert names(ask("v", ds="1"), "events") == ["ds=__HIVE_DEFAULT_PARTITION__"]
+
+
+@pytest.mark.parametrize(
+    "clause", ["VERSION AS OF {}", "FOR VERSION AS OF 'main'", "TIMESTAMP AS OF '2020-01-01'", "FOR SYSTEM_TIME AS OF '2020-01-01'"]
+)  # fmt: skip
+def test_partitions_of_another_state_are_unknown(catalog, database, ask, clause):
+    by_day = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds"))
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
+    days = catalog.create_table(f"{database}.days", schema, partition_spec=by_day)
+    days.append(pa.table({"id": [1], "ds": ["2026-01-01"]}))
+    old = clause.format(days.current_snapshot().snapshot_id)
+    days.append(pa.table({"id": [2], "ds": ["2026-01-02"]}))
+    catalog.execute(f"CREATE VIEW then AS SELECT id, ds FROM days {old}", database=database)
+    catalog.execute("CREATE VIEW over AS SELECT ds FROM then", database=database)
+    for view in ("then", "over"):
+        answer = ask(view, ds="2026-01-02")  # not in the old state, but in the current one
+        assert (answer.complete, answer.fresh_as_of, answer.last_written) == (None, None, None)
+        assert not of(answer, "days").is_current and "AS OF" in of(answer, "days").reasons[0]
+    assert ask("then").complete is None
+
+
+def test_time_travel_of_hive_table_is_rejected(catalog, database, table, ask):
+    table("plain", d1=EARLY)
+    catalog.execute("CREATE VIEW then AS SELECT id, ds FROM plain TIMESTAMP AS OF '2020-01-01'", database=database)
+    with pytest.raises(InvalidViewError, match="has only its current state"):
+        ask("then", ds="d1")
+
+
+def test_sampled_table_needs_all_partitions(table, run, ask):
+    table("days", d1=EARLY, d2=LATE)
+    run("CREATE VIEW sample AS SELECT id, ds FROM days TABLESAMPLE (2 ROWS)")
+    answer = ask("sample", ds="d1")
+    assert (answer.complete, names(answer, "days")) == (None, ["ds=d1", "ds=d2"])
