@@ -357,6 +357,8 @@ class HiveViewCatalog(TableCatalog):
             NoSuchNamespaceError: If the database does not exist.
             InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If the metastore cannot store the view.
             CyclicViewError: If the view would read itself through other views.
+            SourceDroppedError: If something that it reads is dropped at the same time; in strict mode also if it was
+                dropped since the version was defined.
             LockError: If the lock could not be acquired.
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
@@ -370,7 +372,7 @@ class HiveViewCatalog(TableCatalog):
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
-        precondition = reject_cycle(self.store, name, metadata.current_version())
+        precondition = reject_cycle(self.store, name, metadata.current_version(), is_new=True)
         return HiveView(commit(self.store, name, None, metadata, precondition=precondition), self.store)
 
     def create_view_if_not_exists(
@@ -653,7 +655,12 @@ class HiveViewCatalog(TableCatalog):
             loaded = load_view(self.store, name)
             if purge_files:
                 reject_shared_files(self.store, loaded)  # before its dependents are dropped
-        return self._drop(name, behavior, lambda: drop_view(self.store, name, purge_files=purge_files), purge_files)
+        return self._drop(
+            name,
+            behavior,
+            lambda check: drop_view(self.store, name, purge_files=purge_files, check=check),
+            purge_files,
+        )
 
     # -- Dependencies -------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
 from hive_views.metastore.shared_files import find_reason_to_keep_files, find_rows_sharing_files, table_owner
@@ -477,13 +479,20 @@ class TableCatalog(HiveCatalog):
         return DropBehavior.of(restrict, cascade, strict=self._config.strict)
 
     def _drop(
-        self, name: ViewName, behavior: DropBehavior, remove: Callable[[], DropStep], purge_files: bool = False
+        self,
+        name: ViewName,
+        behavior: DropBehavior,
+        remove: Callable[[Callable[[], None]], DropStep],
+        purge_files: bool = False,
     ) -> DropReport:
         return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
 
     def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
-        def remove_table() -> DropStep:
-            remove()
+        def remove_table(check: Callable[[], None]) -> DropStep:
+            has_lock = behavior is DropBehavior.RESTRICT and self._config.lock.enabled
+            with hold_lock(self.store.client, self._config.lock, name) if has_lock else nullcontext():
+                check()
+                remove()
             return DropStep(name, ObjectKind.TABLE)
 
         return self._drop(name, behavior, remove_table)

@@ -1,8 +1,8 @@
 """DROP with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
 
 CASCADE drops dependents first, each only if it is unchanged since it was read, so an interrupted cascade leaves only
-views that can be read. A metastore cannot prevent the creation of new dependents: they are searched for before each
-drop and once more at the end.
+views that can be read. Dependents are searched for before each drop, with RESTRICT under the lock on the object, and
+once more at the end: views of other programs may be created at any time.
 """
 
 from __future__ import annotations
@@ -143,13 +143,24 @@ def drop_object(
     reader: LineageReader,
     name: ViewName,
     behavior: DropBehavior,
-    remove: Callable[[], DropStep],
+    remove: Callable[[Callable[[], None]], DropStep],
     *,
     purge_files: bool = False,
 ) -> DropReport:
-    """Drop a table or view by calling `remove`, and with CASCADE its dependents before it."""
+    """Drop a table or view, and with CASCADE its dependents before it.
+
+    `remove` drops the object. It calls its argument under the lock on the object, if it takes one: for RESTRICT that
+    searches for dependents again. A definition shares the lock on what it reads, so it is either seen or rejected.
+    """
     if behavior is DropBehavior.NONE:
-        return DropReport((remove(),))
+        return DropReport((remove(lambda: None),))
+
+    def check() -> None:
+        if behavior is DropBehavior.RESTRICT:
+            views = [str(dependent.name) for dependent in DependentFinder(reader).find_direct(name)]
+            if views:
+                raise DependentsError(str(name), "drop", views)
+
     plan = plan_drop(reader, name, behavior)
     if plan.is_rejected:
         raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
@@ -157,7 +168,7 @@ def drop_object(
     try:
         if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, purge_files, steps)
-        steps.append(remove())
+        steps.append(remove(check))
         if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, purge_files, steps)
         remaining = DependentFinder(reader).find_direct(name)
@@ -180,15 +191,24 @@ def drop_object(
 
 
 def drop_view(
-    store: MetastoreStore, name: ViewName, *, expected: str | None = None, purge_files: bool = False
+    store: MetastoreStore,
+    name: ViewName,
+    *,
+    expected: str | None = None,
+    purge_files: bool = False,
+    check: Callable[[], None] = lambda: None,
 ) -> DropStep:
-    """Drop one Iceberg view regardless of dependents; `purge_files` deletes files that no other name uses."""
+    """Drop one Iceberg view regardless of dependents; `purge_files` deletes files that no other name uses.
+
+    `check` is called under the lock on the view and may reject the drop.
+    """
     loaded = load_view(store, name) if purge_files else None
     if loaded is None or not is_collected(loaded.metadata.properties):
         expected = expected or (loaded.row.metadata_location if loaded is not None else None)
-        return DropStep(name, ObjectKind.VIEW, metadata_location=drop(store, name, expected).metadata_location)
+        row = drop(store, name, expected, check=check)
+        return DropStep(name, ObjectKind.VIEW, metadata_location=row.metadata_location)
     reject_shared_files(store, loaded)
-    row = drop(store, name, expected or loaded.row.metadata_location)
+    row = drop(store, name, expected or loaded.row.metadata_location, check=check)
     # Another name may have been registered from the files since the check.
     owner, remaining_files = view_owner(loaded), []
     try:

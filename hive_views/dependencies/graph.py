@@ -6,6 +6,7 @@ broken and is listed under the object's new name; a dependent of a replaced obje
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from hive_views.dependencies.lineage import (
     dependency_names,
     unidentified_dependency,
 )
-from hive_views.errors import CommitFailedError, CyclicViewError
+from hive_views.errors import CommitFailedError, CyclicViewError, SourceDroppedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.identities import KINDS
@@ -36,8 +37,10 @@ from hive_views.metastore.queries import (
 from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
-from hive_views.spec.lineage_codec import Dependency, ObjectKind
+from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -189,51 +192,72 @@ def _match(row: Row, lineage: Lineage, name: ViewName, uuid: str | None) -> Depe
 
 
 MAX_LOCKED_VIEWS = 100
-"""How many of the views that a new definition reads are locked during its commit, nearest first."""
+"""How many of the objects that a new definition reads are locked during its commit, nearest first."""
 
 
-def reject_cycle(store: MetastoreStore, name: ViewName, version: ViewVersion) -> CommitPrecondition:
-    """Reject a definition by which a view would read itself; return the precondition of its commit."""
+def reject_cycle(
+    store: MetastoreStore, name: ViewName, version: ViewVersion, *, is_new: bool = False
+) -> CommitPrecondition:
+    """Reject a definition by which a view would read itself; return the precondition of its commit.
+
+    The commit shares the locks on what the definition reads, and is rejected with SourceDroppedError if one of these
+    objects was dropped since. A source that is missing already is logged; with `is_new`, and in strict mode, it is
+    rejected if the version recorded the object at its definition.
+    """
     sources = dependency_names(version, name.database)
     if not sources:
         return CommitPrecondition((), lambda: None)
     reader = LineageReader(store)
-    views = _views_read(reader, name, sources)
+    rows = _rows_read(reader, name, sources)
+    recorded = {source.name for source in lineage_of_version(version) or () if source.uuid}
+    dropped = [str(source) for source in sources if source in recorded and rows[source] is None] if is_new else []
+    if dropped and store.config.strict:
+        raise SourceDroppedError(str(name), dropped)
+    if dropped:
+        logger.warning("%s was defined over %s, which does not exist any more", name, ", ".join(dropped))
+    views = {source for source, row in rows.items() if row is None or row.kind.is_view}
 
     def check() -> None:
-        new_views = [str(view) for view in _views_read(reader, name, sources) if view not in views]
+        current = _rows_read(reader, name, sources)
+        lost = [str(source) for source in sources if rows[source] is not None and current[source] is None]
+        if lost:
+            raise SourceDroppedError(str(name), lost)
+        new_views = [
+            str(view) for view, row in current.items() if view not in views and (row is None or row.kind.is_view)
+        ]
         if new_views:
             raise CommitFailedError(
                 str(name), f"a view that it reads was changed meanwhile and now reads {', '.join(new_views)}"
             )
 
-    lockable = (view for view in views if max(len(view.database), len(view.name)) <= LOCKABLE_NAME_LENGTH)
+    lockable = (
+        source
+        for source in rows
+        if (source in views or source in sources)
+        and max(len(source.database), len(source.name)) <= LOCKABLE_NAME_LENGTH
+    )
     return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
 
 
-def _views_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> list[ViewName]:
-    """Return all views and unused names that some names lead to, nearest first.
+def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> dict[ViewName, Row | None]:
+    """Return the rows of all names that some names lead to through views, nearest first.
 
     Raises:
         CyclicViewError: If they lead to `name`.
     """
     paths: deque[tuple[ViewName, ...]] = deque((name, source) for source in sources)
-    seen: set[ViewName] = set()
-    views = []
+    rows: dict[ViewName, Row | None] = {}
     while paths:
         path = paths.popleft()
         source = path[-1]
         if source == name:
             raise CyclicViewError(str(name), [str(item) for item in path])
-        if source in seen:
+        if source in rows:
             continue
-        seen.add(source)
-        row = reader.store.get_row(source)
-        if row is None or row.kind.is_view:
-            views.append(source)
+        row = rows[source] = reader.store.get_row(source)
         if row is not None and row.kind.is_view:
-            paths += [(*path, next_source) for next_source in reader.read(row).names]
-    return views
+            paths += [(*path, next_source) for next_source in reader.read_names(row)]
+    return rows
 
 
 # -- The graph of databases -------------------------------------------------------------------------------------------

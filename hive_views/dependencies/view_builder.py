@@ -283,7 +283,8 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
     iceberg = [
         name
         for name, row in rows.items()
-        if row.kind is RowKind.ICEBERG_TABLE or (row.kind is RowKind.ICEBERG_VIEW and _needs_iceberg(store, name, needs_iceberg))
+        if row.kind is RowKind.ICEBERG_TABLE
+        or (row.kind is RowKind.ICEBERG_VIEW and _needs_iceberg(store, name, needs_iceberg))
     ]
     if iceberg and not store.config.session_catalog_serves_iceberg:
         raise SqlError(

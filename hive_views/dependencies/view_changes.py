@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from hive_views.dependencies.graph import reject_cycle
-from hive_views.errors import CommitFailedError, DefinitionChangedError, UnrecordedTextError
+from hive_views.errors import CommitFailedError, DefinitionChangedError, SourceDroppedError, UnrecordedTextError
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import commit_retries
 from hive_views.metastore.queries import load_view
@@ -31,6 +31,7 @@ def commit_changes(
     Raises:
         CommitFailedError: If the definition changed concurrently, or the retries are exhausted.
         CyclicViewError: If the view would read itself.
+        SourceDroppedError: As `hive_views.dependencies.graph.reject_cycle`.
         DependentsError: If the new columns would break a dependent view, in strict mode.
         HiveViewsError: As `hive_views.metastore.commit.view_commit.commit`.
     """
@@ -47,7 +48,8 @@ def commit_changes(
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         precondition = None
         if changes_definition and metadata.current_version() != base.metadata.current_version():
-            precondition = reject_cycle(store, name, metadata.current_version())
+            is_new = metadata.current_version_id not in {version.version_id for version in base.metadata.versions}
+            precondition = reject_cycle(store, name, metadata.current_version(), is_new=is_new)
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
                 from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
@@ -79,4 +81,5 @@ def _check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> N
 
 
 def _is_retryable(error: BaseException) -> bool:
-    return isinstance(error, CommitFailedError) and not isinstance(error, (DefinitionChangedError, UnrecordedTextError))
+    final = (DefinitionChangedError, SourceDroppedError, UnrecordedTextError)
+    return isinstance(error, CommitFailedError) and not isinstance(error, final)

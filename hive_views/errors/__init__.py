@@ -22,6 +22,7 @@ from hive_views.errors.commits import (
     CommitStateUnknownError,
     LockError,
     LockTimeoutError,
+    SourceDroppedError,
     UnrecordedTextError,
 )
 from hive_views.errors.files import (
@@ -137,6 +138,7 @@ __all__ = [
     "RevertError",
     "SessionSettingsWarning",
     "SharedFilesError",
+    "SourceDroppedError",
     "SparkSqlError",
     "SqlError",
     "TableAlreadyExistsError",

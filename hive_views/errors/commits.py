@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyiceberg import exceptions as iceberg
 
 from hive_views.errors.tree import HiveViewsError
@@ -16,6 +18,17 @@ class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
         self.reason = reason
         self.expected = expected
         self.found = found
+
+
+class SourceDroppedError(CommitFailedError):
+    """Something that the view reads was dropped or renamed since the view was defined; nothing was changed."""
+
+    def __init__(self, identifier: str, sources: Sequence[str]) -> None:
+        super().__init__(
+            identifier,
+            f"{', '.join(sources)}, which it reads, was dropped or renamed meanwhile. Define the view again",
+        )
+        self.sources = tuple(sources)
 
 
 class UnrecordedTextError(CommitFailedError):

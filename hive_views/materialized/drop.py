@@ -8,7 +8,7 @@ leaves at most a storage table or files without a view, which garbage collection
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -83,7 +83,7 @@ def drop_materialized(
     behavior = DropBehavior.of(restrict, cascade, strict=store.config.strict)
     plan = _plan(store, view, purge)
 
-    def remove() -> DropStep:
+    def remove(_: Callable[[], None]) -> DropStep:
         return _remove(store, tables, view, plan, purge)
 
     storage_row = plan.storage_row
@@ -95,7 +95,7 @@ def drop_materialized(
         raise DependentsError(str(view.name), "drop", [str(name) for name in storage_plan.dependents])
     storage_steps: list[DropStep] = []
 
-    def remove_with_storage_dependents() -> DropStep:
+    def remove_with_storage_dependents(_: Callable[[], None]) -> DropStep:
         report = drop_object(lineage_reader, storage_row, behavior, remove)
         storage_steps.extend(report.steps)
         return next(step for step in report.steps if step.name == view.name)

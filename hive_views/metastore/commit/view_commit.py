@@ -148,8 +148,14 @@ def rename(
     return LoadedView(row, loaded.metadata)
 
 
-def drop(store: MetastoreStore, name: ViewName, expected_location: str | None = None) -> Row:
-    """Drop a view's row and return it. Its files stay.
+def drop(
+    store: MetastoreStore,
+    name: ViewName,
+    expected_location: str | None = None,
+    *,
+    check: Callable[[], None] = lambda: None,
+) -> Row:
+    """Drop a view's row and return it. Its files stay. `check` is called under the lock and may reject the drop.
 
     A drop names no state. Without the lock another client may commit between the read and the drop, so the view is
     renamed first, with a compare-and-swap, to a name that no other client knows.
@@ -163,6 +169,7 @@ def drop(store: MetastoreStore, name: ViewName, expected_location: str | None = 
             row.require_iceberg_view()
         if expected_location is not None and row.metadata_location != expected_location:
             raise _conflict(name, expected_location, row.metadata_location)
+        check()
         if store.config.lock.enabled:
             _send_view_drop(store, row, request)
         else:

@@ -265,8 +265,14 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
 
 
 @pytest.mark.parametrize(
-    "clause", ["VERSION AS OF {}", "FOR VERSION AS OF 'main'", "TIMESTAMP AS OF '2020-01-01'", "FOR SYSTEM_TIME AS OF '2020-01-01'"]
-)  # fmt: skip
+    "clause",
+    [
+        "VERSION AS OF {}",
+        "FOR VERSION AS OF 'main'",
+        "TIMESTAMP AS OF '2020-01-01'",
+        "FOR SYSTEM_TIME AS OF '2020-01-01'",
+    ],
+)
 def test_partitions_of_another_state_are_unknown(catalog, database, ask, clause):
     by_day = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds"))
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
