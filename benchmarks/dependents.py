@@ -13,9 +13,10 @@ from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.validity import find_problems
-from hive_views.dependencies.view_text import SchemaOverlay, ViewText, schemas_of_rows, text_of_version
+from hive_views.dependencies.view_text import ViewText, text_of_version
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import FILTER_FIELD, all_view_names, read_rows, recorded_dependents
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.table_schemas import MetastoreSchemas
 
 TABLE = ViewName(DATABASE, "fact_7")
@@ -95,7 +96,10 @@ def _measure_check(catalog: HiveViewCatalog) -> list[Result]:
         raise AssertionError(f"{len(invalid)} of {len(checked)} views are not valid: {invalid[:1]}")
     parts = {}
     parts["rows from the metastore"], rows = _timed(lambda: list(read_rows(store, all_view_names(store, DATABASE))))
-    schemas = SchemaOverlay(MetastoreSchemas(store), schemas_of_rows({row.name: row for row in rows}))
+    cache = RowCache(store)
+    for row in rows:
+        cache.add(row)
+    schemas = MetastoreSchemas(store, cache)
     for kind, count in (("fact", FACTS), ("dim", DIMENSIONS)):
         for number in range(count):
             schemas.table(DATABASE, f"{kind}_{number}")

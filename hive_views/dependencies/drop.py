@@ -161,17 +161,22 @@ def drop_object(
             if views:
                 raise DependentsError(str(name), "drop", views)
 
-    plan = plan_drop(reader, name, behavior)
-    if plan.is_rejected:
-        raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
+    if behavior is DropBehavior.RESTRICT:
+        plan = plan_drop(reader, name, behavior)
+        if plan.is_rejected:
+            raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
+    elif reader.store.get_row(name) is None:
+        raise NoSuchViewError(str(name))
     steps: list[DropStep] = []
+    remaining: list[Dependent] = []
     try:
         if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, purge_files, steps)
         steps.append(remove(check))
         if behavior is DropBehavior.CASCADE:
             _drop_dependents(reader, name, purge_files, steps)
-        remaining = DependentFinder(reader).find_direct(name)
+        else:
+            remaining = DependentFinder(reader).find_direct(name)
     except HiveViewsError as error:
         # Further errors, e.g. an interruption, are not reported with their text.
         error.add_completed_steps(*map(_describe_step, steps))

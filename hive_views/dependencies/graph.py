@@ -7,9 +7,10 @@ broken and is listed under the object's new name; a dependent of a replaced obje
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from hive_views.dependencies.lineage import (
@@ -19,6 +20,7 @@ from hive_views.dependencies.lineage import (
     LineageReader,
     ResolvedDependency,
     dependency_names,
+    texts_of_hive_view,
     unidentified_dependency,
 )
 from hive_views.errors import CommitFailedError, CyclicViewError, SourceDroppedError
@@ -35,8 +37,9 @@ from hive_views.metastore.queries import (
     views_without_row_lineage,
 )
 from hive_views.metastore.row_cache import RowCache
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 
@@ -71,7 +74,8 @@ class TransitiveDependents:
     edges: tuple[tuple[ViewName, ViewName], ...] = ()
     """Pairs of a dependent and what it depends on: the object or another dependent."""
     unknown: tuple[Lineage, ...] = ()
-    """Views whose dependencies are unknown: they may depend on the object too."""
+    """Views whose dependencies are unknown: they may depend on the object too. A plain Hive view whose text contains
+    the name of neither the object nor a dependent is left out."""
 
     def __iter__(self) -> Iterator[Dependent]:
         return (dependent for level in self.levels for dependent in level)
@@ -95,41 +99,40 @@ class TransitiveDependents:
 
 
 class DependentFinder:
-    """Finds dependents; each database is read once, at its first use.
+    """Finds dependents; each view's row is read once, in batches.
 
     The server's filter finds views with a recorded lineage without reading rows. Views that other programs wrote or
-    changed last, and plain Hive views, are read. On servers without a working filter all views are read. Use a new
-    finder to see later changes.
+    changed last, and plain Hive views, are read. All views are read on servers without a working filter, and once
+    that takes fewer calls than filters for further objects. Use a new finder to see later changes.
     """
 
     def __init__(
         self, reader: LineageReader, *, databases: Sequence[str] | None = None, recorded_only: bool = False
     ) -> None:
         self._reader = reader
-        self._databases = None if databases is None else tuple(databases)
+        self._selected = databases
         self._recorded_only = recorded_only
-        self._unrecorded: dict[str, list[tuple[Row, Lineage]]] = {}
-        self._scanned: dict[str, list[tuple[Row, Lineage]]] = {}
+        self._filtered: dict[str, list[ViewName]] = {}
+        """By database: the views that the server's filter finds."""
+        self._rows = RowCache(reader.store)
+        self._index = _ViewIndex(reader)
+        self._complete: set[str] = set()
+        """Databases whose views are all in the index."""
+        self._searched: set[ViewName] = set()
 
     def find_direct(self, name: ViewName) -> list[Dependent]:
         """Return the views that depend directly on an object, by name."""
-        store = self._reader.store
-        current = self._reader.identify_name(name)
-        uuid = None if current is None else current.uuid
-        dependents: dict[ViewName, Dependent] = {}
-        for database in self._databases or database_names(store):
-            candidates = None if database in self._scanned else recorded_dependents(store, database, name, uuid)
-            if candidates is None:
-                views: Iterable[tuple[Row, Lineage]] = self._scan(database)
-            else:
-                views = self._read(sorted(candidates))
-                if not self._recorded_only:
-                    views += self._read_unrecorded(database)
-            for row, lineage in views:
-                dependent = _match(row, lineage, name, uuid)
-                if dependent is not None:
-                    dependents[row.name] = dependent
-        return [dependents[key] for key in sorted(dependents) if key != name and self._depends(dependents[key])]
+        row = self._rows.get(name)
+        current = None if row is None else self._reader.identify(row)
+        self._searched.add(name)
+        for database in self._databases():
+            self._load(database, name, None if current is None else current.uuid)
+        dependents = self._index.find(name, current)
+        for dependent in dependents:
+            self._rows.add(dependent.row)
+        # A match by UUID does not count if the recorded name denotes another object now.
+        self._rows.load(item.recorded.name for item in dependents if not item.is_reader)
+        return [item for item in dependents if item.is_reader or self._rows.get(item.recorded.name) is None]
 
     def find_all(self, name: ViewName) -> TransitiveDependents:
         """Return the views that depend on an object, directly or through other views."""
@@ -148,44 +151,100 @@ class DependentFinder:
             if next_level:
                 levels.append(tuple(next_level[key] for key in sorted(next_level)))
             level = list(next_level)
-        unknown = (
-            lineage
-            for views in (*self._unrecorded.values(), *self._scanned.values())
-            for _, lineage in views
-            if lineage.origin is LineageOrigin.NONE
-        )
-        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(unknown))
+        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(self._index.unknown()))
 
-    def _depends(self, dependent: Dependent) -> bool:
-        """Whether a match counts; a match by UUID does not if the recorded name denotes another object now."""
-        return dependent.is_reader or self._reader.store.get_row(dependent.recorded.name) is None
+    def _databases(self) -> Sequence[str]:
+        if self._selected is None:
+            self._selected = tuple(database_names(self._reader.store))
+        return self._selected
 
-    def _scan(self, database: str) -> list[tuple[Row, Lineage]]:
-        if database not in self._scanned:
-            self._unrecorded.pop(database, None)
-            self._scanned[database] = self._read(all_view_names(self._reader.store, database))
-        return self._scanned[database]
+    def _load(self, database: str, name: ViewName, uuid: str | None) -> None:
+        """Put the views of a database that may depend on an object into the index."""
+        store = self._reader.store
+        if database in self._complete:
+            return
+        names: Iterable[ViewName] | None = None
+        if self._recorded_only:
+            names = recorded_dependents(store, database, name, uuid)
+        elif database not in self._filtered:
+            views = all_view_names(store, database)
+            if len(views) > BATCH_SIZE:
+                unrecorded = views_without_row_lineage(store, database, views)
+                self._index.add(read_rows(store, unrecorded))
+                self._filtered[database] = sorted(set(views) - set(unrecorded))
+            else:
+                self._filtered[database] = views
+        if not self._recorded_only and 2 * len(self._searched) * BATCH_SIZE < len(self._filtered[database]):
+            # The filters take two calls for each object; to read all rows takes fewer for many objects.
+            names = recorded_dependents(store, database, name, uuid)
+        if names is None:
+            names = all_view_names(store, database) if self._recorded_only else self._filtered[database]
+            self._complete.add(database)
+        self._index.add(read_rows(store, sorted(set(names) - self._index.views)))
 
-    def _read_unrecorded(self, database: str) -> list[tuple[Row, Lineage]]:
-        if database not in self._unrecorded:
-            self._unrecorded[database] = self._read(views_without_row_lineage(self._reader.store, database))
-        return self._unrecorded[database]
 
-    def _read(self, names: Sequence[ViewName]) -> list[tuple[Row, Lineage]]:
-        return [(row, self._reader.read(row)) for row in read_rows(self._reader.store, names)]
+class _ViewIndex:
+    """Views by what they read.
+
+    A plain Hive view's text takes milliseconds to parse. It is parsed once it contains the words of a name that is
+    searched for; a text without them cannot read that name.
+    """
+
+    def __init__(self, reader: LineageReader) -> None:
+        self._reader = reader
+        self.views: set[ViewName] = set()
+        self._by_name: dict[ViewName, dict[ViewName, Dependent]] = {}
+        self._by_uuid: dict[str, dict[ViewName, Dependent]] = {}
+        self._unparsed: dict[ViewName, Row] = {}
+        self._unparsed_by_word: dict[str, set[ViewName]] = {}
+        self._unknown: dict[ViewName, Lineage] = {}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add views."""
+        for row in rows:
+            self.views.add(row.name)
+            texts = " ".join(texts_of_hive_view(row)[0].values()).lower() if row.kind is RowKind.HIVE_VIEW else ""
+            words = set(_WORDS.findall(texts))
+            # Trino's U&"…" may write a name with escapes.
+            if "from" in words and 'u&"' not in texts:
+                self._unparsed[row.name] = row
+                for word in words:
+                    self._unparsed_by_word.setdefault(word, set()).add(row.name)
+            else:
+                self._add_parsed(row)
+
+    def find(self, name: ViewName, current: Dependency | None) -> list[Dependent]:
+        """Return the views that read a name, or that recorded the UUID of the object that has it now, by name."""
+        words = set(_WORDS.findall(name.name.lower()))
+        candidates = [self._unparsed_by_word.get(word, set()) for word in words]
+        for view in set.intersection(*candidates) if candidates else set(self._unparsed):
+            if view in self._unparsed:
+                self._add_parsed(self._unparsed.pop(view))
+        dependents = {} if current is None else dict(self._by_uuid.get(current.uuid, {}))
+        dependents |= self._by_name.get(name, {})
+        dependents.pop(name, None)
+        ordered = [dependents[view] for view in sorted(dependents)]
+        # A text names the object as it is now.
+        return [item if item.recorded.uuid or current is None else replace(item, recorded=current) for item in ordered]
+
+    def unknown(self) -> list[Lineage]:
+        """Return the views whose dependencies are unknown, by name."""
+        return [self._unknown[view] for view in sorted(self._unknown)]
+
+    def _add_parsed(self, row: Row) -> None:
+        lineage = self._reader.read_text_lineage(row)
+        if lineage.problem is not None:
+            self._unknown[row.name] = Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
+        names = map(unidentified_dependency, lineage.names)
+        for recorded in names if lineage.dependencies is None else lineage.dependencies:
+            self._by_name.setdefault(recorded.name, {})[row.name] = Dependent(row, recorded, is_reader=True)
+            if recorded.uuid:
+                self._by_uuid.setdefault(recorded.uuid, {}).setdefault(
+                    row.name, Dependent(row, recorded, is_reader=False)
+                )
 
 
-def _match(row: Row, lineage: Lineage, name: ViewName, uuid: str | None) -> Dependent | None:
-    """Match a view's lineage with an object, by name and then by UUID."""
-    for dependency in lineage.dependencies:
-        if dependency.name == name:
-            return Dependent(row, dependency, is_reader=True)
-    for dependency in lineage.dependencies:
-        if uuid is not None and dependency.uuid == uuid:
-            return Dependent(row, dependency, is_reader=False)
-    if name in lineage.missing:
-        return Dependent(row, unidentified_dependency(name), is_reader=True)
-    return None
+_WORDS = re.compile(r"\w+")
 
 
 # -- Cycles -----------------------------------------------------------------------------------------------------------

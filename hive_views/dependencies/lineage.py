@@ -135,37 +135,33 @@ class TransitiveLineage:
 
 
 @dataclass(frozen=True)
-class _TextLineage:
+class TextLineage:
     """The lineage of one metadata file or text: recorded dependencies, else parsed names, else a problem."""
 
     dependencies: tuple[Dependency, ...] | None
     names: tuple[ViewName, ...]
     problem: str | None
+    origin: LineageOrigin = LineageOrigin.VERSION
+    """Where recorded dependencies were read from."""
 
 
 class LineageReader:
-    """Reads lineages and caches the content of metadata files, which never change. Safe for threads."""
+    """Reads lineages and caches those of metadata files, which never change, and of texts. Safe for threads."""
 
     def __init__(self, store: MetastoreStore, *, cache_size: int = 50_000) -> None:
         self.store = store
         self._cache_size = cache_size
-        self._files: dict[str, _TextLineage] = {}
+        self._lineages: dict[object, TextLineage] = {}
         self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
     def read(self, row: Row, get_row: Callable[[ViewName], Row | None] | None = None) -> Lineage:
         """Return the direct dependencies of a view; `get_row` saves requests for rows that were read already."""
         get_row = get_row or self.store.get_row
-        if row.kind is RowKind.ICEBERG_VIEW:
-            recorded = lineage_in_row(row.parameters, row.metadata_location)
-            if recorded is not None:
-                return Lineage(row.name, recorded, LineageOrigin.ROW)
-            lineage = self._read_file(row)
-            if lineage.dependencies is not None:
-                return Lineage(row.name, lineage.dependencies, LineageOrigin.VERSION)
-        elif row.kind is RowKind.HIVE_VIEW:
-            lineage = _of_hive_view(row)
-        else:
+        if not row.kind.is_view:
             return Lineage(row.name, (), LineageOrigin.ROW)
+        lineage = self.read_text_lineage(row)
+        if lineage.dependencies is not None:
+            return Lineage(row.name, lineage.dependencies, lineage.origin)
         if lineage.problem is not None:
             return Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
         dependencies, missing = [], []
@@ -177,16 +173,22 @@ class LineageReader:
                 dependencies.append(self.identify(source) or unidentified_dependency(name, KINDS[source.kind]))
         return Lineage(row.name, tuple(dependencies), LineageOrigin.TEXT, tuple(missing))
 
+    def read_text_lineage(self, row: Row) -> TextLineage:
+        """Return the recorded dependencies of a view, or the names in its text, without looking them up."""
+        if row.kind is RowKind.HIVE_VIEW:
+            texts, database = texts_of_hive_view(row)
+            return self._cached((*texts.items(), database), lambda: _of_texts(texts, database))
+        recorded = lineage_in_row(row.parameters, row.metadata_location)
+        return self._read_file(row) if recorded is None else TextLineage(recorded, (), None, LineageOrigin.ROW)
+
     def read_names(self, row: Row) -> tuple[ViewName, ...]:
         """Return the names that a view reads, without looking them up."""
-        if row.kind is RowKind.ICEBERG_VIEW:
-            recorded = lineage_in_row(row.parameters, row.metadata_location)
-            if recorded is None:
-                recorded = self._read_file(row).dependencies
-            return self._read_file(row).names if recorded is None else tuple(item.name for item in recorded)
-        if row.kind is RowKind.HIVE_VIEW:
-            return _of_hive_view(row).names
-        return ()
+        if not row.kind.is_view:
+            return ()
+        lineage = self.read_text_lineage(row)
+        if lineage.dependencies is None:
+            return lineage.names
+        return tuple(dependency.name for dependency in lineage.dependencies)
 
     def identify(self, row: Row) -> Dependency | None:
         """Return a row as a dependency without marking the row; None if its UUID cannot be determined."""
@@ -208,20 +210,24 @@ class LineageReader:
         row = self.store.get_row(name)
         return None if row is None else self.identify(row)
 
-    def _read_file(self, row: Row) -> _TextLineage:
+    def _read_file(self, row: Row) -> TextLineage:
         location = row.metadata_location
         if location is None:
-            return _TextLineage(None, (), "its row names no metadata file")
-        lineage = self._files.get(location)
+            return TextLineage(None, (), "its row names no metadata file")
+        try:
+            return self._cached(
+                location, lambda: _of_version(self.store.files.read(location).current_version(), row.name.database)
+            )
+        except MetadataFileError as error:
+            return TextLineage(None, (), str(error))
+
+    def _cached(self, key: object, read: Callable[[], TextLineage]) -> TextLineage:
+        lineage = self._lineages.get(key)
         if lineage is None:
-            try:
-                version = self.store.files.read(location).current_version()
-            except MetadataFileError as error:
-                return _TextLineage(None, (), str(error))
-            lineage = _of_version(version, row.name.database)
-            if len(self._files) >= self._cache_size:
-                self._files.clear()
-            self._files[location] = lineage
+            lineage = read()
+            if len(self._lineages) >= self._cache_size:
+                self._lineages.clear()
+            self._lineages[key] = lineage
         return lineage
 
     def resolve(self, recorded: Dependency) -> ResolvedDependency:
@@ -307,22 +313,23 @@ def dependency_names(version: ViewVersion, database: str) -> tuple[ViewName, ...
     return None if lineage.problem is not None else lineage.names
 
 
-def _of_version(version: ViewVersion, database: str) -> _TextLineage:
+def _of_version(version: ViewVersion, database: str) -> TextLineage:
     dependencies = lineage_of_version(version)
     if dependencies is not None:
-        return _TextLineage(dependencies, (), None)
+        return TextLineage(dependencies, (), None)
     namespace = version.default_namespace
     return _of_texts(sql_texts(version), namespace[0].lower() if len(namespace) == 1 else database)
 
 
-def _of_hive_view(row: Row) -> _TextLineage:
+def texts_of_hive_view(row: Row) -> tuple[dict[str, str], str]:
+    """Return the texts of a plain Hive or Trino view by dialect, and the database of unqualified names."""
     query = query_of(row.texts)
     if query is not None:
-        return _of_texts({"trino": query}, (decode(row.texts.original).get("schema") or row.name.database).lower())
-    return _of_texts({HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database)
+        return {"trino": query}, (decode(row.texts.original).get("schema") or row.name.database).lower()
+    return {HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database
 
 
-def _of_texts(texts: Mapping[str, str], database: str) -> _TextLineage:
+def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
     """Parse the names in a view's text: the expanded text if possible, else the first that parses."""
     from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
@@ -337,8 +344,8 @@ def _of_texts(texts: Mapping[str, str], database: str) -> _TextLineage:
             except SqlError as error:
                 problem = f"its {dialect} text cannot be read: {error}"
                 continue
-            return _TextLineage(None, _names(reference.resolved(database) for reference in tables), None)
-    return _TextLineage(None, (), problem)
+            return TextLineage(None, _names(reference.resolved(database) for reference in tables), None)
+    return TextLineage(None, (), problem)
 
 
 def _names(pairs: Iterable[tuple[str, str]]) -> tuple[ViewName, ...]:

@@ -7,7 +7,7 @@ its patterns, so a result may contain too many names but never too few.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.errors import (
@@ -257,14 +257,14 @@ def recorded_dependents(
     return sorted(names)
 
 
-def views_without_row_lineage(store: MetastoreStore, database: str) -> list[ViewName]:
-    """Return the views of a database whose row does not hold the lineage of its metadata file."""
+def views_without_row_lineage(store: MetastoreStore, database: str, views: Iterable[ViewName]) -> list[ViewName]:
+    """Return those of a database's views whose row does not hold the lineage of its metadata file."""
     recorded = _filter_names(
         store,
         database,
         f'{FILTER_FIELD}{METADATA_LOCATION} like ".*-{FILE_NODE}.*" and {FILTER_FIELD}{ROW_LINEAGE} like ".*"',
     )
-    return sorted(set(all_view_names(store, database)) - set(recorded or ()))
+    return sorted(set(views) - set(recorded or ()))
 
 
 def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName] | None:

@@ -224,3 +224,31 @@ def test_graph_reports_cycle_of_other_programs(shop, raw, database):
     graph = shop.graph(database)
     assert graph.cycles() == ((ViewName(database, "orders2"),),)
     assert ViewName(database, "orders2") in shop.lineage(f"{database}.orders2").dependencies[0].readers
+
+
+@pytest.mark.parametrize(
+    ("question", "most_calls"),
+    [
+        (lambda catalog, table: catalog.dependents(table), 20),
+        (lambda catalog, table: catalog.impact(table), 22),
+        (lambda catalog, table: catalog.plan_drop(table, cascade=True), 22),
+        (lambda catalog, table: catalog.check_views(table.partition(".")[0]), 12),
+        (lambda catalog, table: catalog.picture(table.partition(".")[0]), 14),
+        (lambda catalog, table: catalog.graph(table.partition(".")[0]), 12),
+    ],
+    ids=["dependents", "impact", "plan_drop", "check_views", "picture", "graph"],
+)
+def test_plain_hive_views_are_read_in_batches(
+    question, most_calls, open_catalog, metastore, database, hive_table, hive_view
+):
+    hive_table("orders")
+    for number in range(60):
+        source = "orders" if number < 55 else f"old_{number - 50:02}"
+        hive_view(f"old_{number:02}", f"select `id`, `total` from `{database}`.`{source}`")
+    with ScriptedServer(metastore.port) as server:
+        catalog = open_catalog({"uri": server.uri})
+        databases = len(catalog.list_namespaces())
+        before = len(server.methods)
+        question(catalog, f"{database}.orders")
+        # Views are listed, and filtered three times, in each database.
+        assert len(server.methods) - before <= most_calls + 4 * (databases - 1)

@@ -280,20 +280,20 @@ def test_partitions_of_another_state_are_unknown(catalog, database, ask, clause)
     days.append(pa.table({"id": [1], "ds": ["2026-01-01"]}))
     old = clause.format(days.current_snapshot().snapshot_id)
     days.append(pa.table({"id": [2], "ds": ["2026-01-02"]}))
-    catalog.execute(f"CREATE VIEW then AS SELECT id, ds FROM days {old}", database=database)
-    catalog.execute("CREATE VIEW over AS SELECT ds FROM then", database=database)
-    for view in ("then", "over"):
+    catalog.execute(f"CREATE VIEW past AS SELECT id, ds FROM days {old}", database=database)
+    catalog.execute("CREATE VIEW above AS SELECT ds FROM past", database=database)
+    for view in ("past", "above"):
         answer = ask(view, ds="2026-01-02")  # not in the old state, but in the current one
         assert (answer.complete, answer.fresh_as_of, answer.last_written) == (None, None, None)
         assert not of(answer, "days").is_current and "AS OF" in of(answer, "days").reasons[0]
-    assert ask("then").complete is None
+    assert ask("past").complete is None
 
 
 def test_time_travel_of_hive_table_is_rejected(catalog, database, table, ask):
     table("plain", d1=EARLY)
-    catalog.execute("CREATE VIEW then AS SELECT id, ds FROM plain TIMESTAMP AS OF '2020-01-01'", database=database)
+    catalog.execute("CREATE VIEW past AS SELECT id, ds FROM plain TIMESTAMP AS OF '2020-01-01'", database=database)
     with pytest.raises(InvalidViewError, match="has only its current state"):
-        ask("then", ds="d1")
+        ask("past", ds="d1")
 
 
 def test_sampled_table_needs_all_partitions(table, run, ask):

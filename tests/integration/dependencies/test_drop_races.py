@@ -1,0 +1,76 @@
+"""A drop with RESTRICT and the definition of a view over the same object: one of the two is rejected."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import DependentsError, SourceDroppedError
+from tests.faults.observer import until
+from tests.integration.dependencies.test_cycle_races import run
+from tests.integration.dependencies.test_graph import COLUMNS
+from tests.proxy import Hold, ThriftProxy
+
+
+@pytest.fixture(params=["table", "view"])
+def drop(request, catalog, database):
+    """Drops `orders` with RESTRICT; it is an Iceberg table, or a view over one."""
+    catalog.create_table(f"{database}.{'base' if request.param == 'view' else 'orders'}", COLUMNS)
+    if request.param == "table":
+        return lambda to: to.drop_table(f"{database}.orders", restrict=True)
+    catalog.execute("CREATE VIEW orders AS SELECT id, total FROM base", database=database)
+    return lambda to: to.drop_view(f"{database}.orders", restrict=True)
+
+
+@pytest.fixture(params=["CREATE VIEW", "CREATE OR REPLACE VIEW"])
+def define(request, catalog, database):
+    """Creates or replaces the view `top` over `orders`."""
+    if request.param != "CREATE VIEW":
+        catalog.execute("CREATE VIEW top AS SELECT 1 AS id", database=database)
+    return lambda to: to.execute(f"{request.param} top AS SELECT id FROM orders", database=database)
+
+
+def test_definition_is_rejected_if_source_is_dropped_before_its_lock(
+    catalog, open_catalog, metastore, database, drop, define
+):
+    existed = catalog.view_exists(f"{database}.top")
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("lock", Hold())
+        caught = run(define, open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        drop(catalog)
+        held.release()
+        error = caught()
+    assert isinstance(error, SourceDroppedError)
+    assert error.sources == (f"{database}.orders",)
+    assert catalog.view_exists(f"{database}.top") == existed
+    assert catalog.graph(database).broken() == ()
+
+
+def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, metastore, database, drop, define):
+    with ThriftProxy(metastore.port) as proxy:
+        is_new = not catalog.view_exists(f"{database}.top")
+        held = proxy.on("create_table" if is_new else "alter_table_with_environment_context", Hold())
+        caught = run(define, open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        late = run(drop, catalog)
+        until(lambda: len(catalog.store.client.show_locks(database, "orders")) > 1)
+        held.release()
+        assert caught() is None
+        error = late()
+    assert isinstance(error, DependentsError)
+    assert error.dependents == (f"{database}.top",)
+    assert catalog.graph(database).broken() == ()
+
+
+@pytest.mark.parametrize("mode", ["default", "strict"])
+def test_source_dropped_between_definition_and_commit_is_reported(open_catalog, database, mode, caplog):
+    catalog = open_catalog({"hive-views.dependency-mode": mode} if mode == "strict" else {})
+    catalog.create_table(f"{database}.orders", COLUMNS)
+    definition = catalog.author(f"{database}.top", "SELECT id FROM orders", database=database)
+    catalog.drop_table(f"{database}.orders")
+    if mode == "strict":
+        with pytest.raises(SourceDroppedError):
+            catalog.create_view(f"{database}.top", definition.schema, definition.version)
+    else:
+        catalog.create_view(f"{database}.top", definition.schema, definition.version)
+        assert f"{database}.orders, which does not exist any more" in caplog.text
