@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer import Scope, build_scope
 from sqlglot.optimizer.qualify import qualify
 
+from hive_views.dependencies.partition_expressions import single_column, with_value
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 
@@ -46,14 +47,28 @@ another state of the table."""
 
 @dataclass(frozen=True)
 class Restriction:
-    """What a table's column must equal: a column of the view or a constant."""
+    """What a table's column, or an expression of it, must equal: a column of the view or a constant."""
 
     column: str | None
-    """The view's column; None for a constant."""
+    """The view's column; None for a constant and for a condition."""
     literal: str | None = None
     """The constant in the text."""
     is_given: bool = True
     """Whether the caller named a value of the column, which is therefore not NULL."""
+    expression: exp.Expr | None = None
+    """The expression, with a placeholder for the table's column; None for the column itself. Without `column` and
+    `literal` it is a condition that must hold."""
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the expression is a condition."""
+        return self.column is None and self.literal is None
+
+    def of(self, expression: exp.Expr, column: exp.Column) -> Restriction:
+        """Return the same restriction of a column of which an expression has been restricted so far."""
+        inner = with_value(expression, column, exp.Placeholder())
+        outer = self.expression
+        return replace(self, expression=inner if outer is None else with_value(outer, exp.Placeholder(), inner))
 
 
 @dataclass(frozen=True)
@@ -292,17 +307,19 @@ class _TextAnalysis:
             while isinstance(value, exp.Paren):
                 value = value.this
             shown = item.alias_or_name or f"column {position + 1}"
-            if not isinstance(value, exp.Column) or not value.table:
+            column = single_column(value)
+            partitions = [window.args.get("partition_by") or () for window in windows]
+            if column is None:
                 kind = "a constant" if isinstance(value, exp.Literal) else "computed"
                 select.reasons.append(f"{shown} of {self._view.name} is {kind}: {value.sql()[:80]}")
-            elif group_keys is not None and value not in group_keys:
+            elif group_keys is not None and value not in group_keys and column not in group_keys:
                 select.reasons.append(f"{shown} of {self._view.name} is not what its rows are grouped by")
-            elif any(value not in (window.args.get("partition_by") or ()) for window in windows):
+            elif any(value not in keys and column not in keys for keys in partitions):
                 select.reasons.append(f"a window of {self._view.name} reaches over other values of {shown}")
-            elif select.scope.sources.get(value.table) is not None:
-                select.restrict(_key(value), equal)
+            elif select.scope.sources.get(column.table) is not None:
+                select.restrict(_key(column), equal if column is value else [item.of(value, column) for item in equal])
                 if any(restriction.is_given for restriction in equal):
-                    select.present.add(value.table)
+                    select.present.add(column.table)
         distinct = tree.args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
             select.restrictions.clear()
@@ -350,12 +367,15 @@ class _TextAnalysis:
     ) -> list[Callable[[], bool]]:
         rules: list[Callable[[], bool]] = []
         for part in _conjuncts(condition):
-            if not isinstance(part, exp.EQ):
-                continue
-            one, other = _unwrap(part.this), _unwrap(part.expression)
+            one, other = (_unwrap(part.this), _unwrap(part.expression)) if isinstance(part, exp.EQ) else (part, part)
             if isinstance(one, exp.Literal):
                 one, other = other, one
-            if not isinstance(one, exp.Column) or _key(one)[0] not in select.scope.sources:
+            if not isinstance(one, exp.Column):
+                column = single_column(part)
+                if column is not None and column.table in select.scope.sources:
+                    rules.append(_bind(rule, Restriction(None).of(part, column), _key(column)))
+                continue
+            if _key(one)[0] not in select.scope.sources:
                 continue
             kind = self._type(select.scope, one)
             if isinstance(other, exp.Literal) and kind is not None and (other.is_string or kind in _INTEGERS):

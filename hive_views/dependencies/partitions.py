@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.partition_expressions import evaluate, typed_value, with_value
 from hive_views.dependencies.partition_flow import Relation, Restriction, TableUse, find_table_uses
 from hive_views.dependencies.validity import stored_type
 from hive_views.dependencies.view_text import read_view_text
@@ -168,7 +170,8 @@ def partition_dependencies(
     analyzed = [_analyze_table(store, relations, table, uses[table], given) for table in sorted(uses)]
     registered = _registered_partitions(store, row, given)
     tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
-    complete, why = _completeness(tables)
+    by_expression = [str(item.dependency.table) for item in analyzed if not item.is_enumerable]
+    complete, why = _completeness(tables, by_expression)
     times = [item.dependency.written for item in analyzed]
     known_times = [time for time in times if time is not None]
     is_last_known = all(item.dependency.is_current for item in analyzed)
@@ -240,6 +243,10 @@ class _AnalyzedTable:
     """By column of the view: the partition column that equals it in all uses."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Hive types of the partition columns."""
+    may_match: Callable[[Mapping[str, str]], bool] = lambda values: True
+    """Whether a partition with some values may be needed."""
+    is_enumerable: bool = True
+    """Whether partitions are required by value; False if only expressions of their columns are restricted."""
 
 
 def _analyze_table(
@@ -271,7 +278,7 @@ def _analyze_table(
     needed = sorted(
         item
         for item, values in partitions.values.items()
-        if any(_may_match(values, restrictions, types, given) for restrictions in by_use)
+        if any(may_match(values, restrictions, types, given) for restrictions in by_use)
     )
     shared = set.intersection(*(set(restrictions) for restrictions in by_use)) if is_restricted else set()
     restricted = tuple((column, _shown(by_use, column)) for column in types if column in shared)
@@ -280,8 +287,11 @@ def _analyze_table(
         for column in types
         if column in shared
         for restriction in by_use[0][column]
-        if restriction.column is not None and all(restriction in restrictions[column] for restrictions in by_use)
+        if restriction.column is not None
+        and restriction.expression is None
+        and all(restriction in restrictions[column] for restrictions in by_use)
     }
+    is_enumerable = all(item.expression is None for values in by_use for equal in values.values() for item in equal)
     if types and not is_restricted and not reasons:
         reasons.append(f"the view's columns do not tell its partition columns {', '.join(types)}")
     if is_restricted and len(restricted) == len(types):
@@ -302,10 +312,16 @@ def _analyze_table(
         tuple(dict.fromkeys(reasons)),
         is_current=state_clause is None,
     )
-    return _AnalyzedTable(dependency, by_column, types)
+    return _AnalyzedTable(
+        dependency,
+        by_column,
+        types,
+        may_match=lambda values: any(may_match(values, restrictions, types, given) for restrictions in by_use),
+        is_enumerable=is_enumerable or bool(by_column),
+    )
 
 
-def _may_match(
+def may_match(
     values: Mapping[str, str | None],
     restrictions: Mapping[str, tuple[Restriction, ...]],
     types: Mapping[str, str],
@@ -316,7 +332,11 @@ def _may_match(
         value = values.get(column)
         for restriction in equal:
             text = restriction.literal if restriction.column is None else given.get(restriction.column)
-            if text is None or value is None:
+            if value is None or (text is None and not restriction.is_condition):
+                continue
+            if restriction.expression is not None:
+                if not _may_hold(restriction, value, types[column], text):
+                    return False
                 continue
             expected = canonical(text, types[column])
             if expected is not None and value != expected:
@@ -324,10 +344,30 @@ def _may_match(
     return True
 
 
+def _may_hold(restriction: Restriction, value: str, kind: str, text: str | None) -> bool:
+    """Whether an expression of a partition's value may be true, or equal a text; an unknown result may."""
+    if value == DEFAULT_PARTITION:
+        return False  # all expressions that are followed are NULL for NULL
+    typed = typed_value(value, kind)
+    result = None if typed is None or restriction.expression is None else evaluate(restriction.expression, typed)
+    if result is None:
+        return True
+    if restriction.is_condition:
+        return result is not False
+    return not isinstance(result, (str, int, date)) or isinstance(result, bool) or str(result) == text
+
+
 def _shown(by_use: Sequence[Mapping[str, tuple[Restriction, ...]]], column: str) -> str:
     equal = dict.fromkeys(item for restrictions in by_use for item in restrictions[column])
-    names = [item.column for item in equal if item.column is not None]
-    return ", ".join(names or [f"'{item.literal}'" for item in equal])
+    names = [item.column for item in equal if item.column is not None and item.expression is None]
+    names = names or [f"'{item.literal}'" for item in equal if item.literal is not None and item.expression is None]
+    return ", ".join(names or [_shown_expression(item, column) for item in equal])
+
+
+def _shown_expression(restriction: Restriction, column: str) -> str:
+    assert restriction.expression is not None, "restrictions of the column itself are shown first"
+    text = with_value(restriction.expression, exp.Placeholder(), exp.column(column)).sql()
+    return text if restriction.is_condition else f"{text} = {restriction.column or repr(restriction.literal)}"
 
 
 # -- Partitions of tables ---------------------------------------------------------------------------------------------
@@ -484,7 +524,11 @@ def _with_missing(
     expected |= {_select(values, columns) for values in registered if columns <= values.keys()}
     if columns <= given.keys():
         expected.add(_select(given, columns))
-    absent = sorted(expected - _existing(table, columns))
+    absent = sorted(
+        spec
+        for spec in expected - _existing(table, columns)
+        if table.may_match({table.by_column[column]: value for column, value in spec})
+    )
     missing = tuple(tuple((table.by_column[column], value) for column, value in values) for values in absent)
     return replace(table.dependency, missing=missing)
 
@@ -515,7 +559,7 @@ def _select(values: Mapping[str, str], columns: Iterable[str]) -> Spec:
     return tuple((column, values[column]) for column in sorted(columns))
 
 
-def _completeness(tables: Sequence[TableDependency]) -> tuple[bool | None, str]:
+def _completeness(tables: Sequence[TableDependency], by_expression: Sequence[str]) -> tuple[bool | None, str]:
     """Return whether everything needed exists, and why."""
     missing_tables = [str(table.table) for table in tables if not table.exists]
     if missing_tables:
@@ -535,6 +579,8 @@ def _completeness(tables: Sequence[TableDependency]) -> tuple[bool | None, str]:
     unrestricted = [str(table.table) for table in tables if table.partition_columns and table.all_partitions]
     if unrestricted:
         return None, f"the view's text does not tell which partitions of {', '.join(unrestricted)} it needs"
+    if by_expression:
+        return None, f"only expressions tell which partitions of {', '.join(by_expression)} it needs, not how many"
     mixed = [str(table.table) for table in tables if _has_unpartitioned_files(table)]
     if mixed:
         return None, f"{', '.join(mixed)} has files that are in no partition"

@@ -301,3 +301,24 @@ def test_sampled_table_needs_all_partitions(table, run, ask):
     run("CREATE VIEW sample AS SELECT id, ds FROM days TABLESAMPLE (2 ROWS)")
     answer = ask("sample", ds="d1")
     assert (answer.complete, names(answer, "days")) == (None, ["ds=d1", "ds=d2"])
+
+
+def test_monthly_view_needs_partitions_of_month(table, run, ask):
+    table("days", **{f"_{day}": EARLY for day in ("2026-01-30", "2026-01-31", "2026-02-01", "no-date")})
+    run("CREATE VIEW monthly AS SELECT substr(ds, 1, 7) AS m, sum(total) AS total FROM days GROUP BY substr(ds, 1, 7)")
+    answer = ask("monthly", m="2026-01")
+    assert names(answer, "days") == ["ds=2026-01-30", "ds=2026-01-31"]
+    assert of(answer, "days").restricted == (("ds", "SUBSTRING(ds, 1, 7) = m"),)
+    assert answer.complete is None and answer.why.startswith("only expressions tell")
+    run("CREATE VIEW dated AS SELECT year(ds) AS y, total FROM days")
+    assert names(ask("dated", y="2026"), "days") == names(ask("dated"), "days")
+    assert names(ask("dated", y="2025"), "days") == ["ds=no-date"]
+
+
+def test_condition_restricts_whole_view_and_excludes_absent_partitions(table, run, ask):
+    table("days", **{f"_{day}": EARLY for day in ("2026-01-30", "2026-01-31", "2026-02-01")})
+    run("CREATE VIEW recent AS SELECT id, ds FROM days WHERE ds >= '2026-01-31'")
+    assert names(ask("recent"), "days") == ["ds=2026-01-31", "ds=2026-02-01"]
+    # The view has no rows of a day before, so it needs no partition of that day.
+    for day, complete in (("2026-01-30", True), ("2026-01-29", True), ("2026-02-01", True), ("2026-02-02", False)):
+        assert ask("recent", ds=day).complete is complete

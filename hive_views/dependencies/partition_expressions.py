@@ -1,0 +1,173 @@
+"""Expressions of one partition column, evaluated on the column's values where all engines agree on the result.
+
+All supported expressions return NULL for NULL. A result is None if it is unknown: for a function or pattern that is not
+listed here, and for values on which engines or their settings differ, such as a text that is no ISO date.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from sqlglot import exp
+
+Value = str | int | date | bool
+
+_ISO_DATE = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
+_INTEGER = re.compile(r"-?\d{1,9}")
+_DATE_PATTERN = re.compile(r"(?:%Y|%m|%d|[-/_. ])+")
+"""The years from 1000 and the parts of a date that every engine prints alike."""
+
+_COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
+}
+
+_DATE_PARTS: dict[type[exp.Expr], str] = {exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.DayOfMonth: "day"}
+
+
+def single_column(expression: exp.Expr) -> exp.Column | None:
+    """Return the only column of an expression that can be evaluated for some values; None for other expressions."""
+    columns = list(expression.find_all(exp.Column))
+    if not columns or any(column != columns[0] for column in columns) or not columns[0].table:
+        return None
+    is_supported = all(_is_supported(node) for node in expression.walk(prune=lambda node: isinstance(node, exp.Column)))
+    return columns[0] if is_supported else None
+
+
+def with_value(expression: exp.Expr, column: exp.Expr, replacement: exp.Expr) -> exp.Expr:
+    """Return an expression with its column replaced."""
+    return expression.transform(lambda node: replacement.copy() if node == column else node)
+
+
+_SUPPORTED = (
+    *(exp.Column, exp.Placeholder, exp.Literal, exp.Paren, exp.And, exp.Or, exp.Between, exp.In, exp.Substring),
+    *(
+        exp.Cast,
+        exp.TryCast,
+        exp.TimeStrToTime,
+        exp.DataType,
+        exp.TsOrDsToDate,
+        exp.TimeToStr,
+        *_COMPARISONS,
+        *_DATE_PARTS,
+    ),
+)
+
+
+def _is_supported(node: exp.Expr) -> bool:
+    if isinstance(node, exp.In):
+        return bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
+    return type(node) in _SUPPORTED
+
+
+def evaluate(expression: exp.Expr, value: Value) -> Value | None:
+    """Return the value of an expression whose column is a placeholder; None if it is unknown."""
+    node = expression
+    if isinstance(node, exp.Placeholder):
+        return value
+    if isinstance(node, exp.Paren):
+        return evaluate(node.this, value)
+    if isinstance(node, exp.Literal):
+        return node.name if node.is_string else int(node.name) if _INTEGER.fullmatch(node.name) else None
+    if isinstance(node, exp.And):
+        return _and(evaluate(node.this, value), evaluate(node.expression, value))
+    if isinstance(node, exp.Or):
+        return _or(evaluate(node.this, value), evaluate(node.expression, value))
+    compare = _COMPARISONS.get(type(node))
+    if compare is not None:
+        return _compare(compare, evaluate(node.this, value), evaluate(node.expression, value))
+    if isinstance(node, exp.Between):
+        low = _compare(operator.ge, evaluate(node.this, value), evaluate(node.args["low"], value))
+        return _and(low, _compare(operator.le, evaluate(node.this, value), evaluate(node.args["high"], value)))
+    if isinstance(node, exp.In):
+        result: Value | None = False
+        for item in node.expressions:
+            result = _or(result, _compare(operator.eq, evaluate(node.this, value), evaluate(item, value)))
+        return result
+    operand = evaluate(node.this, value)
+    if isinstance(node, exp.Substring):
+        start, length = (node.args.get(name) for name in ("start", "length"))
+        return _substring(operand, start, length)
+    if isinstance(node, exp.Cast):
+        return _cast(operand, node.to)
+    if isinstance(node, (exp.TsOrDsToDate, exp.TimeStrToTime)):
+        return _as_date(operand)
+    if isinstance(node, exp.TimeToStr):
+        day, pattern = _as_date(operand), node.args["format"].name
+        return day.strftime(pattern) if day is not None and _DATE_PATTERN.fullmatch(pattern) else None
+    part = _DATE_PARTS.get(type(node))
+    day = _as_date(operand) if part is not None else None
+    return getattr(day, part) if day is not None and part is not None else None
+
+
+def _and(one: Value | None, other: Value | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return True if one is True and other is True else None
+
+
+def _or(one: Value | None, other: Value | None) -> bool | None:
+    if one is True or other is True:
+        return True
+    return False if one is False and other is False else None
+
+
+def _compare(compare: Callable[[Any, Any], bool], one: Value | None, other: Value | None) -> bool | None:
+    if isinstance(one, date) != isinstance(other, date):
+        one, other = _as_date(one), _as_date(other)  # all engines compare a date with a text as dates
+    if one is None or other is None or type(one) is not type(other):
+        return None
+    # Engines order texts by bytes or by UTF-16 units.
+    if isinstance(one, str) and not (one.isascii() and isinstance(other, str) and other.isascii()):
+        return None
+    return compare(one, other)
+
+
+def _substring(operand: Value | None, start: exp.Expr | None, length: exp.Expr | None) -> str | None:
+    if not isinstance(operand, str) or not operand.isascii():
+        return None
+    numbers = [item.name if isinstance(item, exp.Literal) and item.is_int else None for item in (start, length) if item]
+    if not numbers or None in numbers or int(numbers[0] or 0) < 1:
+        return None
+    first = int(numbers[0] or 1) - 1
+    return operand[first:] if len(numbers) == 1 else operand[first : first + int(numbers[1] or 0)]
+
+
+def _cast(operand: Value | None, to: exp.DataType) -> Value | None:
+    if to.is_type("date"):
+        return _as_date(operand)
+    if to.is_type("int", "bigint"):
+        if isinstance(operand, str):
+            return int(operand) if _INTEGER.fullmatch(operand) else None
+        return operand if type(operand) is int else None
+    if to.is_type("text", "varchar") and not to.expressions:
+        return str(operand) if isinstance(operand, (str, date)) or type(operand) is int else None
+    return None
+
+
+def _as_date(operand: Value | None) -> date | None:
+    if isinstance(operand, date):
+        return operand
+    if not isinstance(operand, str) or not _ISO_DATE.fullmatch(operand):
+        return None
+    try:
+        return date.fromisoformat(operand)
+    except ValueError:
+        return None
+
+
+def typed_value(text: str, kind: str) -> Value | None:
+    """Return a canonical partition value as a value of its Hive type; None for other types."""
+    if kind == "string":
+        return text
+    if kind in ("tinyint", "smallint", "int", "bigint"):
+        return int(text)
+    return _as_date(text) if kind == "date" else None
