@@ -40,7 +40,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, check_writable, parse_namespace
-from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
+from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata, without_fallback_warnings
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
@@ -436,7 +436,10 @@ class TableCatalog(HiveCatalog):
         if location is not None:
             self.store.files.check(location)
         # Properties from a table's metadata file must not choose the FileIO class to load.
-        return super()._load_file_io({key: value for key, value in properties.items() if key != PY_IO_IMPL}, location)
+        with without_fallback_warnings():
+            return super()._load_file_io(
+                {key: value for key, value in properties.items() if key != PY_IO_IMPL}, location
+            )
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)

@@ -30,10 +30,12 @@ class NotAnIcebergViewError(NoSuchViewError):
     """The name belongs to an object that is not an Iceberg view, e.g. a Hive view or table."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
+        what_to_do = "Choose another name"
+        if table_type == "VIRTUAL_VIEW" and not format_type:
+            what_to_do = f"It is a plain Hive view: `hive-views import plan --view {identifier}` plans its import"
         HiveViewsError.__init__(
             self,
-            f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). "
-            "Choose another name",
+            f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). {what_to_do}",
         )
         self.identifier = identifier
         self.table_type = table_type

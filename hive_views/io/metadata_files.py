@@ -10,8 +10,8 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -55,6 +55,21 @@ GOOGLE_RETRIES = timedelta(seconds=15)
 _GOOGLE = ("gs", "gcs")
 
 
+def _is_no_fallback_warning(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Could not initialize FileIO")
+
+
+@contextmanager
+def without_fallback_warnings() -> Iterator[None]:
+    """Drop PyIceberg's warnings about each FileIO that is not installed, before it uses another one or raises."""
+    logger = logging.getLogger("pyiceberg.io")
+    logger.addFilter(_is_no_fallback_warning)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_is_no_fallback_warning)
+
+
 class MetadataFiles:
     """The metadata files of one catalog; thread-safe."""
 
@@ -81,7 +96,7 @@ class MetadataFiles:
         key = (parsed.scheme, parsed.netloc)
         io = self._ios.get(key)
         if io is None:
-            with self._mutex:
+            with self._mutex, without_fallback_warnings():
                 io = self._ios.setdefault(key, _with_time_limit(load_file_io(self._properties, location), *key))
         return io
 

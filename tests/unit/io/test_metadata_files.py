@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,12 @@ def test_files_are_read_by_the_limited_readers_only() -> None:
     ]
     # The doctor reads back a file that it has written.
     assert sorted(opening) == ["doctor/environment.py", "io/metadata_files.py"]
+
+
+def test_missing_file_io_is_not_logged_if_another_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyiceberg.io.pyarrow", None)  # as in an installation without PyArrow
+    io = MetadataFiles({"warehouse": tmp_path.as_uri()}).io(f"{tmp_path.as_uri()}/v.metadata.json")
+    assert type(io).__name__ == "FsspecFileIO"
+    assert caplog.records == []
