@@ -50,6 +50,12 @@ class ViewListEntry:
     """`database.name`."""
     database: str
     name: str
+    kind: str = "view"
+    """`view`; with --all also `hive-view`, `table` and `hive-table`."""
+    owner: str | None = None
+    """The row's owner; null without --long."""
+    comment: str | None = None
+    """The comment; null without --long."""
 
 
 @dataclass(frozen=True)
@@ -266,23 +272,54 @@ def register(app: typer.Typer, *, panel: str) -> None:
 
 
 def list_views(
-    catalog: HiveViewCatalog, database: Annotated[str | None, typer.Argument(metavar="[DATABASE]")] = None
+    catalog: HiveViewCatalog,
+    database: Annotated[str | None, typer.Argument(metavar="[DATABASE]")] = None,
+    *,
+    long: bool = False,
+    all: bool = False,
 ) -> ViewList:
     """List the Iceberg views of a database, or of all databases.
 
     Args:
         database: The database; all databases by default.
+        long: Print the kind, owner and comment of each as well.
+        all: List plain Hive views and tables, too.
     """
-    if database is not None:
-        names = catalog.list_views(database)
-    else:
-        names = []
-        for (listed_database,) in sorted(catalog.list_namespaces()):
-            try:
-                names += catalog.list_views(listed_database)
-            except NoSuchNamespaceError:
-                continue  # dropped since it was listed
-    return ViewList(tuple(ViewListEntry(".".join(name), name[0], name[1]) for name in names))
+    databases = [database] if database is not None else sorted(name for (name,) in catalog.list_namespaces())
+    entries: list[ViewListEntry] = []
+    for name in databases:
+        try:
+            entries += _list_database(catalog, name, is_long=long, is_all=all)
+        except NoSuchNamespaceError:
+            if database is not None:
+                raise  # otherwise it was dropped since it was listed
+    return ViewList(tuple(entries))
+
+
+def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is_all: bool) -> list[ViewListEntry]:
+    views = catalog.list_views(database)
+    if not is_long and not is_all:
+        return [ViewListEntry(".".join(name), *name) for name in views]
+    from hive_views.identifiers import ViewName, parse_namespace
+    from hive_views.metastore.identities import KINDS
+    from hive_views.metastore.queries import read_rows
+
+    names = [ViewName(*name) for name in views]
+    if is_all:
+        plain_database = parse_namespace(database, catalog=catalog.name)
+        names = sorted(ViewName(plain_database, name) for name in catalog.store.client.get_all_tables(plain_database))
+    return [
+        ViewListEntry(
+            str(row.name),
+            row.name.database,
+            row.name.name,
+            KINDS[row.kind].value,
+            row.owner if is_long else None,
+            row.parameters.get("comment") if is_long else None,
+        )
+        for row in sorted(read_rows(catalog.store, names), key=lambda row: row.name)
+        if row.kind in KINDS
+    ]
 
 
 def show_view(
@@ -505,6 +542,12 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
 
 def _print_list(result: ViewList) -> None:
     """Print one name per line."""
+    if any(entry.kind != "view" or entry.owner or entry.comment for entry in result.views):
+        table = _table("Name", "Kind", "Owner", "Comment")
+        for entry in result.views:
+            table.add_row(shown(entry.view), entry.kind, shown(entry.owner), shown(entry.comment))
+        print_table(table)
+        return
     out = console()
     for listed in result.views:
         out.print(shown(listed.view), soft_wrap=True)

@@ -21,7 +21,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def test_list_prints_views_as_text_and_json(cli: Cli, top: str, database: str) -> None:
-    expected = {"view": top, "database": database, "name": "top"}
+    expected = {"view": top, "database": database, "name": "top", "kind": "view", "owner": None, "comment": None}
     assert cli("list", database, "--json").json == {"views": [expected]}
     assert expected in cli("--json", "list").json["views"]
     assert cli("list", database.upper()).out == f"{top}\n"
@@ -36,6 +36,13 @@ def test_list_has_no_plain_hive_views_and_no_tables(cli: Cli, metastore: Embedde
         row.parameters = {}
         client.create_table(row)
     assert cli("list", database).out == f"{top}\n"
+    entries = cli("list", database, "--all", "--long", "--json").json["views"]
+    assert [(item["name"], item["kind"]) for item in entries] == [("plain", "hive-view"), ("top", "view")]
+    assert entries[1]["comment"] == "numbers"
+    assert [line.split()[:2] for line in cli("list", database, "--all").out.splitlines()[1:]] == [
+        [f"{database}.plain", "hive-view"],
+        [top, "view"],
+    ]
 
 
 def test_list_of_an_empty_database(cli: Cli, database: str) -> None:
