@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -86,6 +86,54 @@ soak: env
 	mkdir -p build
 	HIVE_VIEWS_SOAK_MINUTES=$${HIVE_VIEWS_SOAK_MINUTES:-30} HIVE_VIEWS_SOAK_REPORT=build/soak.md \
 	   $(BIN)/python -m pytest tests/soak $(PYTEST_ARGS)
+
+# The documentation site in build/site (docs/, mkdocs.yml), with checked links. In an environment of its own.
+docs: build/docs/.installed
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. build/docs/bin/mkdocs build --quiet
+
+build/docs/.installed: setup.cfg
+	$(PYTHON) -m venv build/docs
+	build/docs/bin/pip install --quiet --disable-pip-version-check --editable '.[docs,arrow,upgrade]'
+	touch $@
+
+# The source distribution, and the wheel built from it, in dist/.
+dist: build/release/.installed
+	rm -rf dist
+	build/release/bin/python -m build --outdir dist .
+	build/release/bin/twine check --strict dist/*
+
+build/release/.installed:
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6'
+	touch $@
+
+# Installs the wheel in an empty environment and runs the command line and a quick test there.
+test-dist: dist
+	$(PYTHON) -m venv --clear build/installed
+	build/installed/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && installed/bin/python -I ../tests/installation.py
+
+# Builds, checks and tags the version in hive_views/__init__.py. Uploads and pushes nothing (CONTRIBUTING.md).
+release: test-dist
+	version=$$(build/installed/bin/python -I -c 'import hive_views; print(hive_views.__version__)') && \
+	test -z "$$(git status --porcelain)" || { echo "commit your changes first"; exit 1; } && \
+	grep -q "^## \[$$version\]" CHANGELOG.md || { echo "CHANGELOG.md has no section for $$version"; exit 1; } && \
+	git tag --annotate "v$$version" --message "hive_views $$version" && ls dist
+
+# The tests of Spark sessions on each supported version of Spark, in environments of their own.
+test-spark: env
+	for line in 4.0 4.1; do \
+	   $(PYTHON) -m venv build/spark-$$line && \
+	   build/spark-$$line/bin/pip install --quiet --editable '.[test]' "pyspark[connect]==$$line.*" && \
+	   build/spark-$$line/bin/python -m pytest tests/integration/spark $(PYTEST_ARGS) || exit 1; \
+	done
+
+# The tests of SQL on the oldest and the newest supported version of sqlglot, as in setup.cfg.
+test-sqlglot: env
+	for version in 30.24.0 30.30.0; do \
+	   rm -rf build/sqlglot && $(BIN)/pip install --quiet --no-deps --target build/sqlglot sqlglot==$$version && \
+	   PYTHONPATH=build/sqlglot:. $(BIN)/python -m pytest tests/unit/sql $(PYTEST_ARGS) || exit 1; \
+	done
 
 demo: env
 	$(BIN)/python -m examples.demo

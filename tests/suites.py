@@ -23,6 +23,7 @@ EXTENDED = (
     "faults/test_version_3.py",
     "integration/cli/test_metastore.py",
     "integration/docker",
+    "integration/docs/test_guides.py",
     "integration/legacy_import/test_other_target.py",
     "integration/legacy_import/test_kill.py",
     "integration/legacy_import/test_materialized.py",

@@ -90,7 +90,7 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Generated from `hive-views --help`. [The command line](../cli.md) has examples, the exit codes and the JSON output.",
+        "Generated from `--help`. [The command line](../cli.md) has examples, the exit codes and the JSON output.",
     ]
     _add_command(lines, typer.main.get_command(app), "hive-views")
     return "\n".join(lines) + "\n"
@@ -99,7 +99,9 @@ def commands_page() -> str:
 def _add_command(lines: list[str], command: Any, path: str) -> None:
     lines += ["", f"## {path}", "", _text(command.help or command.short_help)]
     context = command.make_context(path, [], resilient_parsing=True)
-    records = [parameter.get_help_record(context) for parameter in command.params if not getattr(parameter, "hidden", False)]
+    records = [
+        parameter.get_help_record(context) for parameter in command.params if not getattr(parameter, "hidden", False)
+    ]
     if records:
         lines += ["", "| argument or option | meaning |", "|---|---|"]
         lines += [f"| `{declaration}` | {_text(meaning)} |" for declaration, meaning in filter(None, records)]
@@ -115,5 +117,7 @@ def _text(text: str | None) -> str:
 
 
 def _pages_of(config: MkDocsConfig, directory: str) -> list[str]:
-    pages = sorted(Path(config.docs_dir, directory).glob("*.md"), key=lambda page: (page.name != "README.md", page.name))
+    pages = sorted(
+        Path(config.docs_dir, directory).glob("*.md"), key=lambda page: (page.name != "README.md", page.name)
+    )
     return [f"{directory}/{page.name}" for page in pages]
