@@ -89,7 +89,7 @@ def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pyt
         apply(session, new_plan, while_running=True, progress=change_row)
         assert types_of(session)["ext"] == "INDEX_TABLE"
         assert types_of(session)["ext_lower"] == "EXTERNAL_TABLE"
-        backed_up = [unpack(str(row[4])) for row in backup_of(session) if row[2] == "TBL_TYPE"]
+        backed_up = [unpack(str(row[4]), 1_000) for row in backup_of(session) if row[2] == "TBL_TYPE"]
         assert not any(2 in ids for ids in backed_up)
         assert [1 in ids for ids in backed_up].count(True) == 1, "the backup contains nothing of the abandoned batch"
 
