@@ -15,6 +15,7 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.view_text import SchemaOverlay, ViewText, read_view_text
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row, view_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -64,7 +65,11 @@ def impact(
     store = reader.store
     dependents = DependentFinder(reader).find_all(name)
     rows = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
-    before = SchemaOverlay(MetastoreSchemas(store), {})
+    cache = RowCache(store)
+    for row in rows.values():
+        cache.add(row)
+    cache.load(source for row in rows.values() for source in reader.read_names(row))
+    before = SchemaOverlay(MetastoreSchemas(store, cache), {})
     changed = before.table(name.database, name.name)
     after = SchemaOverlay(before, {name: None if columns is None else _with_columns(columns, changed)})
     broken: set[ViewName] = set()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hive_views.errors import SqlError
+from hive_views.errors import MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
@@ -101,7 +101,12 @@ def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
     """Return the texts of an Iceberg or Hive view."""
     if row.kind is RowKind.HIVE_VIEW:
         return text_of_hive_view(row)
-    return text_of_version(row.name, load_view(store, row.name).metadata.current_version())
+    try:
+        metadata = store.files.read(row.metadata_location or "")
+    except MetadataFileError:
+        # A commit or drop since the row was read may have deleted the file.
+        metadata = load_view(store, row.name).metadata
+    return text_of_version(row.name, metadata.current_version())
 
 
 def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
