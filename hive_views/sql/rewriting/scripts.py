@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     | (?P<comment>      /\*.*?\*/ )
     | (?P<open>         ['"`] | /\* )
     | (?P<semicolon>    ; )
+    | (?P<backslash>    \\ )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -47,6 +48,7 @@ def script_statement(sql: str) -> str:
             return " " if _SPLITTING.search(text[2:]) else text
         problem = {
             "semicolon": "a semicolon ends the statement",
+            "backslash": "a backslash outside of a string",
             "open": "a quote or comment is not closed",
             "identifier": "an identifier with a quote, a semicolon or a line break"
             if _SPLITTING.search(text[1:-1])

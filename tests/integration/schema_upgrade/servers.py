@@ -225,12 +225,13 @@ def mariadb() -> Iterator[Server]:
     assert server_program
 
     def command(port: int) -> list[str]:
+        # With innodb-flush-log-at-trx-commit=0 a killed server loses what it committed during the last second.
         return [
             server_program, "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp", f"--port={port}",
             f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
             "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", "--skip-log-bin",
             "--innodb-flush-method=nosync",
-            "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
+            "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
             "--character-set-server=latin1", "--collation-server=latin1_swedish_ci",
         ]  # fmt: skip
 

@@ -33,6 +33,7 @@ from hive_views.sql.rewriting.scripts import script_comment, script_statement
         ("SELECT `a", None),
         ("SELECT 1 /* a", None),
         ("SELECT `a;b`", None),
+        ("SELECT \\''", None),
         ("SELECT `it's`", None),
         ("SELECT `a``b`", None),
         ("SELECT `a\nb`", None),
