@@ -18,6 +18,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.legacy_import import export_rows
 from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.local_metastore.standalone import free_port
 from tests.conftest import CACHE
 from tests.integration.cli.test_page import commands, pattern, plain
 
@@ -116,7 +117,7 @@ def test_guide(page: Path, sales: HiveViewCatalog, metastore: EmbeddedMetastore,
 
 def test_tutorial(tmp_path: Path) -> None:
     try:
-        Shell(tmp_path, {}, {}).run_page(DOCS / "tutorial.md")
+        Shell(tmp_path, {"19083": str(free_port())}, {}).run_page(DOCS / "tutorial.md")
     finally:
         subprocess.run(
             [sys.executable, "-m", "hive_views", "metastore", "stop", "--directory", str(tmp_path / "metastore")],
