@@ -68,6 +68,8 @@ def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
     left_base, right_base = hive_types.base(str(left)), hive_types.base(str(right))
     if kind is exp.DPipe:
         return right_base in _NESTED
+    if kind is exp.BitwiseXor:
+        return False  # it binds more tightly than `*` in Hive, and less in the tree: its operands can be other ones
     if kind in _BITS:
         return left_base not in INTEGERS or right_base not in INTEGERS
     if kind in _ARITHMETIC:

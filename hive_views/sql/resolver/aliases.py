@@ -47,6 +47,8 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
         raise context.fail(
             f"The column list of '{alias}' has {len(names)} names, its query {len(scope.columns)} columns", alias_node
         )
+    if len(set(names)) < len(names) and context.mode.names_all_columns:
+        raise context.fail(f"The column list of '{alias}' has a name twice: {', '.join(names)}", alias_node, alias)
     result = Scope()
     for position, column in enumerate(scope.columns):
         table, name = scope.names[column]

@@ -55,7 +55,8 @@ def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> Non
     chain: list[exp.Expr] = []
     left: exp.Expr = node
     kind = type(node)
-    keys = env.scopes[0].keys if env.reuses_computed else None
+    is_searched = env.reuses_computed and (env.scopes[0].has_connector_keys or not isinstance(node, exp.Connector))
+    keys = env.scopes[0].keys if is_searched else None
     while type(left) is kind and not (keys and left is not node and comparison_key(left) in keys):
         chain.append(left)
         left = left.this
@@ -137,6 +138,15 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
     visit(context, node.expression, env)
 
 
+def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
+    """Refuse `current_date` and the like where a column has the name: Spark then reads the column."""
+    name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
+    if not context.dialect.computes_groups_first and any(scope.find_any(name) is not None for scope in env.scopes):
+        raise context.fail(
+            f"'{name}' is a function and a column: write the column in quotes or the call as {name}()", node
+        )
+
+
 def _skip(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     """Literals and the like contain no names."""
 
@@ -197,6 +207,7 @@ HANDLERS: Mapping[type, Handler] = {
     exp.Interval: _interval,
     exp.RegexpLike: _like,
     exp.Exists: _exists,
+    **dict.fromkeys((exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.Localtimestamp), _current),
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _subquery),
     **dict.fromkeys(
         (

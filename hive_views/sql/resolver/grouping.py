@@ -132,12 +132,27 @@ def resolve_plain_groups(
     items = node.expressions
     aliases = {item.alias_or_name.lower() for item in items if type(item) in (exp.Alias, exp.Column, exp.Dot)}
     keys, set_members = _keys_of_group(context, group, items)
+    selected = {id(unwrapped(item)) for item in items}
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
-        if not any(item is unwrapped(selected) for selected in items):
+        if id(item) not in selected:
             resolve(context, item, Environment((ungrouped,), block.outer, ungrouped, False, True, True))
+
+
+def with_grouping_id(context: ResolutionContext, node: exp.Select, scope: Scope) -> Scope:
+    """Return a scope with the column that Spark adds for ROLLUP, CUBE and GROUPING SETS."""
+    group = node.args.get("group")
+    if group is None or not context.dialect.has_lateral_aliases or not _has_sets(group):
+        return scope
+    return scope.with_names({"grouping__id": ScopeColumn("", None, "grouping__id", "bigint")})
+
+
+def _has_sets(group: exp.Expr) -> bool:
+    return any(group.args.get(name) for name in ("cube", "rollup", "grouping_sets")) or any(
+        isinstance(unwrapped(item), (exp.Rollup, exp.Cube)) for item in group.expressions
+    )
 
 
 def _grouping_keys(
@@ -271,6 +286,8 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
                 column = None
             if column is None or type(item) is exp.Alias:
                 outputs[name] = ScopeColumn("", None, name, context.type_source(item))
+    if group is not None and _has_sets(group):
+        outputs.setdefault("grouping__id", ScopeColumn("", None, "grouping__id", "bigint"))
     scope = ungrouped.hiding(outputs)
     scope.tables = {**ungrouped.tables, None: outputs}
     calls = BlockCalls()

@@ -84,6 +84,8 @@ def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
 def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     """Return the column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
     scope = env.scopes[0]
+    if isinstance(node, exp.Connector) and not scope.has_connector_keys and env.outer is None:
+        return None  # the key of a long chain is as long as the chain
     text = comparison_key(node)
     column = scope.keys.get(text)
     if column is None and env.outer is not None:

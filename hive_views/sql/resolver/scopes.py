@@ -173,6 +173,7 @@ class Scope:
         keys: The column that holds the value of an expression (a GROUP BY key, an aggregate, a window function), by the
             expression's key.
         key_nodes: The expression of each key.
+        has_connector_keys: Whether AND or OR is the outermost operator of a key.
         ambiguous: The table aliases and names of more than one column.
         with_virtual: The aliases of stored tables, which have virtual columns.
         using: The USING clause of the join that the scope is the result of, in Hive.
@@ -186,6 +187,7 @@ class Scope:
 
     keys: dict[str, ScopeColumn] = _NO_KEYS
     key_nodes: dict[str, Any] = _NO_NODES
+    has_connector_keys = False
     ambiguous: frozenset[tuple[str | None, str]] = frozenset()
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
@@ -207,6 +209,7 @@ class Scope:
         if like is not None:
             self.keys = like.keys
             self.key_nodes = like.key_nodes
+            self.has_connector_keys = like.has_connector_keys
             self.with_virtual = like.with_virtual
             self.grouped = like.grouped
             self.merged = like.merged
@@ -243,6 +246,8 @@ class Scope:
         if self.keys is _NO_KEYS:
             self.keys = {}
         self.keys[key] = column
+        if key.startswith(("And(", "Or(")):
+            self.has_connector_keys = True
         if node is not None:
             if self.key_nodes is _NO_NODES:
                 self.key_nodes = {}
@@ -434,6 +439,7 @@ class Scope:
                     result.names.setdefault(column, (alias, name))
         result.keys = keys or _NO_KEYS
         result.key_nodes = inputs.key_nodes
+        result.has_connector_keys = inputs.has_connector_keys
         result.hidden = inputs.hidden
         result.merged = inputs.merged
         result.qualifiers = inputs.qualifiers
@@ -456,12 +462,6 @@ class Scope:
         result.names = self.names
         result.hidden = names
         return result
-
-    def with_aliases(self, items: list[Any]) -> Scope:
-        """Return this scope and the aliases of a SELECT list that are no names of its own."""
-        names = [item.alias.lower() for item in items if item.alias]
-        missing = {name: ScopeColumn("", None, name) for name in names if self.find_any(name) is None}
-        return self.with_names(missing) if missing else self
 
     def with_names(self, columns: dict[str, ScopeColumn]) -> Scope:
         """Return this scope and further names without a table, as far as it does not have them."""

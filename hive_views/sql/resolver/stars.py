@@ -54,6 +54,7 @@ def resolve_items(
     env = Environment((scope,), None, ungrouped, True, True, True, True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
     windows = 0
+    item_scope = ungrouped
     for position, item in enumerate(items):
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
@@ -61,11 +62,11 @@ def resolve_items(
         if context.regex_names and _expand_regex(context, item, scope, ungrouped, block, output):
             continue
         if not context.dialect.computes_groups_first:
-            item_scope = _with_lateral_aliases(context, ungrouped, output)
             env = Environment((item_scope,), block.outer, ungrouped, False, True, True)
             if _put_generated_columns(context, item, env, output):
                 continue
         column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output)
+        item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         if names_columns and not has_name:
             nameless.append((item, output.names[column][1]))
         if context.has_windows:
@@ -130,16 +131,19 @@ def _count_windows(item: exp.Expr) -> int:
     return 0 if type(inner) is exp.Column else sum(1 for _ in inner.find_all(exp.Window))
 
 
-def _with_lateral_aliases(context: ResolutionContext, ungrouped: Scope, output: Scope) -> Scope:
-    """Return what an element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
-    if not context.dialect.has_lateral_aliases:
-        return ungrouped
-    aliases = {
-        name: ScopeColumn(column.internal, None, name, column.type_source)
-        for name, column in output.tables.get(None, {}).items()
-        if not name.startswith("_c")
-    }
-    return ungrouped.with_names(aliases) if aliases else ungrouped
+def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scope, column: ScopeColumn) -> Scope:
+    """Return what the next element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
+    name = column.name
+    if not context.dialect.has_lateral_aliases or column.table or name.startswith("_c"):
+        return scope
+    if ungrouped.find_any(name) is not None:
+        return scope
+    if scope is ungrouped:
+        scope = ungrouped.with_names({})
+    alias = ScopeColumn(column.internal, None, name, column.type_source)
+    scope.tables[None][name] = alias
+    scope.names[alias] = (None, name)
+    return scope
 
 
 # -- Names of columns --------------------------------------------------------------------------------------------------

@@ -340,11 +340,12 @@ class TypeInference:
 
     def _struct(self, node: exp.Expr) -> str | None:
         token = function_token(self.text, node)
-        if self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct":
-            return None  # Spark takes the fields' names from columns
+        takes_names = self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct"
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
+            if takes_names and not (named and self._is_written(node, item)):
+                return None  # Spark takes the fields' names from columns
             value = item.expression if named else item
             name = item.this.name.lower() if named and self._is_written(node, item) else f"col{position + 1}"
             inner = self.type_of(value)

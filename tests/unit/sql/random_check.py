@@ -3,7 +3,7 @@
     python -m tests.unit.sql.random_check spark COUNT [SEED]
     python -m tests.unit.sql.random_check hive COUNT [SEED]       (ORACLE is the command that starts Hive)
 
-It prints the number of statements of each outcome. Statements whose outcome is in `FAILURES` are reduced: tokens are
+It prints the number of statements of each outcome, after every 500 statements and at the end. Statements whose outcome is in `FAILURES` are reduced: tokens are
 removed as long as the outcome stays the same. The tests of `test_random_statements.py` run the short form, and the
 reduced statements of `fixtures/random_spark.jsonl` again.
 """
@@ -324,6 +324,8 @@ def run(
     for sql in statements:
         outcome = check(sql)
         counts[outcome.kind] += 1
+        if counts.total() % 500 == 0:
+            print(json.dumps(dict(sorted(counts.items()))), flush=True)
         signature = outcome.signature
         if outcome.kind not in FAILURES or signature in signatures:
             continue

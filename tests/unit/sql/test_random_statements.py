@@ -1,0 +1,44 @@
+"""Random and recorded statements on Spark: the expanded and the stored text return what the author's text returns.
+
+`random_check` describes the comparison and its outcomes. The recorded statements are those that differed once, reduced,
+with their outcome now. HIVE_VIEWS_RANDOM_STATEMENTS is the number of random statements.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.unit.sql.hive_fixtures import load_cases
+from tests.unit.sql.random_check import SparkCheck, run, spark_session
+from tests.unit.sql.random_statements import Generator
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def check() -> Any:
+    session = spark_session()
+    yield SparkCheck(session)
+    session.stop()
+
+
+def test_recorded_statements_have_their_outcomes(check: SparkCheck) -> None:
+    cases = load_cases("random_spark.jsonl")
+    outcomes = {case["sql"]: check.check(case["sql"]) for case in cases}
+    assert [
+        (case["sql"], outcomes[case["sql"]]) for case in cases if outcomes[case["sql"]].kind != case["outcome"]
+    ] == []
+
+
+def test_random_statements_return_the_same_rows(check: SparkCheck) -> None:
+    generator = Generator(20, "spark")
+    count = int(os.environ.get("HIVE_VIEWS_RANDOM_STATEMENTS", "150"))
+    counts: Counter[str] = Counter()
+    failures = list(run(check.check, (generator.statement() for _ in range(count)), counts, attempts=60))
+    print(dict(counts))
+    assert [failure for failure in failures if failure[1].kind != "we refuse"] == []
+    assert counts["equal"] > count / 3
