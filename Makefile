@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
+<<<<<<< HEAD
 .PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories loss soak
+=======
+.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
+>>>>>>> 340b199 (Test growth of every clause; document how Spark's names are written)
 
 env: $(STAMP)
 
@@ -58,6 +62,12 @@ test-atomicity: env
 test-matrix: env
 	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/integration/metastore/test_standalone.py
 	$(BIN)/python -m tests.integration.matrix
+
+# Random statements against Spark, and against Hive where ORACLE is the command that starts it (tests/unit/sql/hive_oracle.py);
+# COUNT statements each.
+test-sql-random: env
+	$(BIN)/python -m tests.unit.sql.random_check spark $${COUNT:-20000}
+	[ -z "$$ORACLE" ] || $(BIN)/python -m tests.unit.sql.random_check hive $${COUNT:-20000}
 
 check: env lint
 	$(BIN)/mypy

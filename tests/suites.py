@@ -56,11 +56,13 @@ EXTENDED = (
     "integration/spark/test_time_travel.py",
     "integration/trino",
     "soak",
+    "unit/sql/test_growth.py",
     "unit/sql/test_portable_spark.py",
+    "unit/sql/test_random_statements.py",
 )
 """Modules and directories of the extended suite; each takes long, and shorter tests cover the same rules."""
 
-SPARK = ("integration/spark", "unit/sql/test_portable_spark.py")
+SPARK = ("integration/spark", "unit/sql/test_portable_spark.py", "unit/sql/test_random_statements.py")
 """Tests on Spark, which run in one process with one session."""
 
 SECOND_PROCESS = (

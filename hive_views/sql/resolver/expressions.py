@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
-from hive_views.sql.parsing.syntax_tree import comparison_key, token_span
+from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, token_span
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
@@ -141,7 +141,10 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
 def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     """Refuse `current_date` and the like where a column has the name: Spark then reads the column."""
     name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
-    if not context.dialect.computes_groups_first and any(scope.find_any(name) is not None for scope in env.scopes):
+    index = function_token(context.text, node)
+    is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
+    has_column = any(scope.find_any(name) is not None for scope in env.scopes)
+    if has_column and not is_call and not context.dialect.computes_groups_first:
         raise context.fail(
             f"'{name}' is a function and a column: write the column in quotes or the call as {name}()", node
         )

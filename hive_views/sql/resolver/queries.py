@@ -251,7 +251,7 @@ def _resolve_plain_block(
     _resolve_qualify(context, node, output, ungrouped, ungrouped)
     _check_positions(context, node, output)
     if not _ORDER_CLAUSES.isdisjoint(node.args):
-        query = OrderedQuery(node, output, ungrouped, ungrouped, block.level, items=items)
+        query = OrderedQuery(node, output, columns, columns, block.level, items=items)
         query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
         context.mode.resolve_order(context, query)
     env = Environment((ungrouped,), block.outer, ungrouped, False, True, True)

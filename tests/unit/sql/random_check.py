@@ -3,9 +3,9 @@
     python -m tests.unit.sql.random_check spark COUNT [SEED]
     python -m tests.unit.sql.random_check hive COUNT [SEED]       (ORACLE is the command that starts Hive)
 
-It prints the number of statements of each outcome, after every 500 statements and at the end. Statements whose outcome is in `FAILURES` are reduced: tokens are
-removed as long as the outcome stays the same. The tests of `test_random_statements.py` run the short form, and the
-reduced statements of `fixtures/random_spark.jsonl` again.
+It prints the number of statements of each outcome, after every 500 statements and at the end. Statements whose outcome
+is in `FAILURES` are reduced: tokens are removed as long as the outcome stays the same. The tests of
+`test_random_statements.py` run the short form, and the reduced statements of `fixtures/random_spark.jsonl` again.
 """
 
 from __future__ import annotations

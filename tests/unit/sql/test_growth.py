@@ -1,0 +1,89 @@
+"""Expansion takes time in proportion to the length of the text, in every clause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.rewriting.expand import expand
+
+TABLES = {
+    ("d", "t"): TableSchema(tuple((f"c{position}", "int") for position in range(5000))),
+    ("d", "u"): TableSchema((("k", "int"), ("v", "string"))),
+}
+
+
+class Tables:
+    """The tables as a `Schemas` source."""
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        return TABLES.get((database, name))
+
+
+def _repeat(element: str, separator: str = ", ") -> Callable[[int], str]:
+    return lambda count: separator.join(element.replace("#", str(number)) for number in range(count))
+
+
+def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
+    """Dialects, names and texts of a number of elements; `{}` in a template stands for the elements."""
+    shapes = {
+        "aliases": ("select {} from u", "k + # as a#"),
+        "columns": ("select {} from t", "c#"),
+        "nameless": ("select {} from u", "k + #"),
+        "qualified": ("select {} from (select * from u) x", "x.k a#"),
+        "group by columns": ("select count(*) n from t group by {}", "c#"),
+        "group by selected columns": ("select {} from t group by {}", "c#"),
+        "group by expressions": ("select count(*) n from u group by {}", "k + #"),
+        "aggregates": ("select {} from u", "sum(k + #) as a#"),
+        "casts": ("select {} from u", "cast(k + # as string)"),
+        "intervals": ("select {} from u", "date '2020-01-01' + interval '#' day as a#"),
+        "windows": ("select {} from u", "sum(k + #) over (partition by v) as a#"),
+        "values of in": ("select k from u where k in ({})", "#"),
+        "order by columns": ("select k from t, u order by {}", "c#"),
+        "common table expressions": ("with {} select k from x0", "x# as (select k from u)"),
+    }
+    joined = {
+        "conditions": ("select k from u where {}", "k <> #", " and "),
+        "conditions of having": ("select k from u group by k having {}", "max(v) > '#'", " and "),
+        "case": ("select case {} end z from u", "when k = # then '#'", " "),
+        "branches": ("{}", "select k from u where k = #", " union all "),
+    }
+    for dialect in ("spark", "hive"):
+        for name, (template, element) in shapes.items():
+            elements = _repeat(element)
+            yield dialect, name, lambda count, t=template, e=elements: t.replace("{}", e(count))  # type: ignore[misc]
+        for name, (template, element, separator) in joined.items():
+            elements = _repeat(element, separator)
+            yield dialect, name, lambda count, t=template, e=elements: t.replace("{}", e(count))  # type: ignore[misc]
+        aliases, names = _repeat("k + # as a#"), _repeat("a#")
+        yield (
+            dialect,
+            "order by aliases",
+            lambda count, a=aliases, n=names: f"select {a(count)} from u order by {n(count)}",  # type: ignore[misc]
+        )
+    yield (
+        "spark",
+        "lateral aliases",
+        lambda count: "select 1 as a0, " + ", ".join(f"a{n} + 1 as a{n + 1}" for n in range(count)) + " from u",
+    )
+
+
+SHAPES = list(_texts())
+
+
+def _seconds(sql: str, dialect: str) -> float:
+    start = time.process_time()
+    assert expand(sql, Tables(), database="d", dialect=dialect).columns
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(("dialect", "name", "text"), SHAPES, ids=[f"{dialect} {name}" for dialect, name, _ in SHAPES])
+def test_time_grows_with_the_length(dialect: str, name: str, text: Callable[[int], str]) -> None:
+    count = 800
+    _seconds(text(10), dialect)
+    short = min(_seconds(text(count // 4), dialect) for _ in range(2))
+    long = min(_seconds(text(count), dialect) for _ in range(2))
+    assert long < max(10 * short, 12e-6 * len(text(count)))  # four times the length: 4 if linear, 16 if quadratic
