@@ -44,6 +44,7 @@ EXTENDED = (
     "integration/spark/test_import_check.py",
     "integration/spark/test_import_command.py",
     "integration/spark/test_import_job.py",
+    "integration/spark/test_key_histories.py",
     "integration/spark/test_killed_driver.py",
     "integration/spark/test_legacy_import.py",
     "integration/spark/test_freshness.py",

@@ -57,7 +57,7 @@ class Refreshed:
     view: str
     """`database.name`."""
     action: str
-    """`unchanged`, `full`, `incremental` or `partitions`; of several views also `failed` or `skipped`."""
+    """`unchanged`, `full`, `incremental`, `partitions` or `keys`; of several views also `failed` or `skipped`."""
     why: str
     """The reason for the action."""
     rows: int | None

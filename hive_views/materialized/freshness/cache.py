@@ -40,6 +40,8 @@ class SnapshotInfo:
     """`append`, `replace`, `overwrite` or `delete`; `replace` also if it changed no file; empty if not recorded."""
     schema_id: int | None
     """The schema with which it was written."""
+    has_delete_files: bool = True
+    """Whether it may have delete files."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,15 @@ class TableState:
                 return tuple(operations) if snapshot_id == NO_SNAPSHOT else None
         return () if snapshot_id == self.snapshot_id else None
 
+    def has_changelog_since(self, snapshot_id: int) -> bool:
+        """Whether Iceberg can list the changed rows since a snapshot, which it cannot if there are delete files."""
+        for current_id, snapshot in self._history():
+            if current_id == snapshot_id:
+                return True
+            if snapshot.has_delete_files:
+                return False
+        return False
+
     def only_grew_since(self, snapshot_id: int) -> bool:
         """Whether rows were only added after a snapshot, none changed or deleted."""
         operations = self.operations_since(snapshot_id)
@@ -126,6 +137,7 @@ def table_state(metadata: TableMetadata) -> TableState:
                 snapshot.parent_snapshot_id,
                 _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
                 snapshot.schema_id,
+                snapshot.summary is None or snapshot.summary.additional_properties.get("total-delete-files") != "0",
             )
             for snapshot in metadata.snapshots
         },

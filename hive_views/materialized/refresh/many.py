@@ -27,7 +27,7 @@ class RefreshOutcome:
 
     @property
     def action(self) -> str:
-        """`unchanged`, `full`, `incremental`, `partitions`, `failed` or `skipped`."""
+        """The report's action, `failed` or `skipped`."""
         if self.report is not None:
             return self.report.action
         return "failed" if self.error is not None else "skipped"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import differing_settings
+from hive_views.sql.analysis.affected_keys import key_columns
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, NotIncrementalError, RowSelection
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class RefreshPlan:
     """How the rows will be computed."""
 
     action: str
-    """`full`, `incremental` or `partitions`."""
+    """`full`, `incremental`, `partitions` or `keys`."""
     why: str
     """The reason."""
     selections: tuple[Mapping[int, RowSelection], ...] = ()
@@ -47,6 +48,8 @@ class RefreshPlan:
     """For `incremental`: how new rows are merged with the stored ones; None appends them."""
     where: str | None = None
     """For `partitions`: the condition that selects them."""
+    keys: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+    """For `keys`: by changed leaf, the table's column by the position of the output column."""
 
 
 PartitionCondition = Callable[[int, int], str]
@@ -71,6 +74,8 @@ class PlanInput:
     """Whether the definition is deterministic."""
     settings: Mapping[str, str]
     """The engine's settings."""
+    can_replace_keys: bool = False
+    """Whether the engine can replace the rows with some keys."""
 
 
 def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Iterator[RefreshPlan]:
@@ -110,6 +115,17 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
             yield RefreshPlan("partitions", f"{why}, where {where}", where=where)
         except NotIncrementalError as error:
             why = f"{why}; partitions: {error}"
+    if given.can_replace_keys:
+        try:
+            keys = {leaf: key_columns(given.leaves, leaf) for leaf in changed_leaves}
+            positions = set.intersection(*(set(columns) for columns in keys.values()))
+            if not positions:
+                raise NotIncrementalError("the changed tables have no key in common")
+            common = {leaf: {at: keys[leaf][at] for at in sorted(positions)} for leaf in changed_leaves}
+            names = ", ".join(given.schema.fields[at].name for at in sorted(positions))
+            yield RefreshPlan("keys", f"{why}; by the keys {names}", keys=common)
+        except NotIncrementalError as error:
+            why = f"{why}; keys: {error}"
     yield RefreshPlan("full", why)
 
 

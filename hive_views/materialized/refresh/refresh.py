@@ -77,7 +77,7 @@ class RefreshReport:
     name: ViewName
     """The materialized view."""
     action: str
-    """`unchanged`, `full`, `incremental` or `partitions`."""
+    """`unchanged`, `full`, `incremental`, `partitions` or `keys`."""
     why: str
     """The reason for the action."""
     snapshot_id: int | None
@@ -130,7 +130,9 @@ def refresh(
     is_repeatable = not functions or is_true(view.properties, REPEATABLE)
     plans = iter((full_plan,))
     if mode is not Mode.FULL:
-        given = PlanInput(recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings)
+        given = PlanInput(
+            recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings, engine.can_replace_keys
+        )
         plans = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
 
     failures: list[str] = []

@@ -47,6 +47,8 @@ class Action(Enum):
     """The rows of the queries are added."""
     PARTITIONS = "partitions"
     """Those of some partitions are replaced."""
+    KEYS = "keys"
+    """Those with some keys are replaced."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Input:
     """For ADDED: the snapshot after which rows count as added."""
     iceberg: bool = True
     """Whether it is an Iceberg table; a Hive table is read in its current state."""
+    has_changelog: bool = False
+    """For CHANGED: whether Iceberg can list the changes; otherwise both states are compared."""
     live: bool = False
     """Whether to read the current state without naming the snapshot: a snapshot is read with the columns it was written
     with, and the table's columns have changed since. The refresh checks afterwards that the table did not change."""
@@ -94,10 +98,19 @@ class StagingRequest:
     """For PARTITIONS: the condition on the table's columns that selects the partitions."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Write options of Iceberg's Spark runtime that override table properties."""
+    keys_query: str | None = None
+    """For KEYS: the query of the affected keys, without duplicates."""
+    key_columns: tuple[str, ...] = ()
+    """For KEYS: the columns of the table that they are compared with."""
+    max_keys: int = 0
+    """For KEYS: with more affected keys all rows are recomputed."""
 
 
 class Engine(Protocol):
     """Runs queries and writes Iceberg tables, like `hive_views.spark.SparkEngine`."""
+
+    can_replace_keys: bool
+    """Whether `stage` supports the action KEYS."""
 
     def settings(self, keys: Collection[str] = ()) -> Mapping[str, str]:
         """Settings that query results depend on, e.g. the session's time zone, if they differ from the defaults.
@@ -240,6 +253,26 @@ def staging_request(
         action = Action.PARTITIONS
         listed = ", ".join(map(quote_identifier, columns))
         queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {plan.where}" for query in queries)
+    keys_query: str | None = None
+    key_names: tuple[str, ...] = ()
+    if plan.keys:
+        action = Action.KEYS
+        positions = sorted(next(iter(plan.keys.values())))
+        key_names = tuple(columns[at] for at in positions)
+        listed = ", ".join(map(quote_identifier, columns))
+        keys_query = " UNION ".join(
+            "SELECT {} FROM {}".format(
+                ", ".join(f"{quote_identifier(given[at])} AS {quote_identifier(columns[at])}" for at in positions),
+                inputs.add(leaves.leaves[leaf], RowSelection.CHANGED),
+            )
+            for leaf, given in sorted(plan.keys.items())
+        )
+        keys_query = f"SELECT DISTINCT * FROM ({keys_query}) AS k"
+        is_key = " AND ".join(f"q.{name} <=> k.{name}" for name in map(quote_identifier, key_names))
+        queries = tuple(
+            f"SELECT {listed} FROM ({query}) AS q ({listed}) LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}"
+            for query in queries
+        )
     return StagingRequest(
         target,
         action,
@@ -251,7 +284,24 @@ def staging_request(
         schema,
         plan.where,
         _write_options({} if view.storage is None else view.storage.properties),
+        keys_query,
+        key_names,
+        max(_MIN_MAX_KEYS, _stored_rows(view) // _MAX_KEYS_SHARE),
     )
+
+
+_MIN_MAX_KEYS = 1_000
+_MAX_KEYS_SHARE = 5
+"""A refresh by keys may replace a fifth of the stored rows, if there is one row for each key."""
+
+
+def _stored_rows(view: MaterializedView) -> int:
+    summary = None if view.snapshot is None else view.snapshot.summary
+    return 0 if summary is None else int(summary.additional_properties.get("total-records", "0"))
+
+
+KEYS_VIEW = "hive_views_keys"
+"""The name by which the queries of the action KEYS read the rows of `keys_query`."""
 
 
 def _write_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -282,6 +332,9 @@ class _Inputs:
             return self._add(Input("", name, RowSelection.NOW, NO_SNAPSHOT, iceberg=False))
         recorded = None if self._state is None else self._state.source(name, table.uuid)
         since = NO_SNAPSHOT if recorded is None else recorded.id
+        if part is RowSelection.CHANGED:
+            has_changelog = table.has_changelog_since(since)
+            return self._add(Input("", name, part, table.snapshot_id, since, has_changelog=has_changelog))
         if part is RowSelection.BEFORE:
             return self._add(Input("", name, part, since))
         if part is RowSelection.NOW and not table.has_schema_of(table.snapshot_id):

@@ -9,12 +9,12 @@ silently skips overwrites and deletes, so the plan checks for them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hive_views.errors import RefreshError, SqlError
-from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
+from hive_views.materialized.refresh.stage import KEYS_VIEW, Action, Input, StagingRequest
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
@@ -27,12 +27,12 @@ from hive_views.spark.sessions import (
     spark_exceptions,
 )
 from hive_views.sql.analysis.incremental import RowSelection
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
@@ -117,6 +117,42 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
             raise
 
 
+_CHANGELOG_COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
+_IS_KEY = "hive_views_is_key"
+_ROWS_VIEW = "hive_views_rows"
+_SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+
+
+def _exact_values(fields: Sequence[StructField]) -> list[str]:
+    """Expressions that tell values apart which Spark groups as one: 0.0 and -0.0, also in nested columns."""
+    exact = ("double", "float", "array", "map", "struct")
+    return [f"CAST({quote_identifier(field.name)} AS STRING)" for field in fields if field.dataType.typeName() in exact]
+
+
+def _replace_keys(session: SparkSession, work: StagingRequest, target: str, rows: DataFrame, keys: DataFrame) -> None:
+    """Replace the rows with some keys in one snapshot: delete those with a key, and insert the new ones."""
+    columns = list(map(quote_identifier, work.columns))
+    rows.createOrReplaceTempView(_ROWS_VIEW)
+    values = [name if raw in work.key_columns else "NULL" for name, raw in zip(columns, work.columns, strict=True)]
+    source = (
+        f"SELECT {', '.join(columns)}, false AS {_IS_KEY} FROM {_ROWS_VIEW} "
+        f"UNION ALL SELECT {', '.join(values)}, true FROM {KEYS_VIEW}"
+    )
+    is_key = " AND ".join(f"t.{name} <=> s.{name}" for name in map(quote_identifier, work.key_columns))
+    properties = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.summary.items()}
+    try:
+        for key, value in properties.items():
+            session.conf.set(key, value)
+        session.sql(
+            f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} WHEN MATCHED THEN DELETE "
+            f"WHEN NOT MATCHED AND NOT s.{_IS_KEY} THEN INSERT ({', '.join(columns)}) "
+            f"VALUES ({', '.join(f's.{name}' for name in columns)})"
+        )
+    finally:
+        for key in properties:
+            session.conf.unset(key)
+
+
 def _casts_relative_times(frame: DataFrame) -> bool:
     """Whether Spark's own rule for the words `now`, `today` … changes the analyzed plan of a query or subquery."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -145,6 +181,8 @@ _WIDER = frozenset(
 
 class SparkEngine:
     """Computes and stages rows on a Spark session; an engine for `catalog.materialized.refresh`."""
+
+    can_replace_keys = True
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, name: str | None = None) -> None:
         """Create an engine; nothing is run yet.
@@ -242,6 +280,29 @@ class SparkEngine:
             session.conf.set(key, "false")
         return session
 
+    def _changed_rows(self, session: SparkSession, name: str, item: Input) -> DataFrame:
+        """The rows of a table that were added or deleted between two snapshots, without those that were only moved."""
+        now = session.read.format("iceberg").option("versionAsOf", str(item.snapshot_id)).load(name)
+        if item.since is None or item.since == NO_SNAPSHOT:
+            return now
+        if item.has_changelog:
+            reader = session.read.format("iceberg").option("start-snapshot-id", str(item.since))
+            changes = reader.option("end-snapshot-id", str(item.snapshot_id)).load(f"{name}.`changes`")
+            view = f"{item.alias}_log"
+            changes.createOrReplaceTempView(view)
+            fields = [field for field in changes.schema.fields if field.name not in _CHANGELOG_COLUMNS]
+            listed = ", ".join(quote_identifier(field.name) for field in fields)
+            groups = ", ".join([listed, *_exact_values(fields)])
+            # Copy-on-write also deletes and adds the rows that stay; they cancel out.
+            return session.sql(
+                f"SELECT {listed} FROM {view} GROUP BY {groups} "
+                f"HAVING sum(CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END) <> 0"
+            )
+        before = session.read.format("iceberg").option("versionAsOf", str(item.since)).load(name)
+        columns, texts = before.columns, _exact_values(before.schema.fields)
+        before, now = (frame.select(*columns).selectExpr("*", *texts) for frame in (before, now))
+        return before.exceptAll(now).unionAll(now.exceptAll(before)).select(*columns)
+
     def _read(self, session: SparkSession, item: Input) -> DataFrame:
         if not item.iceberg:
             return session.table(quote_name((self._catalog.store.config.session_catalog, *item.table.identifier)))
@@ -250,6 +311,8 @@ class SparkEngine:
             return session.table(name).limit(0)
         if item.live:
             return session.table(name)
+        if item.part is RowSelection.CHANGED:
+            return self._changed_rows(session, name, item)
         reader = session.read.format("iceberg")
         if item.part is RowSelection.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
             reader = reader.option("start-snapshot-id", str(item.since))
@@ -263,6 +326,10 @@ class SparkEngine:
             # If a process has classic and Connect sessions, the functions of `pyspark.sql` are the classic ones.
             from pyspark.sql.connect.functions import expr, lit
 
+        keys = None
+        if work.keys_query is not None:
+            keys = session.sql(work.keys_query).cache()
+            keys.createOrReplaceTempView(KEYS_VIEW)
         whole = None
         for query in work.queries:
             part = session.sql(query).toDF(*work.columns)
@@ -272,12 +339,22 @@ class SparkEngine:
         target = quote_name((self._name, *work.target.identifier))
         # Spark has to load the table for its types, so they are derived from the schema where possible.
         _check_types(work, whole.schema, _spark_types(work.schema) or session.table(target).schema)
+        if keys is not None:
+            try:
+                count = keys.count()
+                if count > work.max_keys:
+                    raise RefreshError(str(work.target), f"{count} keys changed, more than {work.max_keys}")
+                if count:
+                    _replace_keys(session, work, target, whole, keys)
+                    return
+            finally:
+                keys.unpersist()
         writer = whole.writeTo(target)
         for key, value in work.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         for key, value in work.options.items():
             writer = writer.option(key, value)
-        if work.action is Action.APPEND:
+        if work.action in (Action.APPEND, Action.KEYS):  # without affected keys there are no rows
             writer.append()
         elif work.action is Action.PARTITIONS:
             writer.overwrite(expr(work.where or "false"))

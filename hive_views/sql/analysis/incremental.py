@@ -35,6 +35,8 @@ class RowSelection(Enum):
     """All rows at the state of the last refresh."""
     ADDED = "added"
     """The rows that were added in between."""
+    CHANGED = "changed"
+    """The rows that were added or deleted in between; an updated row with its old and its new values."""
     NONE = "none"
     """No rows: for the other side of a UNION ALL."""
 
@@ -137,16 +139,16 @@ class IncrementalQuery:
             NotIncrementalError: If it cannot be merged exactly.
         """
         select = self.tree
-        if not isinstance(select, exp.Select) or not _has_aggregates(select):
+        if not isinstance(select, exp.Select) or not has_aggregates(select):
             return None
-        _refuse_clauses(select, ("having", "distinct", "windows", "qualify", "limit", "offset"))
+        refuse_clauses(select, ("having", "distinct", "windows", "qualify", "limit", "offset"))
         group = select.args.get("group")
-        if group is not None and any(group.args.get(key) for key in _GROUPING_SETS):
+        if group is not None and any(group.args.get(key) for key in GROUPING_SETS):
             raise NotIncrementalError("GROUP BY with grouping sets")
         items = [unwrapped(item) for item in select.expressions]
         if len(items) != len(floats):
             raise NotIncrementalError("its columns are not those of its schema")
-        keys = [_resolve_ordinal(unwrapped(key), items) for key in (group.expressions if group is not None else ())]
+        keys = [resolve_ordinal(unwrapped(key), items) for key in (group.expressions if group is not None else ())]
         merge: list[str | None] = []
         for number, item in enumerate(items):
             is_key = any(item == key for key in keys)
@@ -166,7 +168,7 @@ class IncrementalQuery:
         Raises:
             NotIncrementalError: If the added rows cannot be computed.
         """
-        self._refuse_scripts()
+        self.refuse_scripts()
         assignments = _DeltaRules(self._numbers, frozenset(changed)).query(self.tree, grouped=grouped)
         leaves = range(len(self.leaves))
         return tuple({number: given.get(number, RowSelection.NOW) for number in leaves} for given in assignments)
@@ -184,11 +186,11 @@ class IncrementalQuery:
         Raises:
             NotIncrementalError: If there is no such column.
         """
-        self._refuse_scripts()
+        self.refuse_scripts()
         select = self.tree
         if not isinstance(select, exp.Select):
             raise NotIncrementalError("it is not a SELECT at the top")
-        _refuse_clauses(select, (key for key in _UNSUPPORTED_CLAUSES if key != "distinct"))
+        refuse_clauses(select, (key for key in _UNSUPPORTED_CLAUSES if key != "distinct"))
         from_ = select.args.get("from_")
         joins = select.args.get("joins") or []
         sources = [] if from_ is None else [from_.this, *(join.this for join in joins)]
@@ -209,16 +211,20 @@ class IncrementalQuery:
             item.table.lower() == owner or (not item.table and len(sources) == 1)
         ):
             raise NotIncrementalError(f"{item.sql()} is not a column of the changed table")
-        if _has_aggregates(select):
+        if has_aggregates(select):
             group = select.args.get("group")
             items = list(select.expressions)
-            keys = [] if group is None else [_resolve_ordinal(unwrapped(key), items) for key in group.expressions]
-            has_sets = group is not None and any(group.args.get(key) for key in _GROUPING_SETS)
+            keys = [] if group is None else [resolve_ordinal(unwrapped(key), items) for key in group.expressions]
+            has_sets = group is not None and any(group.args.get(key) for key in GROUPING_SETS)
             if item not in [unwrapped(key) for key in keys] or has_sets:
                 raise NotIncrementalError(f"it does not group by {item.sql()}")
         return item.name.lower()
 
-    def _refuse_scripts(self) -> None:
+    def leaf_node(self, leaf: int) -> exp.Table:
+        """Return the node of a leaf in the tree."""
+        return next(table for table in self.tree.find_all(exp.Table) if self._numbers.get(id(table)) == leaf)
+
+    def refuse_scripts(self) -> None:
         """Refuse TRANSFORM: a script reads all rows of a task, and may give other results for the new rows alone."""
         if self.tree.find(exp.QueryTransform) is not None:
             raise NotIncrementalError("a script (TRANSFORM … USING)")
@@ -236,12 +242,12 @@ class _DeltaRules:
 
     def query(self, node: exp.Expr, *, grouped: bool = False) -> _Assignments:
         while type(node) in (exp.Subquery, exp.Paren):
-            _refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
+            refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
             node = node.this
         if node.args.get("with_") is not None:
             raise NotIncrementalError("WITH")
         if isinstance(node, exp.Union) and not node.args.get("distinct"):
-            _refuse_clauses(node, ("limit", "offset", "order"))
+            refuse_clauses(node, ("limit", "offset", "order"))
             left, right = node.left, node.right
             no_left = dict.fromkeys(self._leaves(left), RowSelection.NONE)
             no_right = dict.fromkeys(self._leaves(right), RowSelection.NONE)
@@ -254,8 +260,8 @@ class _DeltaRules:
         return self._select(node, grouped)
 
     def _select(self, node: exp.Select, grouped: bool) -> _Assignments:
-        _refuse_clauses(node, _UNSUPPORTED_CLAUSES)
-        if not grouped and (_has_aggregates(node) or node.args.get("having") is not None):
+        refuse_clauses(node, _UNSUPPORTED_CLAUSES)
+        if not grouped and (has_aggregates(node) or node.args.get("having") is not None):
             raise NotIncrementalError("GROUP BY or an aggregate below the top of the query")
         from_ = node.args.get("from_")
         if from_ is None:
@@ -321,18 +327,20 @@ _UNSUPPORTED_CLAUSES = (
     "into",
 )
 
-_GROUPING_SETS = ("cube", "rollup", "grouping_sets", "all", "totals")
+GROUPING_SETS = ("cube", "rollup", "grouping_sets", "all", "totals")
 _MERGES: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Count: "sum", exp.Min: "min", exp.Max: "max"}
 _MAX_PRECISION = 38
 
 
-def _refuse_clauses(node: exp.Expr, keys: Iterable[str]) -> None:
+def refuse_clauses(node: exp.Expr, keys: Iterable[str]) -> None:
+    """Raise NotIncrementalError if a node has one of some clauses."""
     for key in keys:
         if node.args.get(key):
             raise NotIncrementalError(key.rstrip("_").upper())
 
 
-def _has_aggregates(select: exp.Select) -> bool:
+def has_aggregates(select: exp.Select) -> bool:
+    """Return whether a SELECT groups its rows."""
     if select.args.get("group") is not None:
         return True
     return any(
@@ -343,7 +351,7 @@ def _has_aggregates(select: exp.Select) -> bool:
     )
 
 
-def _resolve_ordinal(key: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
+def resolve_ordinal(key: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     """Return the item that `GROUP BY 1` stands for, and other keys unchanged."""
     if isinstance(key, exp.Literal) and not key.is_string:
         at = int(key.this) - 1 if str(key.this).isdigit() else -1

@@ -23,6 +23,8 @@ from hive_views.sql.analysis.incremental import RowSelection
 class DuckEngine:
     """Real rows, real files and a real metastore; only Spark is not there."""
 
+    can_replace_keys = False
+
     def __init__(self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None) -> None:
         self.catalog = catalog
         self._settings = dict(settings or {})

@@ -137,6 +137,8 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
 class _Meanwhile:
     """An engine that calls a function between staging and publication."""
 
+    can_replace_keys = False
+
     def __init__(self, engine: DuckEngine, meanwhile) -> None:
         self._engine = engine
         self._meanwhile = meanwhile

@@ -77,7 +77,7 @@ def test_full_then_incremental_then_full(spark, catalog, market, defined, layout
         assert views.freshness((market, name)).is_fresh
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1")
     report = views.refresh((market, "details"), engine)[-1]
-    assert report.action == "full" and "changed or deleted" in report.why
+    assert report.action == "keys" and "changed or deleted" in report.why
     assert stored(catalog, market, "details") == defined("details")
 
 
@@ -147,6 +147,8 @@ def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market
 
 class _Meanwhile:
     """An engine that runs another refresh before its own snapshot is published."""
+
+    can_replace_keys = True
 
     def __init__(self, engine: SparkEngine, meanwhile: Callable[[], object]) -> None:
         self._engine = engine

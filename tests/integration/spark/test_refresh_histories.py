@@ -179,6 +179,8 @@ def test_incremental_is_full(spark, catalog, facts, defined, ansi):
 class _Meanwhile:
     """An engine that calls another writer when the sources are pinned and when the rows are staged."""
 
+    can_replace_keys = True
+
     def __init__(self, engine: SparkEngine, before: Callable[[], object], behind: Callable[[], object]) -> None:
         self._engine, self._before, self._behind = engine, before, behind
 
