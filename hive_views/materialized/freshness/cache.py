@@ -102,7 +102,7 @@ class TableState:
         """Whether Iceberg can list the changed rows since a snapshot, which it cannot if there are delete files."""
         for current_id, snapshot in self._history():
             if current_id == snapshot_id:
-                return True
+                return True  # never for NO_SNAPSHOT
             if snapshot.has_delete_files:
                 return False
         return False

@@ -282,9 +282,12 @@ class SparkEngine:
 
     def _changed_rows(self, session: SparkSession, name: str, item: Input) -> DataFrame:
         """The rows of a table that were added or deleted between two snapshots, without those that were only moved."""
-        now = session.read.format("iceberg").option("versionAsOf", str(item.snapshot_id)).load(name)
-        if item.since is None or item.since == NO_SNAPSHOT:
-            return now
+        now, before = (
+            session.read.format("iceberg").option("versionAsOf", str(snapshot_id)).load(name)
+            if snapshot_id is not None and snapshot_id != NO_SNAPSHOT
+            else session.table(name).limit(0)
+            for snapshot_id in (item.snapshot_id, item.since)
+        )
         if item.has_changelog:
             reader = session.read.format("iceberg").option("start-snapshot-id", str(item.since))
             changes = reader.option("end-snapshot-id", str(item.snapshot_id)).load(f"{name}.`changes`")
@@ -298,21 +301,21 @@ class SparkEngine:
                 f"SELECT {listed} FROM {view} GROUP BY {groups} "
                 f"HAVING sum(CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END) <> 0"
             )
-        before = session.read.format("iceberg").option("versionAsOf", str(item.since)).load(name)
-        columns, texts = before.columns, _exact_values(before.schema.fields)
-        before, now = (frame.select(*columns).selectExpr("*", *texts) for frame in (before, now))
+        columns = list(map(quote_identifier, before.columns))
+        texts = [f"{text} AS hive_views_{at}" for at, text in enumerate(_exact_values(before.schema.fields))]
+        before, now = (frame.selectExpr(*columns, *texts) for frame in (before, now))
         return before.exceptAll(now).unionAll(now.exceptAll(before)).select(*columns)
 
     def _read(self, session: SparkSession, item: Input) -> DataFrame:
         if not item.iceberg:
             return session.table(quote_name((self._catalog.store.config.session_catalog, *item.table.identifier)))
         name = quote_name((self._name, *item.table.identifier))
+        if item.part is RowSelection.CHANGED:
+            return self._changed_rows(session, name, item)
         if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
         if item.live:
             return session.table(name)
-        if item.part is RowSelection.CHANGED:
-            return self._changed_rows(session, name, item)
         reader = session.read.format("iceberg")
         if item.part is RowSelection.ADDED and item.since is not None and item.since != NO_SNAPSHOT:
             reader = reader.option("start-snapshot-id", str(item.since))

@@ -85,7 +85,7 @@ def _query(node: exp.Expr, leaf: exp.Table) -> _Columns:
         refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
         node = node.this
     if isinstance(node, exp.SetOperation):
-        refuse_clauses(node, ("limit", "offset", "with_"))
+        refuse_clauses(node, ("limit", "offset", "with_", "by_name"))
         sides = [side for side in (node.left, node.right) if _contains(side, leaf)]
         columns, first = _query(sides[0], leaf), _query_names(node.left)
         # Rows are compared by position; the names are those of the first query.

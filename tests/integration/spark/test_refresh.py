@@ -111,7 +111,7 @@ def test_empty_result_is_committed(spark, catalog, market):
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id > 0")
     before = views.load((market, "details")).snapshot
     report = views.refresh((market, "details"), engine)[-1]
-    assert (report.action, report.rows) == ("full", 0)
+    assert (report.action, report.rows) == ("keys", 0)
     assert before is not None and report.snapshot_id != before.snapshot_id
     assert stored(catalog, market, "details") == []
     assert views.freshness((market, "details")).is_fresh

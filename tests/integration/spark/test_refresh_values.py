@@ -63,7 +63,7 @@ def test_refresh_with_special_values_and_merge_on_read_deletes(spark, catalog, o
                 (None, "full"),
                 (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS)}", "incremental"),
                 (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[1::2])}", "incremental"),
-                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", "full"),
+                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", "keys"),
             ):
                 if change is not None:
                     spark.sql(change)
