@@ -53,7 +53,7 @@ def script_statement(sql: str) -> str:
             "identifier": "an identifier with a quote, a semicolon or a line break"
             if _SPLITTING.search(text[1:-1])
             else "",
-            "raw_string": "a raw string with a backslash or a line break" if re.search(r"[\\\r\n]", text) else "",
+            "raw_string": "a raw string with such a character" if _SPLITTING.search(text[2:-1]) else "",
         }[str(kind)]
         if problem:
             raise error_at(sql, match.start(), f"The text cannot be part of a script: {problem}")

@@ -39,6 +39,7 @@ from hive_views.sql.rewriting.scripts import script_comment, script_statement
         ("SELECT `a\nb`", None),
         ("SELECT r'\\'; DROP DATABASE prod CASCADE; --'", None),
         ("SELECT R'a\nb'", None),
+        ("SELECT r'\"'", None),
     ],
 )
 def test_script_statement(sql: str, expected: str | None) -> None:
