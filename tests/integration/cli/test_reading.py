@@ -60,7 +60,7 @@ def test_show_prints_all_details_of_view(cli: Cli, top: str, database: str) -> N
     assert list(shown) == [
         "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
         "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "validity",
-        "problems", "properties", "history",
+        "problems", "properties", "history", "trino",
     ]  # fmt: skip
     assert (shown["view"], shown["database"], shown["name"]) == (top, database, "top")
     assert shown["comment"] == "numbers"
