@@ -5,11 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-<<<<<<< HEAD
-.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-upgrade check lint demo bench thrift clean histories loss soak
-=======
-.PHONY: env test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
->>>>>>> 340b199 (Test growth of every clause; document how Spark's names are written)
+.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
