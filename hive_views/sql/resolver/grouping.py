@@ -206,7 +206,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, items: list[e
             number,
         )
     item = unwrapped(items[position - 1])
-    if context.mode.replaces_ordinals:
+    if context.mode.replaces_ordinals and item.find(exp.Select) is None:
         target, source = token_span(context.text, number), token_span(context.text, item)
         if target is not None and source is not None:
             context.edits.copy(target, source)

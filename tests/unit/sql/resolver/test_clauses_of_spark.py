@@ -27,6 +27,11 @@ TEXTS = [
         "t1.k from t1 join t2 on true group by t1.k having k > 1",
         "t1.k from t1 join t2 on true group by t1.k having k > 1",
     ),
+    # a position of GROUP BY is written as its element, but a subquery stays a position
+    (
+        "k, (select max(v2) from t2) m from t1 group by 1, 2",
+        "t1.k, (select max(t2.v2) from t2) m from t1 group by t1.k, 2",
+    ),
     # table generating functions
     ("posexplode(arr) from region", "posexplode(region.arr) from region"),
     ("rid, posexplode(arr) from region", "region.rid, posexplode(region.arr) from region"),
