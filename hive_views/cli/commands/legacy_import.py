@@ -21,7 +21,6 @@ from hive_views.cli.output import console, print_table, shown
 from hive_views.cli.progress import bar
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
@@ -684,6 +683,8 @@ def _check_writable(path: str, option: str) -> None:
 
 
 def _write(path: str, text: str, option: str, *, is_private: bool = False) -> None:
+    from hive_views.io.private_files import write_private_text
+
     try:
         if is_private:
             write_private_text(Path(path), text)

@@ -20,7 +20,6 @@ from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import UsageError
 from hive_views.errors.tree import after_steps
-from hive_views.materialized.freshness.verdict import Verdict
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -225,6 +224,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _status_code(status: MaterializedStatus) -> ExitCode:
+    from hive_views.materialized.freshness.verdict import Verdict
+
     is_usable = status.freshness in (Verdict.FRESH.value, Verdict.WITHIN_GRACE.value)
     return ExitCode.OK if is_usable else ExitCode.FAILED
 

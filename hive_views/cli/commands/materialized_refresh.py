@@ -90,6 +90,7 @@ def refresh_materialized(
         raise UsageError("--all", "name one view, or select several by --all, --database, --select, --due or --stale")
     if name is None and cascade:
         raise UsageError("--cascade", "it goes with one view; use --upstream")
+    settings = parse_properties(conf, "--conf")
     if name is not None:
         catalog.materialized.freshness(name)  # so that a missing view is reported before Spark starts
         database, select = [name.rpartition(".")[0]], name
@@ -104,7 +105,7 @@ def refresh_materialized(
     engine = engine_on_spark(
         catalog,
         master=spark,
-        conf=parse_properties(conf, "--conf"),
+        conf=settings,
         time_zone=time_zone,
         cache=cache,
         progress=tell,

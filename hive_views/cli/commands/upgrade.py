@@ -15,7 +15,6 @@ from hive_views.cli.binding import bind
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import InvalidPlanError, UsageError
-from hive_views.io.private_files import write_private_text
 
 if TYPE_CHECKING:
     from hive_views.schema_upgrade import Address, Applied, RolledBack, Schema, Session, UpgradePlan, Verification
@@ -365,6 +364,8 @@ def _read_plan(path: Path) -> UpgradePlan:
 
 
 def _write(path: Path, text: str) -> None:
+    from hive_views.io.private_files import write_private_text
+
     try:
         write_private_text(path, text)
     except OSError as error:

@@ -134,7 +134,7 @@ def test_public_names_are_exported() -> None:
     ("given", "key"),
     [
         ({}, "uri"),
-        ({"uri": "http://h:1"}, "uri"),
+        ({"uri": "ftp://h:1"}, "uri"),
         ({"uri": "thrift://h:9083", "hive-views.call-timeout-ms": "soon"}, "hive-views.call-timeout-ms"),
         ({"uri": "thrift://h:9083", "iceberg.engine.hive.lock-enabled": "maybe"}, "iceberg.engine.hive.lock-enabled"),
     ],

@@ -136,7 +136,7 @@ def test_dry_run_reports_changes_at_every_level(plan, views, add, catalog, raw, 
         ({"legacy.timeParserPolicy": "LEGACY"}, "spark.sql.legacy.timeParserPolicy=LEGACY"),
         (
             {"mapKeyDedupPolicy": "LAST_WIN", "caseSensitive": "true", "session.timeZone": "UTC"},
-            "spark.sql.caseSensitive=true, spark.sql.mapKeyDedupPolicy=LAST_WIN",
+            "spark.sql.mapKeyDedupPolicy=LAST_WIN",
         ),
         ({"of.tomorrow": "1"}, "spark.sql.of.tomorrow=1"),
     ],
