@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType
 from trino.exceptions import TrinoQueryError
 
-from hive_views import HiveViewCatalog
+from hive_views import HiveViewCatalog, define
 from hive_views.catalog.catalog import DropReport
 from hive_views.dependencies.validity import Validity
 from hive_views.identifiers import ViewName
@@ -125,11 +127,15 @@ def test_listings_work_after_each_change(trino: TrinoServer, catalog: HiveViewCa
 def test_replaced_view_is_no_longer_marked_as_a_view_of_trino(
     trino: TrinoServer, catalog: HiveViewCatalog, imported: str
 ):
-    catalog.load_view((imported, "of_h")).update().set_properties({"replace.drop-dialect.allowed": "true"}).commit()
-    catalog.execute(
-        f"CREATE OR REPLACE VIEW {imported}.of_h TBLPROPERTIES ('replace.drop-dialect.allowed' = 'true') "
-        f"AS SELECT name FROM {imported}.h WHERE id = 1"
+    query = f"SELECT name FROM {imported}.h WHERE id = 1"
+    version = define(
+        query,
+        dialect="spark",
+        default_namespace=(imported,),
+        expanded=f"SELECT `h`.`name` FROM `{imported}`.`h` WHERE `h`.`id` = 1",
     )
+    schema = Schema(NestedField(1, "name", StringType(), required=False))
+    catalog.load_view((imported, "of_h")).update().replace_version(version, schema, may_lose_dialects=True).commit()
     row = catalog.store.get_row(ViewName(imported, "of_h"))
     assert row is not None and "presto_view" not in row.parameters
     assert_listings_work(trino, imported)
