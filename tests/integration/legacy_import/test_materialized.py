@@ -254,7 +254,7 @@ def test_grace_period_becomes_maximum_staleness(catalog, raw, market, plan, jour
     trino(catalog, raw, market, "mv", visible=False, gracePeriod="10.00m")
     trino(catalog, raw, market, "old", visible=False, gracePeriod="soon")
     import_plan = plan()
-    assert "its grace period of 10.00m stays" in entry_of(import_plan, "mv").changes
+    assert "its grace period of 600 s stays" in entry_of(import_plan, "mv").changes
     assert any("is not kept" in change for change in entry_of(import_plan, "old").changes)
     run_plan(import_plan, catalog, journal)
     catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
