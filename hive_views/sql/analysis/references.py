@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTITIONED_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
-from hive_views.sql.parsing.syntax_tree import function_token, table_nodes
+from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class TableReference:
     start: int = field(compare=False, default=0)
 
     def resolved(self, database: str) -> tuple[str, str]:
-        """Return database and table in lower case, under a current database."""
-        return (self.parts[-2].lower() if len(self.parts) > 1 else database.lower(), self.parts[-1].lower())
+        """Return database and table in lower case, under a current database.
+
+        No table's name has a dot: Hive up to 3.1 reads the quoted name `a.b` as two parts.
+        """
+        parts = self.parts if len(self.parts) > 1 else self.parts[0].split(".")
+        return (parts[-2].lower() if len(parts) > 1 else database.lower(), parts[-1].lower())
 
     @property
     def catalog(self) -> str | None:
@@ -45,19 +50,28 @@ class FunctionReference:
         name: The name as written, without quotes.
         registered: Whether it is a registered function, not one that the engine has built in.
         start: Where the name begins in the text, in characters.
+        qualified: Whether a database precedes the name, so that it is no built-in function, whatever its name.
     """
 
     name: str
     registered: bool
     start: int = field(compare=False, default=0)
+    qualified: bool = False
 
 
 @dataclass(frozen=True)
 class References:
-    """What a text names: each name once, in the order of first occurrence."""
+    """What a text names: each name once, in the order of first occurrence.
+
+    Attributes:
+        tables: The tables and views.
+        functions: The functions.
+        opaque: The parts of FROM that may read further tables, which the text does not tell, e.g. `f(…)`.
+    """
 
     tables: tuple[TableReference, ...]
     functions: tuple[FunctionReference, ...]
+    opaque: tuple[str, ...] = ()
 
 
 def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
@@ -75,19 +89,100 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
     if isinstance(query, str):
         query = parse_query(query, dialect)
     tables: dict[tuple[str, ...], TableReference] = {}
-    for table in table_nodes(query.tree):
-        parts = tuple(part.name for part in table.parts)
-        start = table.parts[0]._meta["start"] if table.parts[0]._meta else 0
+    opaque: dict[str, None] = {}
+    for node in relation_nodes(query.tree):
+        parts = _parts(query, node)
+        if parts is None:
+            called = node if isinstance(node, exp.Func) else node.this
+            opaque[f"{getattr(called, 'name', '') or called.key}(…)"] = None
+        if not parts:
+            continue
+        start = min(start_offsets(node.this if isinstance(node, exp.Table) else node), default=0)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            start = (node.parts[0]._meta or {}).get("start", 0)
         name = tuple(part.lower() for part in parts)
         if name not in tables or start < tables[name].start:
             tables[name] = TableReference(parts, start)
     functions: dict[str, FunctionReference] = {}
     for function in _function_calls(query):
+        if function.registered and not functions.get(function.name.lower(), function).registered:
+            del functions[function.name.lower()]
         functions.setdefault(function.name.lower(), function)
     return References(
         tuple(sorted(tables.values(), key=lambda item: item.start)),
         tuple(sorted(functions.values(), key=lambda item: item.start)),
+        tuple(opaque),
     )
+
+
+def _parts(query: ParsedQuery, node: exp.Expr) -> tuple[str, ...] | None:
+    """Return the name that a part of FROM reads; an empty one if it reads no table itself, None if that is unknown."""
+    read = node if type(node) is exp.Anonymous else node.this
+    if isinstance(node, exp.Table) and isinstance(read, (exp.Identifier, exp.Dot)):
+        return _written_name(query, node)
+    if isinstance(read, exp.Query):
+        return ()
+    if not isinstance(read, exp.Func) or node.args.get("db") is not None:
+        return None
+    name = (read.name if isinstance(read, exp.Anonymous) else read.sql_name()).lower()
+    argument = read.expressions[0] if len(read.expressions) == 1 else None
+    if name == "identifier":
+        value = None if argument is None else _constant_text(argument)
+        parts = [] if value is None else _NAME_PART.findall(value)
+        is_name = value is not None and value == ".".join(parts)
+        return tuple(unquote_identifier(part) for part in parts) if is_name else None
+    if name != "table":
+        return () if name in _TABLE_FUNCTIONS else None
+    if node is not read:
+        return ()  # the function TABLE is a node of its own
+    if isinstance(argument, exp.Column):
+        return tuple(part.name for part in argument.parts)
+    if isinstance(argument, (exp.Query, exp.Values)):
+        return ()
+    return _parts(query, exp.Table(this=argument.copy())) if isinstance(argument, exp.Func) else None
+
+
+def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None:
+    first = node.parts[0]
+    if query.text.dialect == "hive" and len(node.parts) == 1:
+        word = "" if first.args.get("quoted") else first.name.lower()
+        if word in HIVE_PARTITIONED_FUNCTIONS:
+            index = query.text.starts.get(first._meta["start"], -1) if first._meta else -1
+            word = "table" if query.text.kinds[index + 1 : index + 2] == [TokenType.L_PAREN] else word
+        if word == "table":
+            return None
+    parts = tuple(part.name for part in node.parts)
+    # `database.table.files`, and the same with a catalog
+    is_metadata = query.text.dialect != "trino" and parts[-1].lower() in _METADATA_TABLES
+    return parts[:-1] if len(parts) > 3 or (len(parts) == 3 and is_metadata and parts[0] != "spark_catalog") else parts
+
+
+def _constant_text(node: exp.Expr) -> str | None:
+    """Return the value of an expression of string literals; None for any other expression."""
+    if isinstance(node, exp.Literal):
+        return node.name if node.is_string else None
+    if isinstance(node, exp.Paren):
+        return _constant_text(node.this)
+    operands: list[exp.Expr] = []
+    if isinstance(node, exp.DPipe):
+        operands = [node.this, node.expression]
+    elif isinstance(node, exp.Concat):
+        operands = node.expressions
+    values = [_constant_text(operand) for operand in operands]
+    return None if not values or None in values else "".join(filter(None, values))
+
+
+_NAME_PART = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
+_TABLE_FUNCTIONS = (
+    HIVE_FUNCTIONS | SPARK_FUNCTIONS | {"generate_series", "sequence", "unnest"}
+) - HIVE_PARTITIONED_FUNCTIONS
+_METADATA_TABLES = frozenset(
+    """
+    all_data_files all_delete_files all_entries all_files all_manifests data_files delete_files entries files history
+    manifests metadata_log_entries partitions position_deletes refs snapshots
+    """.split()
+)
+"""Iceberg's names of a table's metadata tables."""
 
 
 def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
@@ -116,7 +211,171 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
             built_in = lower in _HIVE_NAMES or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
             if text.dialect == "trino":
                 built_in = built_in or not called.get(index, True)
-            yield FunctionReference(name, not built_in, token.start)
+            qualified = index > 0 and tokens[index - 1].token_type is TokenType.DOT
+            yield FunctionReference(name, qualified or not built_in, token.start, qualified)
 
 
 _HIVE_NAMES = HIVE_FUNCTIONS | PARSED_ELSEWHERE
+_NOT_REGISTERED = _HIVE_NAMES | RESERVED
+# The lookbehind lets a match begin at the first character of a word only: linear time in long words.
+_CALL = re.compile(r"(\.\s*)?(`[^`]*`|(?<!\w)\w+)\s*\(")
+
+
+def may_call_registered_functions(sql: str) -> bool:
+    """Whether a Hive text may call functions that Hive does not have built in, without parsing it."""
+    has_comments = "--" in sql or "/*" in sql
+    calls = _CALL.findall(sql)
+    return has_comments or any(dot or name.strip("`").lower() not in _NOT_REGISTERED for dot, name in calls)
+
+
+_GAP = r"(?:\s|--[^\n]*|/\*.*?\*/)*"
+_COMPOSED = re.compile(rf"\bidentifier{_GAP}\(", re.DOTALL)
+_CALL_IN_FROM = re.compile(rf"(?:\b(?:from|join|lateral)\b|\btable{_GAP}\(|,){_GAP}(?=([\w.`]+){_GAP}\()", re.DOTALL)
+
+
+def may_read_unnamed_tables(sql: str) -> bool:
+    """Whether a text in lower case may read a table without a word of its name, without parsing it."""
+    if _COMPOSED.search(sql) is not None:
+        return True
+    called = (name.strip("`") for name in _CALL_IN_FROM.findall(sql, max(sql.find("from"), 0)))
+    return any(name not in _TABLE_FUNCTIONS and name not in RESERVED for name in called)
+
+
+# ruff: noqa: SIM905 (a long list of words)
+_NONDETERMINISTIC = frozenset(
+    """
+    aes_encrypt any any_value approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine arg_max
+    arg_min array_agg collect_list collect_set curdate current_catalog current_database current_date current_schema
+    current_time current_timestamp current_timezone current_user first first_value getdate group_concat
+    histogram_numeric hll_sketch_agg hll_union_agg input_file_block_length input_file_block_start input_file_name
+    java_method kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
+    kll_sketch_agg_double kll_sketch_agg_float lag last last_value lead listagg localtime localtimestamp logged_in_user
+    max_by min_by mode monotonically_increasing_id now nth_value ntile percentile_approx rand randn random randstr
+    reflect row_number session_user shuffle spark_partition_id string_agg surrogate_key sysdate systimestamp try_reflect
+    uniform unix_timestamp user uuid version
+    """.split()
+)
+"""Functions of the clock, of random numbers, of the session, of files, and of the order in which rows are read."""
+
+_KEYWORDS = frozenset(
+    """
+    current_catalog current_database current_date current_schema current_time current_timestamp current_user localtime
+    localtimestamp session_user user
+    """.split()
+)
+"""Those of them that are valid without parentheses; some parsers read them as columns."""
+
+_COLLATE = re.compile(r"\bcollate\b")
+
+_RELATIVE_TIME = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b\s*(?:[\w/+:-]+\s*)?", re.IGNORECASE)
+"""The words that Spark casts to a date or time relative to now, with an optional time zone (Spark's
+`SparkDateTimeUtils.extractSpecialValue`). The fifth such word, `epoch`, is constant."""
+
+CONSTANT_TEXT = "a constant text expression"
+"""The cause for a function of constants, such as `'to' || 'day'`, that may return one of these words."""
+
+_NO_NEW_TEXT = frozenset(
+    """
+    abs acos add_months and array array_contains array_size asin atan atan2 between bround cardinality case cast
+    cbrt ceil ceiling coalesce contains cos cosh cot date date_add date_diff date_from_unix_date date_part date_sub
+    date_trunc datediff datepart day day_of_month day_of_week day_of_year dayofmonth dayofweek dayofyear degrees
+    double e element_at endswith exp extract factorial find_in_set float floor greatest hour if ifnull in instr int
+    interval is_inf is_nan isnan isnotnull isnull last_day least length levenshtein ln locate log log10 log2
+    make_date make_dt_interval make_interval make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval
+    map map_from_arrays minute mod month months_between named_struct negative next_day not null_if nullif nvl nvl2
+    octet_length or pi pmod position positive pow power quarter radians rint round second sequence sign signum sin
+    sinh size sqrt startswith str_position struct tan tanh timestamp timestamp_add timestamp_diff timestamp_micros
+    timestamp_millis timestamp_seconds timestamp_trunc timestampadd timestampdiff tinyint to_date to_number
+    to_timestamp to_timestamp_ltz to_timestamp_ntz trunc try_add try_cast try_divide try_element_at try_multiply
+    try_subtract try_to_date try_to_timestamp ts_or_ds_add ts_or_ds_to_date unix_date unix_micros unix_millis
+    unix_seconds var_map week weekofyear width_bucket xor year
+    """.split()
+)
+"""Functions whose result is no text, or one of their arguments."""
+
+_METADATA_COLUMNS = frozenset(
+    """
+    _deleted _file _metadata _partition _pos _spec_id block__offset__inside__file input__file__name
+    row__offset__inside__block
+    """.split()
+)
+"""Columns that tell where a row is stored, which a compaction changes without changing rows (Iceberg's
+`MetadataColumns`, Spark's `_metadata`, Hive's virtual columns)."""
+
+
+def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
+    """Return the functions, columns and clauses of a query whose result may differ between runs, sorted.
+
+    Args:
+        query: The query's text, or the parsed query.
+        dialect: `hive`, `spark` or `trino`; a parsed query has its own.
+
+    Raises:
+        SqlError: If the text cannot be read.
+    """
+    if isinstance(query, str):
+        query = parse_query(query, dialect)
+    tree = query.tree
+    causes = set()
+    for node in tree.find_all(exp.Func):
+        names = {node.name.lower()} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
+        causes |= names & _NONDETERMINISTIC
+    for column in tree.find_all(exp.Column):
+        if not column.table and column.name.lower() in _KEYWORDS:
+            causes.add(column.name.lower())
+        causes |= {part.name.lower() for part in column.parts} & _METADATA_COLUMNS
+    for literal in tree.find_all(exp.Literal, exp.RawString):
+        # In any position: Spark casts the string if the other operand is a date or time, and types are unknown here.
+        relative = None if literal.is_number else _RELATIVE_TIME.fullmatch(literal.name)
+        if relative is not None:
+            cast, word = literal.parent, f"'{relative[1].lower()}'"
+            is_time = isinstance(cast, exp.Cast) and cast.to.is_type(*exp.DataType.TEMPORAL_TYPES)
+            causes.add(f"{cast.args['to'].sql('spark').lower()} {word}" if is_time and cast else word)
+    if any(map(_may_be_constant_text, tree.find_all(exp.Func, exp.DPipe, exp.HexString))):
+        causes.add(CONSTANT_TEXT)
+    for spec in tree.find_all(exp.WindowSpec):
+        ends = (spec.args.get("start"), spec.args.get("end"))
+        if str(spec.args.get("kind") or "").upper() == "ROWS" and ends != ("UNBOUNDED", "UNBOUNDED"):
+            causes.add("ROWS")  # rows that are equal under ORDER BY may come in any order
+    for clause, name in (
+        (exp.Limit, "LIMIT"),
+        (exp.Offset, "OFFSET"),
+        (exp.Fetch, "FETCH"),
+        (exp.TableSample, "TABLESAMPLE"),
+        (exp.QueryTransform, "TRANSFORM"),  # a script can do anything
+    ):
+        if tree.find(clause) is not None:
+            causes.add(name)
+    if "tablesample" in query.text.lower:  # the parser drops some of them
+        causes.add("TABLESAMPLE")
+    if _COLLATE.search(query.text.lower) and tree.find(exp.AggFunc, exp.Distinct, exp.Group, exp.SetOperation):
+        causes.add("COLLATE")  # the first of the texts that are equal is returned
+    for function in references(query).functions:
+        name = function.name.lower()
+        if name in _NONDETERMINISTIC or function.qualified or (function.registered and name not in SPARK_FUNCTIONS):
+            causes.add(name)
+    return tuple(sorted(causes))
+
+
+def without_words(causes: Iterable[str]) -> tuple[str, ...]:
+    """The causes without those that matter only if Spark casts a constant text to a date or time, and a query may not.
+
+    `DATE 'today'` and `CAST('today' AS DATE)` remain.
+    """
+    return tuple(cause for cause in causes if cause != CONSTANT_TEXT and not cause.startswith("'"))
+
+
+def _may_be_constant_text(node: exp.Expr) -> bool:
+    """Whether a node may return a text that is no literal of the query, and the same for every row."""
+    if isinstance(node, exp.HexString):
+        return True
+    names = {node.name.lower()} if isinstance(node, exp.Anonymous) else set()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
+        names = {name.lower() for name in node.sql_names()}
+    if names & _NO_NEW_TEXT or isinstance(node, (exp.AggFunc, exp.Connector)):
+        return False
+    return node.find(exp.Literal, exp.RawString) is not None and node.find(*_VARYING) is None
+
+
+_VARYING = (exp.Column, exp.Star, exp.Query, exp.Window, exp.Parameter)
+"""Nodes whose value may differ from row to row."""

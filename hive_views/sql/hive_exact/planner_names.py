@@ -16,12 +16,7 @@ TypeOf = Callable[[exp.Expr], str | None]
 
 
 def planned_column(node: exp.Expr, type_of: TypeOf) -> exp.Expr | None:
-    """Return the column that remains of an expression, if nothing else does.
-
-    Args:
-        node: The expression.
-        type_of: Infers the Hive type of an expression; None where it is not known.
-    """
+    """Return the column that remains of an expression, if nothing else does."""
     kind = type(node)
     if kind in (exp.Mul, exp.Add, exp.Sub, exp.Div):
         return _arithmetic_column(node)

@@ -25,11 +25,7 @@ class DatabaseStatement:
 
 
 def parse_database_statement(sql: str, dialect: str) -> DatabaseStatement | None:
-    """Parse a statement about databases; None if it is about something else.
-
-    Raises:
-        SqlError: If it cannot be parsed.
-    """
+    """Parse a statement about databases; None if it is about something else; raises SqlError."""
     cursor = Cursor(sql, dialect)
     if cursor.first == "SHOW" and (cursor.accept("DATABASES") or cursor.accept("SCHEMAS")):
         has_like = cursor.accept("LIKE")

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text, unquote_identifier
+from hive_views.sql.parsing.lexer import Text, first_word, unquote_identifier
 from hive_views.sql.parsing.parser import ParseTextError
-from hive_views.sql.parsing.spark_lexer import first_word
 from hive_views.sql.parsing.statements import (
     AlterMaterializedViewRewrite,
     AlterViewAddPartitions,
@@ -44,15 +43,7 @@ _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "
 
 
 class Cursor:
-    """Reads a statement word by word.
-
-    Args:
-        sql: The statement.
-        dialect: `hive`, `spark` or `trino`.
-
-    Raises:
-        SqlError: If the statement cannot be split into tokens.
-    """
+    """Reads a statement word by word; raises SqlError."""
 
     def __init__(self, sql: str, dialect: str) -> None:
         self.first, self.first_start = first_word(sql, dialect)
@@ -183,16 +174,19 @@ class Cursor:
         self.expect(")")
         return tuple(items)
 
-    def property_pair(self) -> tuple[str, str]:
-        """Read `'key' = 'value'` (Spark and Trino: `key = value` too)."""
+    def property_key(self) -> str:
+        """Read `'key'` (Spark and Trino: `key` or `first.second` too)."""
         first = self._words[self.index][:1] if not self.done else ""
         if first in ("'", '"') and not (self.dialect == "trino" and first == '"'):
-            key = self.string()
-        else:
-            parts = [self.identifier()[0]]
-            while self.accept("."):
-                parts.append(self.identifier()[0])
-            key = ".".join(parts)
+            return self.string()
+        parts = [self.identifier()[0]]
+        while self.accept("."):
+            parts.append(self.identifier()[0])
+        return ".".join(parts)
+
+    def property_pair(self) -> tuple[str, str]:
+        """Read `'key' = 'value'` (Spark and Trino: `key = value` too)."""
+        key = self.property_key()
         if not self.accept("=") and not self.accept("=="):
             raise self.error("=")
         return key, self.value()
@@ -235,7 +229,8 @@ class Cursor:
 
 _WHOLE = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.HINT, TokenType.COMMENT})
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-_ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([0-3][0-7]{2})|\\(.)", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([01][0-7]{2})|\\U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|\\(.)", re.DOTALL)
 
 
 def unescape(raw: str, dialect: str) -> str:
@@ -249,9 +244,12 @@ def unescape(raw: str, dialect: str) -> str:
             return chr(int(match.group(1), 16))
         if match.group(2):
             return chr(int(match.group(2), 8))
-        return _ESCAPES.get(match.group(3), match.group(3))
+        if match.group(3):
+            return chr(int(match.group(3), 16)) if dialect == "spark" else match.group()[1:]
+        return _ESCAPES.get(match.group(4), match.group(4))
 
-    return _ESCAPED.sub(unescaped, inner)
+    value = _ESCAPED.sub(unescaped, inner)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(value) else value
 
 
 def parse_statement(sql: str, dialect: str = "hive") -> Statement:
@@ -429,7 +427,7 @@ def _alter(cursor: Cursor) -> Statement:
         return AlterViewSetProperties(**common, properties=pairs, materialized=materialized)
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         ignore_missing = cursor.accept("IF", "EXISTS")
-        keys = cursor.parenthesized(cursor.string)
+        keys = cursor.parenthesized(cursor.property_key)
         return AlterViewUnsetProperties(**common, keys=keys, if_exists=ignore_missing, materialized=materialized)
     if materialized:
         if cursor.accept("REBUILD"):

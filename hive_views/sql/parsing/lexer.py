@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from operator import attrgetter
@@ -15,7 +18,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.spark_lexer import blank_comments
 
 IDENTIFIER_QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
 """The identifier quote of each dialect."""
@@ -57,17 +59,7 @@ def parser_of(name: str) -> Parser:
 
 
 class Text:
-    """A SQL text and its tokens.
-
-    Args:
-        sql: The text.
-        dialect: `hive`, `spark` or `trino`.
-        whole: The text that the user gave, where `sql` is a part of it: errors point into this one.
-        offset: Where `sql` begins in `whole`, in characters.
-
-    Raises:
-        SqlError: If the text cannot be split into tokens.
-    """
+    """A SQL text and its tokens; `whole` is the text that contains it at `offset`, into which errors point."""
 
     def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
         self.sql = sql
@@ -172,3 +164,124 @@ def _reason(error: Exception) -> str:
     """Return sqlglot's message without the marked-up excerpt of the text."""
     message = str(error).split("\n", 1)[0]
     return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
+
+
+# -- Tokens of any text, as Spark's lexer splits it (`SqlBaseLexer.g4`, Spark 4.1), and comments in portable form ------
+#
+# sqlglot reads texts that are valid SQL. The functions here take any text, since Spark's reading of it has to be known
+# before the text is handed to Spark.
+
+_LINE_COMMENTS = {True: r"--(?:\\\n|[^\r\n])*", False: r"--[^\r\n]*"}
+"""A comment to the end of the line, for Spark (True) and others (False): Spark's (SIMPLE_COMMENT) continues after a
+backslash at the end of the line."""
+_PIECE = {
+    is_spark: re.compile(
+        rf"""(?P<space>[\ \t\n\f\r\v\xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+)
+        |(?P<comment>{comment})
+        |(?P<opened>/\*(?!\+))
+        |(?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+        |(?P<quoted>`(?:[^`]|``)*`)
+        |(?P<word>[^\W\d_]+://[\w/.?=&\#%-]+|\w+)
+        |(?P<mark>/\*\+|\*/|.)""",
+        re.DOTALL | re.VERBOSE,
+    )
+    for is_spark, comment in _LINE_COMMENTS.items()
+}
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+_NOT_LINE_END = re.compile(r"[^\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkToken:
+    """One token that is neither a comment nor white space."""
+
+    kind: str
+    """`word` (a keyword, a name, a number), `quoted` (a name in backticks), `string`, or `mark`."""
+    text: str
+    """The token as written, including quotes."""
+    start: int
+    """Where it begins, in characters."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends, in characters (exclusive)."""
+        return self.start + len(self.text)
+
+    @property
+    def keyword(self) -> str:
+        """The token in upper case if it may be a keyword, else an empty string."""
+        return self.text.upper() if self.kind == "word" else ""
+
+
+def spark_tokens(sql: str, dialect: str = "spark") -> Iterator[SparkToken]:
+    """Yield the tokens of a text; other dialects than Spark's differ in where a line comment ends."""
+    for kind, start, end in _pieces(sql, dialect):
+        if kind not in ("space", "comment"):
+            yield SparkToken(kind, sql[start:end], start)
+
+
+def first_word(sql: str, dialect: str) -> tuple[str, int]:
+    """Return the first keyword of a statement and where it begins, after spaces, comments and a byte order mark."""
+    first = next((token for token in spark_tokens(sql, dialect) if token.text != "\ufeff"), None)
+    return (first.keyword, first.start) if first is not None else ("", len(sql))
+
+
+def blank_comments(sql: str) -> str:
+    """Replace the comments of a Spark text by spaces, if one may continue on the next line."""
+    if not _may_continue_comment(sql):
+        return sql
+    pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, "spark"))
+    return "".join(_NOT_LINE_END.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
+
+
+def portable_comments(sql: str, dialect: str) -> str:
+    """Rewrite line comments so that Spark and all others end them where the author's engine does."""
+    if not _may_continue_comment(sql):
+        return sql
+    pieces = []
+    for kind, start, end in _pieces(sql, dialect):
+        piece = sql[start:end]
+        if kind == "comment" and piece.startswith("--"):
+            piece = piece.replace("\\\n", " ") + (" " if piece.endswith("\\") else "")
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of all pieces of a text, including white space and comments."""
+    pattern = _PIECE[dialect == "spark"]
+    unclosed = set()
+    at = 0
+    while at < len(sql):
+        if sql[at] in unclosed:
+            yield "mark", at, at + 1
+            at += 1
+            continue
+        match = pattern.match(sql, at)
+        assert match is not None
+        assert match.lastgroup is not None
+        kind, end = match.lastgroup, match.end()
+        if kind == "opened":
+            kind, end = "comment", _comment_end(sql, at)
+        elif kind == "mark" and sql[at] in "'\"`":
+            # An unclosed quote: every later quote of this kind is escaped, so none of them closes another one. Without
+            # this set each of them would be searched for up to the end of the text, in quadratic time.
+            unclosed.add(sql[at])
+        yield kind, at, end
+        at = end
+
+
+def _may_continue_comment(sql: str) -> bool:
+    """Whether a line comment may continue after a backslash at the end of its line."""
+    lines = sql.split("\n")[:-1]
+    return any(line.endswith("\\") and "--" in line.rpartition("\r")[2] for line in lines)
+
+
+def _comment_end(sql: str, start: int) -> int:
+    """Return the end of a bracketed comment; such comments nest, and the end of the text closes all of them."""
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(sql, start):
+        depth += 1 if edge.group() != "*/" else -1
+        if not depth:
+            return edge.end()
+    return len(sql)

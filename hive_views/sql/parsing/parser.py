@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -27,7 +28,41 @@ from hive_views.sql.parsing.hive_grammar import (
     unsupported_pair,
     unsupported_token,
 )
-from hive_views.sql.parsing.lexer import Text, parser_of
+from hive_views.sql.parsing.lexer import Text, parser_of, spark_tokens
+
+ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
+DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
+
+PARSER_SETTINGS = {
+    ESCAPED_LITERALS: "\\",
+    "spark.sql.parser.quotedRegexColumnNames": "`",
+    DOUBLE_QUOTED_IDENTIFIERS: '"',
+}
+"""Settings, off by default, that change how Spark parses a text, and the character whose meaning each changes."""
+
+CASE_SENSITIVE = "spark.sql.caseSensitive"
+"""Whether names that differ in case are different names; off by default."""
+
+
+def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int, str] | None:
+    """A setting on which the meaning of a text depends, the offset of the part that depends on it, and the reason."""
+    for key, mark in PARSER_SETTINGS.items():
+        offset = sql.find(mark)
+        if offset >= 0 and is_on(key):
+            return key, offset, f"this text has a {mark} in it, which other readers of the view interpret differently"
+    if not is_on(CASE_SENSITIVE):
+        return None
+    first_uses: dict[str, str] = {}
+    for token in spark_tokens(sql):
+        if token.kind not in ("word", "quoted"):
+            continue
+        name = token.text.strip("`")
+        first_use = first_uses.setdefault(name.lower(), name)
+        if first_use != name:
+            reason = f"this text has {first_use} and {name}, which are one name to other readers of the view"
+            return CASE_SENSITIVE, token.start, reason
+    return None
+
 
 MAX_DEPTH = 120
 """The maximum nesting of parentheses, CASE, NOT and signs."""
@@ -54,17 +89,7 @@ class ParsedQuery:
 
 
 def parse_query(sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
-    """Parse a query.
-
-    Args:
-        sql: The query.
-        dialect: `hive`, `spark` or `trino`.
-        whole: The statement that the query is a part of, if any: errors point into this one.
-        offset: Where the query begins in the statement, in characters.
-
-    Raises:
-        SqlError: If the text cannot be split into tokens; ParseTextError if it is not exactly one query.
-    """
+    """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
     text = Text(sql, dialect, whole=whole, offset=offset)
     return ParsedQuery(text, _tree(text))
 
@@ -89,7 +114,7 @@ def _tree(text: Text) -> exp.Expr:
         raise _parse_error(text, error) from error
     except RecursionError as error:
         raise _error(text, "The text is nested too deeply", 0) from error
-    except (sqlglot.errors.SqlglotError, ValueError, AttributeError, TypeError, IndexError, KeyError) as error:
+    except (sqlglot.errors.SqlglotError, *_PARSER_DEFECTS) as error:
         raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
     queries = [tree for tree in trees if tree is not None]
     if len(queries) != 1:
@@ -123,7 +148,7 @@ def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | 
     is_changed = False
     for index, token in enumerate(tokens):
         if (
-            token.token_type is TokenType.VAR
+            token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
             and 0 < index < len(tokens) - 1
             and tokens[index + 1].token_type is TokenType.L_PAREN
             and tokens[index - 1].token_type in BEFORE_OPERAND
@@ -192,6 +217,8 @@ def _readable_tokens(text: Text) -> list[Token]:
     """Drop what sqlglot does not read as Hive does: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
+    if text.dialect == "spark":
+        return _readable_spark_tokens(text)
     if text.dialect != "hive":
         return tokens
     if any(unit in lower for unit in ("day", "hour", "month", "year", "minute", "second")):
@@ -205,6 +232,8 @@ def _readable_tokens(text: Text) -> list[Token]:
             continue
         if token.token_type is TokenType.TABLE_SAMPLE:
             skipped_to = text.match.get(index + 1, index)
+            if TokenType.SELECT in text.kinds[index:skipped_to]:
+                raise _error(text, "TABLESAMPLE cannot contain a query: write a number", token.start)
             continue
         readable.append(token)
         if (
@@ -215,6 +244,64 @@ def _readable_tokens(text: Text) -> list[Token]:
         ):
             skipped_to = text.match.get(index + 1, index)
     return readable
+
+
+def _readable_spark_tokens(text: Text) -> list[Token]:
+    """Write `SELECT * FROM t` for the queries `FROM t` and `TABLE t`, and drop the options in `t WITH (…)`."""
+    kinds = text.kinds
+    readable: list[Token] = []
+    skipped_to = -1
+    for index, token in enumerate(text.tokens):
+        if index <= skipped_to:
+            continue
+        next_kind = kinds[index + 1] if index + 1 < len(kinds) else None
+        if token.token_type is TokenType.WITH and next_kind is TokenType.L_PAREN and index:
+            skipped_to = text.match.get(index + 1, index)
+            continue
+        if token.token_type in (TokenType.TABLE, TokenType.FROM) and _begins_query(text, index):
+            # All at the place of the word, which the columns replace.
+            words = [(TokenType.FROM, "FROM")]
+            if _is_without_select(text, index):
+                words = [(TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), *words]
+            readable += [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
+            continue
+        readable.append(token)
+    return readable
+
+
+_SET_OPERATORS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
+_QUERY_WORDS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE, TokenType.VALUES})
+_BEFORE_SUBQUERY = _SET_OPERATORS | {
+    *(TokenType.L_PAREN, TokenType.ALIAS, TokenType.IN, TokenType.FROM, TokenType.JOIN, TokenType.COMMA),
+    *(TokenType.EXISTS, TokenType.ALL, TokenType.DISTINCT, TokenType.LATERAL),
+}
+
+
+def _begins_query(text: Text, index: int) -> bool:
+    """Whether a word is at the beginning of a text, a subquery, a part of a set operation, or the query after WITH."""
+    kinds = text.kinds
+    if index == 0:
+        return True
+    previous = kinds[index - 1]
+    if previous is TokenType.L_PAREN:
+        return index == 1 or kinds[index - 2] in _BEFORE_SUBQUERY
+    if previous is TokenType.R_PAREN:
+        start = text.match.get(index - 1, 0)
+        return start > 0 and kinds[start - 1] is TokenType.ALIAS and kinds[start + 1] in _QUERY_WORDS
+    if previous in (TokenType.ALL, TokenType.DISTINCT):
+        previous = kinds[index - 2]
+    return previous in _SET_OPERATORS
+
+
+def _is_without_select(text: Text, index: int) -> bool:
+    """Whether no SELECT follows the word that begins a query, or only after `|>`."""
+    kinds = text.kinds
+    position = index + 1
+    while position < len(kinds) and kinds[position] not in (*_SET_OPERATORS, TokenType.R_PAREN):
+        if kinds[position] in (TokenType.SELECT, TokenType.PIPE_GT):
+            return kinds[position] is TokenType.PIPE_GT
+        position = text.match.get(position, position) + 1 if kinds[position] is TokenType.L_PAREN else position + 1
+    return True
 
 
 def _with_interval_keywords(text: Text) -> list[Token]:
@@ -272,6 +359,7 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
     return _error(text, f"Cannot read the text: {reason.rstrip('.')}{suffix}", start)
 
 
+_PARSER_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
 _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})
 _BEGINNINGS = frozenset(

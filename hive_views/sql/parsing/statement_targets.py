@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.parsing.spark_lexer import SparkToken, spark_tokens
+from hive_views.sql.parsing.lexer import SparkToken, spark_tokens, unquote_identifier
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
 """Words in front of VIEW in a statement that changes a view that is not temporary."""

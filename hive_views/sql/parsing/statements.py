@@ -58,10 +58,16 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class DefiningStatement(Statement):
-    """A statement that defines the view `name` by a query."""
+class NamedStatement(Statement):
+    """A statement about one object."""
 
     name: ObjectName
+
+
+@dataclass(frozen=True)
+class DefiningStatement(NamedStatement):
+    """A statement that defines the view `name` by a query."""
+
     query: Query
 
     @cached_property
@@ -117,83 +123,73 @@ class AlterViewAs(DefiningStatement):
 
 
 @dataclass(frozen=True)
-class AlterViewSetProperties(Statement):
+class AlterViewSetProperties(NamedStatement):
     """ALTER [MATERIALIZED] VIEW … SET TBLPROPERTIES (Trino: SET PROPERTIES)."""
 
-    name: ObjectName
     properties: tuple[tuple[str, str], ...]
     materialized: bool = False
 
 
 @dataclass(frozen=True)
-class AlterViewUnsetProperties(Statement):
+class AlterViewUnsetProperties(NamedStatement):
     """ALTER [MATERIALIZED] VIEW … UNSET TBLPROPERTIES [IF EXISTS]."""
 
-    name: ObjectName
     keys: tuple[str, ...]
     if_exists: bool = False
     materialized: bool = False
 
 
 @dataclass(frozen=True)
-class AlterViewRename(Statement):
+class AlterViewRename(NamedStatement):
     """ALTER [MATERIALIZED] VIEW [IF EXISTS] … RENAME TO."""
 
-    name: ObjectName
     new_name: ObjectName
     if_exists: bool = False
     materialized: bool = False
 
 
 @dataclass(frozen=True)
-class AlterViewRecompile(Statement):
+class AlterViewRecompile(NamedStatement):
     """ALTER VIEW … RECOMPILE: expand the author's text again."""
-
-    name: ObjectName
 
 
 PartitionSpec = tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True)
-class AlterViewAddPartitions(Statement):
+class AlterViewAddPartitions(NamedStatement):
     """ALTER VIEW … ADD [IF NOT EXISTS] PARTITION (…)."""
 
-    name: ObjectName
     partitions: tuple[PartitionSpec, ...]
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
-class AlterViewDropPartitions(Statement):
+class AlterViewDropPartitions(NamedStatement):
     """ALTER VIEW … DROP [IF EXISTS] PARTITION (…)."""
 
-    name: ObjectName
     partitions: tuple[PartitionSpec, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True)
-class ShowPartitions(Statement):
+class ShowPartitions(NamedStatement):
     """SHOW PARTITIONS name [PARTITION (…)]."""
 
-    name: ObjectName
     partition: PartitionSpec = ()
 
 
 @dataclass(frozen=True)
-class AlterMaterializedViewRewrite(Statement):
+class AlterMaterializedViewRewrite(NamedStatement):
     """ALTER MATERIALIZED VIEW … ENABLE | DISABLE REWRITE."""
 
-    name: ObjectName
     enabled: bool
 
 
 @dataclass(frozen=True)
-class RefreshMaterializedView(Statement):
+class RefreshMaterializedView(NamedStatement):
     """REFRESH MATERIALIZED VIEW … [FULL | INCREMENTAL] [CASCADE], or Hive's ALTER MATERIALIZED VIEW … REBUILD."""
 
-    name: ObjectName
     full: bool = False
     incremental: bool = False
     cascade: bool = False
@@ -231,9 +227,8 @@ class ShowCreate(Statement):
 
 
 @dataclass(frozen=True)
-class Describe(Statement):
+class Describe(NamedStatement):
     """DESCRIBE [EXTENDED | FORMATTED]."""
 
-    name: ObjectName
     extended: bool = False
     formatted: bool = False

@@ -46,16 +46,22 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def table_nodes(tree: exp.Expr, *, include_long_names: bool = False) -> Iterator[exp.Table]:
-    """Yield the nodes that name a table or view that a tree reads: no common table expressions, no write targets.
+def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
+    """Yield what names a table or view that a tree reads, by at most three parts: no CTEs, no write targets."""
+    nodes = relation_nodes(tree)
+    return (node for node in nodes if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier))
 
-    With `include_long_names`, names of more than three parts are among them, such as those of metadata tables.
+
+def relation_nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what a tree may read rows from, other than queries: tables, functions, the arguments `TABLE(…)`.
+
+    A part of FROM that is none of these, and no query or VALUES either, is among them.
     """
-    name_types = (exp.Identifier, exp.Dot) if include_long_names else exp.Identifier
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
     while stack:
         node, visible = stack.pop()
-        if isinstance(node, exp.Hint):
+        kind = type(node)
+        if kind is exp.Hint:
             continue  # BROADCAST(name) repeats a name of the FROM clause
         with_ = node.args.get("with_")
         if with_ is not None:
@@ -64,10 +70,18 @@ def table_nodes(tree: exp.Expr, *, include_long_names: bool = False) -> Iterator
                 own = visible | {cte.alias.lower()}
                 stack.append((cte.this, own if recursive else visible))
                 visible = own
-        if isinstance(node, exp.Table) and isinstance(node.this, name_types):
-            is_cte = len(node.parts) == 1 and node.name.lower() in visible
+        if isinstance(node, exp.Table):
+            is_cte = isinstance(node.this, exp.Identifier) and len(node.parts) == 1 and node.name.lower() in visible
             if not is_cte:
                 yield node
+        elif kind is exp.Anonymous and node.name.upper() == "TABLE":
+            argument = node.expressions[0] if len(node.expressions) == 1 else node
+            if not (isinstance(argument, exp.Column) and not argument.table and argument.name.lower() in visible):
+                yield node
+        elif kind is exp.Lateral and not node.args.get("view"):
+            yield node
+        elif kind in (exp.From, exp.Join) and not isinstance(node.this, _RELATIONS):
+            yield node.this
         for name, value in node.args.items():
             if name == "with_" or (name == "this" and isinstance(node, _WRITERS)):
                 continue
@@ -76,6 +90,7 @@ def table_nodes(tree: exp.Expr, *, include_long_names: bool = False) -> Iterator
                     stack.append((item, visible))
 
 
+_RELATIONS = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren)
 _WRITERS = (exp.Insert, exp.Create, exp.Merge, exp.Cache, exp.Delete, exp.Update, exp.Drop)
 
 
@@ -333,6 +348,23 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
     return index
 
 
+def select_item_tokens(text: Text, items: list[exp.Expr], position: int) -> tuple[int, int] | None:
+    """Return the first and last token of an item of a SELECT list without its alias; None if they are not found."""
+    item = items[position]
+    last = select_item_end(text, item)
+    if type(item) is exp.Alias:
+        index = text.starts.get((item.args["alias"]._meta or {}).get("start", -1))
+        last = index - 2 if index is not None and text.kinds[index - 1] is TokenType.ALIAS else (index or 0) - 1
+    before = select_item_end(text, items[position - 1]) if position else None
+    if before is not None:
+        first = before + 2
+    else:
+        first = text.starts.get(min(start_offsets(item), default=-1), 0)
+        while first > 0 and text.kinds[first - 1] not in _BEFORE_FIRST_ITEM:
+            first -= 1
+    return (first, last) if last is not None and first <= last else None
+
+
 def _begins_with_query(node: Any) -> bool:
     """Whether an expression begins with a query in parentheses."""
     while isinstance(node, exp.Expr):
@@ -354,6 +386,7 @@ def _queries_around(item: exp.Expr, start: int) -> int:
     return queries
 
 
+_BEFORE_FIRST_ITEM = frozenset({TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.HINT, TokenType.COMMA})
 _QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
 _ITEM_ENDS = frozenset(
     {

@@ -56,7 +56,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
             name = names[position]
         elif table == "":
             name = column.internal
-        new = ScopeColumn(column.internal, alias, name, column.type_source)
+        new = column.copy(column.internal, alias, name)
         result.put_unique(alias, name, new)
         written = result.names.get(new, (alias, name))[1]
         if written != name and context.mode.names_all_columns:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import start_offsets
-from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TypeSource
+from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
 from hive_views.sql.types.inference import TypeInference
@@ -109,6 +109,36 @@ class OrderedQuery:
     distinct_star_aliases: Sequence[str] = ()
 
 
+@dataclass(slots=True)
+class Source:
+    """A table, common table expression or derived table of a FROM clause.
+
+    Attributes:
+        node: Its node.
+        alias: Its alias in lower case.
+        scope: Its columns.
+        table: The table that it is.
+        cte: The common table expression that it is.
+        sample: Its TABLESAMPLE, which the tree of a text of dialect `hive` does not contain.
+    """
+
+    node: exp.Expr
+    alias: str
+    scope: Scope
+    table: TableKey | None = None
+    cte: exp.CTE | None = None
+    sample: str | None = None
+
+
+@dataclass(slots=True)
+class JoinScopes:
+    """The columns that the condition of a join can name, and the columns that its USING clause compares."""
+
+    left: Scope
+    right: Scope
+    keys: list[tuple[ScopeColumn, ScopeColumn]] = field(default_factory=list)
+
+
 class QueryResolver(Protocol):
     """`queries.resolve_query`, for the modules that `queries` is built on."""
 
@@ -158,8 +188,6 @@ class DialectRules:
     """Whether the fields of structs are written in quotes and lower case."""
     merges_using_columns: bool = False
     """Whether the column of a USING clause is one column of the join's result."""
-    resolves_inner_first: bool = False
-    """Whether a dotted name is read in every way in a subquery before the query around it is searched."""
     removes_redundant_casts: bool = False
     """Whether a cast of a column to its own type is the column."""
     derives_column_names: bool = False
@@ -263,12 +291,18 @@ class ResolutionContext:
         edits: The replacements that complete every name.
         star_edits: The replacements of stars alone.
         bindings: The column that an expression refers to, by the id of its node.
+        fields: The fields of the column that an expression refers to, by the id of its node.
+        star_columns: The columns that a star in a function stands for, by the id of its node.
+        sources: The element of FROM that each table and derived table is, by the id of its node.
+        joins: The columns of both sides of each join, by the id of its node.
+        blocks: The columns of FROM and of the result of each SELECT, by the id of its node.
         subqueries: The result of each subquery in an expression, by the id of its node.
         tables: The tables and views that the text names, with the position of the first name.
         pending_edits: The replacements of the expression that is being resolved.
         pending_copies: Its token ranges that become the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
         added_names: The token after which `AS name` is added, with the name.
+        invented_names: The columns without a name of their own, to which the resolver gives one.
         renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
         expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
         has_star: Whether the text contains a star.
@@ -313,12 +347,18 @@ class ResolutionContext:
         self.edits = TokenEdits(text)
         self.star_edits = TokenEdits(text)
         self.bindings: dict[int, ScopeColumn] = {}
+        self.fields: dict[int, list[str]] = {}
+        self.star_columns: dict[int, list[ScopeColumn]] = {}
+        self.sources: dict[int, Source] = {}
+        self.joins: dict[int, JoinScopes] = {}
+        self.blocks: dict[int, tuple[Scope, Scope]] = {}
         self.subqueries: dict[int, Scope] = {}
         self.tables: dict[tuple[str, str], int] = {}
         self.pending_edits: list[tuple[tuple[int, int], str]] = []
         self.pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
         self.select_items: dict[ScopeColumn, exp.Expr] = {}
         self.added_names: list[tuple[int, str]] = []
+        self.invented_names: set[ScopeColumn] = set()
         self.renamed_columns: dict[ScopeColumn, str] = {}
         self.expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = []
         self.has_star = False
@@ -336,7 +376,7 @@ class ResolutionContext:
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression, or None where it is not known."""
         if self._types is None:
-            self._types = TypeInference(self.text, self.bindings, self.subqueries)
+            self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
         return self._types.type_of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:
@@ -377,6 +417,18 @@ class ResolutionContext:
                     node = node.this
                 return self.bindings.get(id(node))
         return None
+
+    def has_invented_name(self, column: ScopeColumn) -> bool:
+        """Return whether a column has a name in the text that it does not have in Spark and Trino."""
+        seen: set[ScopeColumn] = set()
+        while column not in seen:
+            if column in self.invented_names or self.renamed_columns.get(column, column.name) != column.name:
+                return True
+            seen.add(column)
+            origin = column.origins[0] if column.origins else None
+            if isinstance(origin, ScopeColumn) and origin.name == column.name:
+                column = origin
+        return False
 
     def quote(self, name: str) -> str:
         """Quote an identifier in the dialect of the text."""

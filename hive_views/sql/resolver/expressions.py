@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
 from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, token_span
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
-from hive_views.sql.resolver.names import visit, visit_children, widen
+from hive_views.sql.resolver.names import bind_star, visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
@@ -145,9 +145,17 @@ def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> No
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
     has_column = any(scope.find_any(name) is not None for scope in env.scopes)
     if has_column and not is_call and not context.dialect.computes_groups_first:
+        starts = [token.start for token in context.text.tokens if token.text.lower() == name]
         raise context.fail(
-            f"'{name}' is a function and a column: write the column in quotes or the call as {name}()", node
+            f"'{name}' is a function and a column: write the column in quotes or the call as {name}()",
+            starts[0] if len(starts) == 1 else node,
         )
+
+
+def _star(context: ResolutionContext, node: exp.Star, env: Environment) -> None:
+    """A star in a function: `struct(*)`; `count(*)` reads no column."""
+    if type(node.parent) is not exp.Count:
+        bind_star(context, node, env)
 
 
 def _skip(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
@@ -210,6 +218,7 @@ HANDLERS: Mapping[type, Handler] = {
     exp.Interval: _interval,
     exp.RegexpLike: _like,
     exp.Exists: _exists,
+    exp.Star: _star,
     **dict.fromkeys((exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.Localtimestamp), _current),
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _subquery),
     **dict.fromkeys(
@@ -220,8 +229,6 @@ HANDLERS: Mapping[type, Handler] = {
         ),
         _binary,
     ),
-    **dict.fromkeys(
-        (exp.Identifier, exp.Literal, exp.DataType, exp.Var, exp.Null, exp.Boolean, exp.Star, exp.Hint), _skip
-    ),
+    **dict.fromkeys((exp.Identifier, exp.Literal, exp.DataType, exp.Var, exp.Null, exp.Boolean, exp.Hint), _skip),
 }
 """The function for each kind of node; of other nodes the children are resolved, and calls are checked."""

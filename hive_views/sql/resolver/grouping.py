@@ -10,18 +10,21 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from hive_views.errors import SqlError
 from hive_views.sql.parsing.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
     function_token,
     is_star,
-    token_span,
+    select_item_tokens,
     unwrapped,
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
-from hive_views.sql.resolver.names import function_name, resolve
+from hive_views.sql.resolver.names import find_dotted, function_name, resolve
+from hive_views.sql.resolver.ordering import ordinal_of
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
 
@@ -104,7 +107,8 @@ def resolve_groups(
             )
         source = resolve(context, item, env)
         type_source = source.type_source if source is not None else context.type_source(item)
-        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", type_source)
+        origins = (item if source is None else source,)
+        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", type_source, origins)
         text = comparison_key(item)
         if text in scope.keys:
             continue
@@ -112,7 +116,7 @@ def resolve_groups(
         _name_key(unwrapped(item), ungrouped, scope, column)
     for text, item in aggregates.items():
         _resolve_aggregate(context, item, ungrouped)
-        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", context.type_source(item))
+        column = ScopeColumn(f"_col{len(scope.columns)}", "", "", context.type_source(item), (item,))
         scope.put_key(text, column, item)
     if set_members is not None:
         scope.has_grouping_sets = True
@@ -175,9 +179,11 @@ def _keys_of_group(
     has_ordinals = context.dialect.groups_by_ordinals or context.conf.get("hive.groupby.position.alias") == "true"
     for item in group.expressions:
         inner = unwrapped(item)
-        if type(inner) is exp.Literal and not inner.is_string:
-            if has_ordinals:
-                keys.append(_item_of_ordinal(context, inner, items))
+        ordinal = ordinal_of(context, inner) if has_ordinals else None
+        if ordinal is not None:
+            keys.append(_item_of_ordinal(context, inner, ordinal, items))
+        elif type(inner) is exp.Literal and not inner.is_string:
+            continue  # a constant
         elif isinstance(inner, (exp.Rollup, exp.Cube)):
             set_members = []
             keys += inner.expressions
@@ -197,20 +203,41 @@ def _keys_of_group(
     return keys, set_members
 
 
-def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-    position = int(number.this) if number.this.isdigit() else 0
-    if not 0 < position <= len(items):
+def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str, items: list[exp.Expr]) -> exp.Expr:
+    """Return the element of the SELECT list at a position, and write it in place of the position.
+
+    The position of an element without a column stays: `GROUP BY 2` for `2 AS x` would be another position.
+    """
+    if any(is_star(item) for item in items) and context.dialect.groups_by_ordinals:
+        raise context.fail("A position in GROUP BY beside a star in the SELECT list: name the column", number)
+    if not ordinal.isdigit() or not 0 < int(ordinal) <= len(items):
         raise context.fail(
-            f"Invalid position alias in Group By: position {number.this} does not exist, "
+            f"Invalid position alias in Group By: position {ordinal} does not exist, "
             f"the Select List is indexed from 1 to {len(items)}",
             number,
         )
-    item = unwrapped(items[position - 1])
-    if context.mode.replaces_ordinals and item.find(exp.Select) is None:
-        target, source = token_span(context.text, number), token_span(context.text, item)
-        if target is not None and source is not None:
-            context.edits.copy(target, source)
+    item = unwrapped(items[int(ordinal) - 1])
+    if item.find(exp.Select) is not None:
+        return item
+    if item.find(exp.AggFunc, exp.Window) is not None and context.dialect.groups_by_ordinals:
+        raise context.fail(
+            f"GROUP BY position {ordinal} is an aggregate or a window function: name a grouping column", number
+        )
+    if context.mode.replaces_ordinals and item.find(exp.Column) is not None:
+        at = context.starts.get((number._meta or {}).get("start", -1))
+        source = select_item_tokens(context.text, items, int(ordinal) - 1)
+        if at is not None and source is not None and _is_text_of(context, *source, item):
+            context.edits.copy((at, at), source)
     return item
+
+
+def _is_text_of(context: ResolutionContext, first: int, last: int, item: exp.Expr) -> bool:
+    """Return whether some tokens are the whole text of an expression."""
+    try:
+        query = parse_query(f"select {context.text.between(first, last)}", context.text.dialect).tree
+    except SqlError:
+        return False
+    return [unwrapped(other) for other in query.expressions] == [item]
 
 
 def _name_key(item: exp.Expr, ungrouped: Scope, scope: Scope, column: ScopeColumn) -> None:
@@ -284,7 +311,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
                 column = ungrouped.find_own(None, name)
             except AmbiguousName:
                 column = None
-            if column is None or type(item) is exp.Alias:
+            if column is None or not _is_column(context, item, column, Environment((ungrouped,), block.outer)):
                 outputs[name] = ScopeColumn("", None, name, context.type_source(item))
     if group is not None and _has_sets(group):
         outputs.setdefault("grouping__id", ScopeColumn("", None, "grouping__id", "bigint"))
@@ -297,6 +324,14 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
     resolve(context, node.args["having"].this, Environment((scope,), block.outer, ungrouped, True, True, True))
 
 
+def _is_column(context: ResolutionContext, item: exp.Expr, column: ScopeColumn, env: Environment) -> bool:
+    """Return whether an element of a SELECT list is a column itself, not a field or another column of its name."""
+    if not isinstance(item, exp.Column):
+        return False
+    match = find_dotted(context, item.parts, env)
+    return match is not None and match[0] is column and match[2] == len(item.parts) - 1
+
+
 # -- Window functions --------------------------------------------------------------------------------------------------
 
 
@@ -304,7 +339,7 @@ def resolve_windows(
     context: ResolutionContext, node: exp.Select, windows: dict[str, exp.Expr], scope: Scope, ungrouped: Scope
 ) -> Scope:
     """Resolve the window functions of a block and the windows that it defines; returns the scope above them."""
-    definitions = _window_definitions(node)
+    definitions = window_definitions(node)
     resolved: set[str] = set()
     env = Environment((scope,), None, ungrouped, allows_aggregates=True)
     result = Scope(grouped=scope.grouped)
@@ -340,7 +375,7 @@ def resolve_windows(
             resolved.add(window_name)
             _resolve_window_definition(context, definition, env)
             reference = definition.args.get("alias")
-        column = ScopeColumn(f"_col{len(result.columns)}", None, "", context.type_source(window))
+        column = ScopeColumn(f"_col{len(result.columns)}", None, "", context.type_source(window), (window,))
         result.put_key(text, column, window)
     if context.mode.resolves_all_names:
         for window_name, definition in definitions.items():
@@ -349,7 +384,7 @@ def resolve_windows(
     return result
 
 
-def _window_definitions(node: exp.Select) -> dict[str, exp.Expr]:
+def window_definitions(node: exp.Select) -> dict[str, exp.Expr]:
     """Return the definitions of a WINDOW clause by name, in lower case."""
     return {item.name.lower(): item for item in node.args.get("windows") or ()}
 
@@ -393,7 +428,7 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
             type(ordered) is not exp.Column or comparison_key(ordered) not in selected
         ):
             return []
-    definitions = _window_definitions(node)
+    definitions = window_definitions(node)
     groups: dict[str, list[exp.Expr]] = {}
     for window in windows.values():
         groups.setdefault(_window_key(window, definitions), []).append(window)

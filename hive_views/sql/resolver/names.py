@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from sqlglot import exp
@@ -16,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
-from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError
+from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError, start_of
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
@@ -108,12 +109,24 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> S
     arguments = node.args
     identifier = arguments["this"]
     if type(identifier) is exp.Star:
+        bind_star(context, node, env, node.table.lower())
         return None
     if len(env.scopes) == 1 and type(identifier) is exp.Identifier and "db" not in arguments:
         column = _simple_column(context, node, identifier, arguments.get("table"), env)
         if column is not None:
             return column
     return _resolve_chain(context, node, node.parts, env)
+
+
+def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, table: str = "") -> None:
+    """Note the columns that a star in a function stands for."""
+    columns = [column for scope in env.scopes for column in scope.star_columns(table)]
+    star = node if type(node) is exp.Star else node.this
+    excluded = {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
+    context.star_columns[id(node)] = columns = [column for column in columns if column.name not in excluded]
+    names_fields = context.mode.names_all_columns and isinstance(node.parent, NAMING_FUNCTIONS)
+    if names_fields and any(context.has_invented_name(column) for column in columns):
+        raise context.fail("This struct has a field of a column without a name: give the column a name with AS", node)
 
 
 def _simple_column(
@@ -195,13 +208,14 @@ def _resolve_chain(
         if column is None:
             raise _unknown_column(context, parts[0], env)
     assert scope is not None
-    context.bindings[id(node)] = column
     if scope.grouped and env.ungrouped is not None and not column.table:
         source = context.mode.key_source(context, scope, column)
         if source is not None:
             column, scope = source, env.ungrouped
+    context.bindings[id(node)] = column
     _write_reference(context, parts[0], parts[used - 1], used == len(parts), column, scope, env)
     if used < len(parts):
+        context.fields[id(node)] = [part.name for part in parts[used:]]
         _resolve_fields(context, column.type, parts[used:])
         return None
     return column
@@ -212,10 +226,9 @@ def _resolve_dotted(
 ) -> ScopeColumn | None:
     """Resolve a name of Spark or Trino: with as many parts as possible for the table, the others are fields.
 
-    Spark reads a name in every way inside a subquery before it searches the query around it. Trino searches all
-    queries before it reads fewer parts as the table.
+    Both read a name in every way inside a subquery before they search the query around it.
     """
-    match = _find_dotted(context, parts, env)
+    match = find_dotted(context, parts, env)
     names = [part.name.lower() for part in parts]
     widest = min(3, len(parts) - 1)
     if match is not None:
@@ -228,8 +241,12 @@ def _resolve_dotted(
         _write_reference(context, parts[0], parts[used], not fields, column, scope, env)
         if not fields:
             return column
+        context.fields[id(node)] = [part.name for part in fields]
         _resolve_fields(context, column.type, fields)
         return None
+    if _is_literal_function(context, parts):
+        function = context.bindings[id(node)] = ScopeColumn("", None, "", LITERAL_FUNCTIONS[names[0]], (node,))
+        return function
     for used in range(widest, 0, -1):
         table = names[used - 1]
         if any(table in scope.tables and (used == 1 or is_qualified_as(scope, names[:used])) for scope in env.scopes):
@@ -242,31 +259,40 @@ def _resolve_dotted(
     raise _unknown_column(context, parts[0], env)
 
 
-def _find_dotted(
+def find_dotted(
     context: ResolutionContext, parts: Sequence[Any], env: Environment
 ) -> tuple[ScopeColumn, Scope, int] | None:
     """Return the column that a dotted name begins with, its scope, and the position of its name."""
     names = [part.name.lower() for part in parts]
     levels = [env.scopes]
     outer = env.outer
-    while outer is not None:
+    is_literal_function = _is_literal_function(context, parts)
+    while outer is not None and not (is_literal_function and not _is_of_lambda(levels[-1][0])):
         levels.append((outer,))
         outer = outer.around
-    attempts = [(level, used) for level in levels for used in range(min(3, len(parts) - 1), -1, -1)]
-    if not context.dialect.resolves_inner_first:
-        attempts.sort(key=lambda attempt: -attempt[1])
-    for scopes, used in attempts:
+    for scopes, used in product(levels, range(min(3, len(parts) - 1), -1, -1)):
         column, scope = _find_qualified(context, scopes, names[: used + 1], parts[used], env)
         if column is not None and scope is not None:
             return column, scope, used
     return None
 
 
-def dotted_value(context: ResolutionContext, parts: Sequence[Any], env: Environment) -> tuple[str, str | None]:
-    """Return the text and the type of a column or field; the type is None where there is none."""
-    match = _find_dotted(context, parts, env)
+def _is_literal_function(context: ResolutionContext, parts: Sequence[Any]) -> bool:
+    """Return whether a name is a function of Spark where no column of the FROM clause has it."""
+    return len(parts) == 1 and context.dialect.has_lateral_aliases and parts[0].name.lower() in LITERAL_FUNCTIONS
+
+
+def _is_of_lambda(scope: Scope) -> bool:
+    return not scope.columns and None in scope.tables
+
+
+def dotted_value(
+    context: ResolutionContext, parts: Sequence[Any], env: Environment
+) -> tuple[ScopeColumn | None, str, str | None]:
+    """Return the column of a column or field, its text and its type; the type is None where it is not known."""
+    match = find_dotted(context, parts, env)
     if match is None:
-        return "", None
+        return None, "", None
     column, scope, used = match
     type_text = column.type
     for part in parts[used + 1 :]:
@@ -277,7 +303,7 @@ def dotted_value(context: ResolutionContext, parts: Sequence[Any], env: Environm
         text = qualified_name(context, *_written_name(column, scope))
     else:
         text = context.quote(column.name)
-    return ".".join([text, *(context.quote(part.name) for part in parts[used + 1 :])]), type_text
+    return column, ".".join([text, *(context.quote(part.name) for part in parts[used + 1 :])]), type_text
 
 
 def _written_name(column: ScopeColumn, scope: Scope) -> tuple[str, str]:
@@ -377,6 +403,8 @@ def _write_reference(
         text = written_join_column(context, column.join_column)
     else:
         text = qualified_name(context, table, name)
+    if type(column) is MergedKey and text != context.quote(name) and context.dialect.has_lateral_aliases:
+        text += _field_name(context, begin, is_whole)
     if scope.merged is not None and type(column) is not MergedKey:
         check_hidden_key(context, scope, table, name, begin)
     if table in scope.hidden and context.dialect.allows_database_in_column:
@@ -384,6 +412,30 @@ def _write_reference(
     if env.outer is not None and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
     context.pending_edits.append(((first, -last), text))
+
+
+def _field_name(context: ResolutionContext, identifier: exp.Expr, is_whole: bool) -> str:
+    """Return `AS k` for a key of several tables in `struct(k)`; reject the key in others that name fields after it."""
+    node: Any = identifier.parent
+    if type(node) is exp.PropertyEQ:  # sqlglot writes `struct(k)` as `struct(k := k)`, with one identifier
+        node = node.expression
+    is_column = type(node) is exp.Column
+    while isinstance(node.parent, (exp.Paren, exp.Dot)):
+        node = node.parent
+        is_column = False
+    parent = node.parent
+    is_own_name = type(parent) is exp.PropertyEQ and start_of(parent.this) in (None, start_of(identifier))
+    if is_own_name and is_whole and is_column:
+        return f" AS {context.quote(identifier.name)}"
+    is_compared = type(parent) is exp.Tuple and isinstance(parent.parent, exp.Predicate)
+    if is_own_name or (isinstance(parent, (*NAMING_FUNCTIONS, exp.Tuple)) and not is_compared):
+        raise context.fail(
+            f"The field of this struct would not be called {identifier.name}, a key of FULL JOIN: write "
+            f"named_struct('{identifier.name}', …)",
+            identifier,
+            identifier.name,
+        )
+    return ""
 
 
 def check_hidden_key(context: ResolutionContext, scope: Scope, table: str | None, name: str, at: exp.Expr) -> None:
@@ -415,7 +467,6 @@ def _is_captured(
 
     That is the case if a column inside has the name of the table, or a table inside has its alias and the column.
     """
-    inner_first = context.dialect.resolves_inner_first
     inner: list[Scope] = list(env.scopes)
     if any(_has_column(scope, column) for scope in (*inner, *([env.ungrouped] if env.ungrouped is not None else ()))):
         return False
@@ -424,8 +475,7 @@ def _is_captured(
         inner.append(outer)
         outer = outer.around
     return any(
-        table is not None
-        and ((inner_first and scope.find_any(table) is not None) or name in scope.tables.get(table, ()))
+        table is not None and (scope.find_any(table) is not None or name in scope.tables.get(table, ()))
         for scope in inner
         for table in tables
     )
@@ -473,6 +523,10 @@ def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None
     """Quote an alias, in the case in which it was written."""
     if identifier is None or not identifier._meta:
         return
+    meta = identifier._meta
+    written = context.text.sql[meta["start"] : meta["end"] + 1]
+    if written[0].isdigit() and written != identifier.name:
+        raise context.fail(f"'{written}' cannot be a name here: write it in quotes", identifier, written)
     if context.regex_names and context.dialect.checks_identifiers and identifier.args.get("quoted"):
         raise context.fail(
             "An alias cannot be quoted where hive.support.quoted.identifiers=none", identifier, identifier.name
@@ -595,6 +649,10 @@ def _is_name(name: str) -> bool:
     return name.lower() not in RESERVED and _PLAIN.fullmatch(name) is not None
 
 
+LITERAL_FUNCTIONS = {"user": "string", "session_user": "string", "current_time": None}
+"""The functions that Spark calls without parentheses where sqlglot reads a column, with their types."""
+NAMING_FUNCTIONS = (exp.Struct, exp.ArraysZip)
+"""The functions whose fields are named after their arguments."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _TYPES_WITH_FIELDS = frozenset({"struct", "array", "map", "uniontype"})
 _IN_FRONT = frozenset({TokenType.L_PAREN, TokenType.PLUS})

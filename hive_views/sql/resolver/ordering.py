@@ -39,6 +39,24 @@ def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
     ]
 
 
+def ordinal_of(context: ResolutionContext, item: exp.Expr) -> str | None:
+    """Return the number in GROUP BY or ORDER BY that is a position of the SELECT list; None for other expressions.
+
+    In Spark `-1` is a position that does not exist. `+1`, of which the tree has the literal only, is an expression.
+    """
+    is_negative = type(item) is exp.Neg and context.dialect.has_lateral_aliases
+    literal = item.this if is_negative else item
+    if type(literal) is not exp.Literal or literal.is_string:
+        return None
+    at = context.starts.get((literal._meta or {}).get("start", -1))
+    if at is not None and at > 0 and context.text.raw(at - 1) == "+" and context.dialect.groups_by_ordinals:
+        return None
+    number = str(literal.this)
+    if not number.isdigit():
+        return None if context.dialect.groups_by_ordinals else number
+    return f"-{number}" if is_negative else number
+
+
 def is_resolved(context: ResolutionContext, item: exp.Expr, env: Environment) -> bool:
     """Try to resolve an expression; whether that succeeded."""
     try:

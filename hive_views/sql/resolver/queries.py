@@ -22,8 +22,8 @@ from hive_views.sql.resolver.grouping import (
     windows_with_names,
     with_grouping_id,
 )
-from hive_views.sql.resolver.names import check_identifier, resolve
-from hive_views.sql.resolver.ordering import keys_of
+from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, check_identifier, resolve
+from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_from, resolve_source, unified_type, values_scope
 from hive_views.sql.resolver.stars import resolve_items
@@ -42,16 +42,7 @@ def resolve_query(
     level: int = 0,
     names_columns: bool = True,
 ) -> Scope:
-    """Resolve a query and return the columns of its result.
-
-    Args:
-        context: The state of the resolution.
-        node: The query.
-        ctes: The common table expressions that it can name, by name in lower case.
-        outer: The scope around it, for a subquery in an expression.
-        level: The number of derived tables and branches around it.
-        names_columns: Whether its nameless columns get a name.
-    """
+    """Resolve a query and return the columns of its result."""
     with_ = node.args.get("with_")
     if with_ is not None:
         ctes = _define_ctes(context, with_, ctes, level)
@@ -120,6 +111,8 @@ def _resolve_set_operation(
     names_columns: bool,
 ) -> Scope:
     context.dialect.check_set_operation(context, node)
+    if node.args.get("kind") or node.args.get("side"):
+        raise context.fail("CORRESPONDING is not supported: list the columns of both queries", node.expression)
     spine: list[exp.Expr] = []
     left: exp.Expr = node
     while type(left) in _SET_OPERATIONS and (left is node or left.args.get("order") is None):
@@ -155,11 +148,16 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
             at,
         )
     result = Scope()
+    by_name = bool(node.args.get("by_name"))
     for left_column, right_column in zip(left.columns, right.columns, strict=True):
         name = left.names[left_column][1]
+        if by_name and (context.has_invented_name(left_column) or context.has_invented_name(right_column)):
+            raise context.fail(f"{node.key.upper()} BY NAME of a column without a name: give it a name with AS", at)
+        if by_name:
+            right_column = right.tables.get("__u", {}).get(name, left_column)
         type_source: Any = left_column.type_source
         if not context.dialect.checks_types:
-            type_source = unified_type(left_column, right_column, by_name=bool(node.args.get("by_name")))
+            type_source = unified_type(left_column, right_column, by_name=by_name)
         elif left_column.type is not None and right_column.type is not None:
             type_source = hive_types.common(left_column.type, right_column.type)
             if type_source is None:
@@ -171,7 +169,8 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
                 )
         elif right_column.type is None:
             type_source = None
-        result.put("__u", name, ScopeColumn(left_column.internal, "__u", name, type_source))
+        origins = (left_column,) if type(node) is exp.Except else (left_column, right_column)
+        result.put("__u", name, ScopeColumn(left_column.internal, "__u", name, type_source, origins))
     return result
 
 
@@ -185,11 +184,14 @@ def _resolve_select(context: ResolutionContext, node: exp.Select, block: QueryBl
         if not node.expressions:
             raise context.fail("The SELECT list is empty", node)
         context.dialect.check_select(context, node)
+        if node.args.get("match") is not None:
+            raise context.fail("MATCH_RECOGNIZE is not supported, since its names are not resolved", node)
         ungrouped = resolve_from(context, node, block)
         _resolve_where(context, node, ungrouped, block)
-        if context.dialect.computes_groups_first:
-            return _resolve_planned_block(context, node, ungrouped, block, names_columns)
-        return _resolve_plain_block(context, node, ungrouped, block, names_columns)
+        resolve_block = _resolve_planned_block if context.dialect.computes_groups_first else _resolve_plain_block
+        output = resolve_block(context, node, ungrouped, block, names_columns)
+        context.blocks[id(node)] = ungrouped, output
+        return output
     finally:
         context.ctes = outer_ctes
 
@@ -250,6 +252,8 @@ def _resolve_plain_block(
     output = resolve_items(context, node, columns, columns, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, ungrouped, ungrouped)
     _check_positions(context, node, output)
+    if context.dialect.has_lateral_aliases:
+        _check_literal_functions(context, node, ungrouped, output)
     if not _ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, columns, columns, block.level, items=items)
         query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
@@ -263,13 +267,24 @@ def _resolve_plain_block(
     return output
 
 
+def _check_literal_functions(context: ResolutionContext, node: exp.Select, ungrouped: Scope, output: Scope) -> None:
+    """Refuse `user` in ORDER BY or HAVING where only FROM has this column: Spark then calls the function."""
+    clauses = [node.args[name] for name in (*_ORDER_CLAUSES, "having") if node.args.get(name) is not None]
+    for column in (column for clause in clauses for column in clause.find_all(exp.Column)):
+        name = column.name.lower()
+        is_function = len(column.parts) == 1 and name in LITERAL_FUNCTIONS and output.find_any(name) is None
+        if is_function and ungrouped.find_any(name) is not None:
+            raise context.fail(f"'{name}' is a function here and a column of FROM: write its table in front", column)
+
+
 def _check_positions(context: ResolutionContext, node: exp.Expr, output: Scope) -> None:
-    """Reject a number in ORDER BY that is no position of the SELECT list."""
-    for item in keys_of(node, "order"):
-        number = item.this if type(item) is exp.Literal and not item.is_string else ""
-        if number.isdigit() and not 0 < int(number) <= len(output.columns):
+    """Reject a number in ORDER BY, and in Spark's SORT BY, that is no position of the SELECT list."""
+    for item in keys_of(node, "order") if context.dialect.computes_groups_first else keys_of(node, "order", "sort"):
+        ordinal = ordinal_of(context, item)
+        is_integer = ordinal is not None and ordinal.removeprefix("-").isdigit()
+        if ordinal is not None and is_integer and not 0 < int(ordinal) <= len(output.columns):
             raise context.fail(
-                f"Invalid position alias in Order By: position {number} does not exist, "
+                f"Invalid position alias in Order By: position {ordinal} does not exist, "
                 f"the Select List is indexed from 1 to {len(output.columns)}",
                 item,
             )

@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from hive_views.sql.hive_exact.mode import HIVE_EXACT
+from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.resolver import expressions, names
-from hive_views.sql.resolver.context import ResolutionContext
+from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
-from hive_views.sql.resolver.portable import PORTABLE
+from hive_views.sql.resolver.names import visit
+from hive_views.sql.resolver.ordering import resolve_order
 from hive_views.sql.resolver.queries import resolve_query
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
+
+
+def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
+    """Resolve the names inside the expression under GROUP BY."""
+    if env.ungrouped is not None:
+        visit(context, node, Environment((env.ungrouped,), env.outer, None, False, True, True))
+
+
+def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:
+    source = context.key_binding(scope, column)
+    return (source.table, source.name) if source is not None else (scope.original(column)[0], name)
+
+
+def _sampled_name(context: ResolutionContext, name: str, qualified: str | None, buckets: Sequence[str]) -> str | None:
+    return qualified
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
+PORTABLE = ExpansionMode(
+    resolves_all_names=True,
+    names_all_columns=True,
+    writes_generated_aliases=False,
+    quotes_regex_names=True,
+    qualifies_inner_ctes=False,
+    shares_ctes=False,
+    checks_captures=True,
+    replaces_ordinals=True,
+    keeps_keys_under_windows=True,
+    reuse_column=_reuse_column,
+    key_source=ResolutionContext.key_binding,
+    star_name=_star_name,
+    sampled_name=_sampled_name,
+    collection_type=ResolutionContext.type_of,
+    resolve_order=resolve_order,
+    uses_cbo=_always,
+    skips_exists=_never,
+)
+
 
 _HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
 
@@ -37,6 +86,17 @@ class Resolution:
         return [(self.scope.names[column][1], column) for column in self.scope.columns]
 
 
+def _check_all_tables(context: ResolutionContext) -> None:
+    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, time travel."""
+    for node in table_nodes(context.tree):
+        if id(node) not in context.sources and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS:
+            raise context.fail(
+                f"A query is not supported in the clause that names {node.name}: its names are not resolved there",
+                node,
+                node.name,
+            )
+
+
 def resolve(
     query: ParsedQuery,
     schemas: Schemas,
@@ -46,19 +106,7 @@ def resolve(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Resolution:
-    """Resolve every name of a query.
-
-    Args:
-        query: The query.
-        schemas: The tables and views, which are looked up lazily.
-        database: The current database.
-        exact: Whether names are resolved and written exactly as Hive 4.1 does it, its faults included.
-        functions: The kind (`udf`, `udaf`, `udtf` or `macro`) of each registered function, by name in lower case.
-        conf: Hive's settings.
-
-    Raises:
-        SqlError: A name cannot be resolved.
-    """
+    """Resolve every name of a query; `exact` as Hive 4.1 does it, its faults included. Raises SqlError."""
     text, tree = query.text, query.tree
     context = ResolutionContext(
         text,
@@ -76,5 +124,6 @@ def resolve(
     if context.mode.resolves_all_names:
         for definition in context.cte_definitions:
             resolve_cte(context, definition, definition.level)
+        _check_all_tables(context)
     write_expanded_stars(context)
     return Resolution(text, tree, scope, context)

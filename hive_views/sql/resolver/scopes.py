@@ -7,9 +7,11 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from sqlglot import exp
 
 VIRTUAL_COLUMNS: dict[str, str] = {
     "block__offset__inside__file": "bigint",
@@ -30,7 +32,7 @@ class TableSchema:
     """`table`, `view`, `materialized` or `temporary`."""
     bucket_columns: tuple[str, ...] = ()
     """The columns that the table is CLUSTERED BY, lower case."""
-    _named: dict[str, NamedColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _named: dict[NamedColumnsKey, NamedColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The cache of `named_columns`."""
 
     def __hash__(self) -> int:
@@ -45,6 +47,11 @@ class Schemas(Protocol):
         ...
 
 
+TableKey = tuple[str, str]
+"""The database and the name of a table or view, in lower case."""
+
+NamedColumnsKey = tuple[TableKey, str]
+
 TypeSource = str | Callable[[], str | None] | None
 """A Hive type text, a function that infers it, or None where it is not known."""
 
@@ -56,15 +63,29 @@ class ScopeColumn:
         internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a SELECT list.
         table: The alias of its table in lower case; None or empty for the column of an expression.
         name: Its name in the scope, lower case.
+        origins: What its value is computed from: other columns and expressions; the database and the name of the table
+            for a table's own column, whose name is `internal`.
     """
 
-    __slots__ = ("_type", "internal", "name", "table")
+    __slots__ = ("_type", "internal", "name", "origins", "table")
 
-    def __init__(self, internal: str, table: str | None, name: str, type_: TypeSource = None) -> None:
+    def __init__(
+        self,
+        internal: str,
+        table: str | None,
+        name: str,
+        type_: TypeSource = None,
+        origins: tuple[Origin, ...] = (),
+    ) -> None:
         self.internal = internal
         self.table = table
         self.name = name
         self._type = type_
+        self.origins = origins
+
+    def copy(self, internal: str, table: str | None, name: str) -> ScopeColumn:
+        """Return the same column under another name, or in another scope."""
+        return ScopeColumn(internal, table, name, self._type, (self,))
 
     @property
     def type(self) -> str | None:
@@ -82,21 +103,24 @@ class ScopeColumn:
         return self._type
 
 
+Origin = ScopeColumn | TableKey | exp.Expr
+"""See `ScopeColumn.origins`."""
+
 NamedColumns = tuple[dict[str, ScopeColumn], list[ScopeColumn], dict[ScopeColumn, tuple[str | None, str]]]
 """A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each."""
 
 _MAX_CACHED_ALIASES = 64
 
 
-def named_columns(schema: TableSchema, alias: str) -> NamedColumns:
+def named_columns(schema: TableSchema, table: TableKey, alias: str) -> NamedColumns:
     """Return the columns of a table under an alias; queries share them, so they must not be changed."""
-    named = schema._named.get(alias)
+    named = schema._named.get((table, alias))
     if named is None:
-        by_name = {name: ScopeColumn(name, alias, name, type_text) for name, type_text in schema.columns}
+        by_name = {name: ScopeColumn(name, alias, name, type_text, (table,)) for name, type_text in schema.columns}
         named = (by_name, list(by_name.values()), {column: (alias, name) for name, column in by_name.items()})
         if len(schema._named) >= _MAX_CACHED_ALIASES:
             schema._named.clear()
-        schema._named[alias] = named
+        schema._named[table, alias] = named
     return named
 
 
@@ -151,8 +175,8 @@ class MergedKey(ScopeColumn):
 
     __slots__ = ("join_column",)
 
-    def __init__(self, join_column: JoinColumn, type_: TypeSource) -> None:
-        super().__init__("", None, join_column.name, type_)
+    def __init__(self, join_column: JoinColumn, type_: TypeSource, columns: Sequence[ScopeColumn]) -> None:
+        super().__init__("", None, join_column.name, type_, tuple(columns))
         self.join_column = join_column
 
 
@@ -261,11 +285,7 @@ class Scope:
         return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
     def find(self, table: str | None, name: str) -> ScopeColumn | None:
-        """Return the column of a name in one table, or in any if the table is None.
-
-        Raises:
-            AmbiguousName: Several tables have a column of this name.
-        """
+        """Return the column of a name in one table, or in any if the table is None; raises AmbiguousName."""
         column = self.find_own(table, name)
         if column is None and self.around is not None and (table is None or table not in self.tables):
             return self.around.find(table, name)
@@ -326,7 +346,7 @@ class Scope:
                 self.tables[table] = {}
             for column in other.columns:
                 table, name = other.names[column]
-                new = ScopeColumn(f"_col{len(self.columns)}", column.table, column.name, column.type_source)
+                new = column.copy(f"_col{len(self.columns)}", column.table, column.name)
                 self.tables[table][name] = new
                 self.columns.append(new)
                 self.names[new] = (table, name)
@@ -340,7 +360,7 @@ class Scope:
         first = len(self.columns)
         for position, column in enumerate(other.columns, first):
             table, name = other.names[column]
-            new = ScopeColumn(f"_col{position}", column.table, column.name, column.type_source)
+            new = column.copy(f"_col{position}", column.table, column.name)
             if table == "" and name in other.keys:
                 self.put_key(name, new)
             else:
@@ -365,6 +385,12 @@ class Scope:
             return self.merged.visible
         return [JoinColumn(name, (table or "",)) for table, name in map(self.names.__getitem__, self.columns)]
 
+    def star_columns(self, table: str) -> list[ScopeColumn]:
+        """Return the columns of a star, or of a table's star."""
+        if table:
+            return list(self.tables.get(table, {}).values())
+        return self.columns if self.merged is None else [self.join_column(entry) for entry in self.merged.visible]
+
     def merge(self, visible: list[JoinColumn], hidden: list[JoinColumn]) -> None:
         """Set the columns of a join's result."""
         columns: dict[str, ScopeColumn | None] = {}
@@ -385,7 +411,7 @@ class Scope:
         if entry.is_qualified and len(columns) == 1:
             return columns[0]
         types = {column.type for column in columns}
-        return MergedKey(entry, types.pop() if len(types) == 1 else None)
+        return MergedKey(entry, types.pop() if len(types) == 1 else None, columns)
 
     def add_tables(self, other: Scope) -> None:
         """Add another scope's columns under their own internal names."""
@@ -451,7 +477,7 @@ class Scope:
         result = Scope()
         for column in self.columns:
             _, name = self.names[column]
-            result.put(None, name, ScopeColumn(column.internal, None, name, column.type_source))
+            result.put(None, name, column.copy(column.internal, None, name))
         return result
 
     def hiding(self, names: Container[str]) -> Scope:

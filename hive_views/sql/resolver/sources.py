@@ -16,9 +16,22 @@ from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
-from hive_views.sql.resolver.context import CteDefinition, Environment, QueryBlock, ResolutionContext
-from hive_views.sql.resolver.lateral_views import produced_columns, resolve_lateral, resolve_unnest
-from hive_views.sql.resolver.names import check_identifier, quote_alias, resolve, visit_children, written_join_column
+from hive_views.sql.resolver.context import (
+    CteDefinition,
+    Environment,
+    JoinScopes,
+    QueryBlock,
+    ResolutionContext,
+    Source,
+)
+from hive_views.sql.resolver.names import (
+    check_identifier,
+    function_name,
+    quote_alias,
+    resolve,
+    visit_children,
+    written_join_column,
+)
 from hive_views.sql.resolver.scopes import JoinColumn, Scope, ScopeColumn, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
@@ -102,6 +115,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
         if not is_cte_name and context.mode.qualifies_inner_ctes:
             _qualify_table(context, parts)
             quote_alias(context, identifier)
+        context.sources[id(node)] = Source(node, alias, scope, cte=definition.node)
         return alias, scope
     database = parts[-2].name.lower() if len(parts) > 1 else context.database
     schema = context.schemas.table(database, lower)
@@ -113,7 +127,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     _qualify_table(context, parts)
     quote_alias(context, identifier)
     scope = Scope()
-    by_name, columns, alias_and_name = named_columns(schema, alias)
+    by_name, columns, alias_and_name = named_columns(schema, (database, lower), alias)
     scope.tables[alias] = by_name.copy()
     scope.columns = columns.copy()
     scope.names = alias_and_name.copy()
@@ -126,8 +140,8 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     has_sample = TokenType.TABLE_SAMPLE in context.text.kind_set
     if has_sample or node.args.get("pivots"):
         context.dialect.check_table_suffix(context, node)
-    if has_sample:
-        _resolve_sample(context, parts[-1], scope, schema.bucket_columns)
+    sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
+    context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
 
 
@@ -144,13 +158,13 @@ def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:
         context.edits.replace(index, index, prefix + quote(part.name))
 
 
-def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> None:
-    """Resolve the columns of `TABLESAMPLE (BUCKET x OUT OF y ON …)`."""
+def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> str | None:
+    """Resolve the columns of `TABLESAMPLE (BUCKET x OUT OF y ON …)` behind a table; returns its text."""
     text = context.text
     tokens = text.tokens
     index = context.starts.get(table._meta["start"], len(tokens)) + 1 if table._meta else len(tokens)
     if index >= len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
-        return
+        return None
     end = text.match.get(index + 1)
     if end is None:
         raise context.fail("TABLESAMPLE needs (BUCKET … OUT OF …), (… PERCENT) or (… ROWS)", tokens[index].start)
@@ -175,6 +189,7 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
         written = context.mode.sampled_name(context, name, qualified, buckets)
         if written is not None:
             context.edits.replace(item[0], item[0], written)
+    return text.between(index, end)
 
 
 def _index_behind(context: ResolutionContext, identifier: exp.Expr) -> int | None:
@@ -191,6 +206,8 @@ def _resolve_table_function(
     context: ResolutionContext, node: exp.Table, function: exp.Func, block: QueryBlock
 ) -> tuple[str, Scope]:
     """`TABLE(VALUES …)`, `TABLE(explode(…))` and the table functions of Spark and Trino."""
+    if function.name.upper() == "IDENTIFIER":
+        raise context.fail("IDENTIFIER(…) would hide what the view reads: write the name", function)
     identifier, columns = alias_identifier(node), alias_columns(node)
     require_alias(context, identifier, "A table function in FROM needs an alias", node)
     alias = identifier.name.lower() if identifier is not None else f"__function_{len(block.aliases)}"
@@ -214,7 +231,8 @@ def _resolve_table_function(
     scope = Scope()
     for position, (name, type_text) in enumerate(produced):
         name = names[position] if names else name
-        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, type_text))
+        origins = produced_origins(context, function, position)
+        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, type_text, origins))
     return alias, scope
 
 
@@ -247,7 +265,7 @@ def _resolve_partitioned_function(
     quote_alias(context, identifier)
     result = Scope()
     for position, column in enumerate(scope.columns):
-        result.put(None, column.name, ScopeColumn(f"_col{position}", None, column.name, column.type_source))
+        result.put(None, column.name, column.copy(f"_col{position}", None, column.name))
     return alias, result
 
 
@@ -281,7 +299,9 @@ def _resolve_derived_table(
     quote_alias(context, identifier)
     for name in alias_columns(node):
         quote_alias(context, name)
-    return alias, rename_columns(context, scope, alias, node.args.get("alias"))
+    scope = rename_columns(context, scope, alias, node.args.get("alias"))
+    context.sources[id(node)] = Source(node, alias, scope)
+    return alias, scope
 
 
 def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: int) -> Scope:
@@ -292,15 +312,17 @@ def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: in
         if definition.is_running and not definition.is_recursive:
             raise context.fail(f"Recursive common table expression {name}: its query names itself", alias_node, name)
         definition.is_running = True
-        if definition.is_recursive:
-            _resolve_first_branch(context, definition)
+        first = _resolve_first_branch(context, definition) if definition.is_recursive else None
         definition.scope = context.resolve_query(context, definition.node.this, definition.visible, level=level + 1)
+        if first is not None:  # what its query reads under its own name are the columns of its result
+            for column, result in zip(first.columns, definition.scope.columns, strict=False):
+                column.origins += (result,)
     if alias_node.args.get("columns"):
         return rename_columns(context, definition.scope, name.lower(), alias_node)
     return definition.scope
 
 
-def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition) -> None:
+def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition) -> Scope:
     """Take the columns of a recursive definition from its first branch, before its own name is resolved in it."""
     branch = definition.node.this
     while isinstance(branch, (exp.Union, exp.Subquery)):
@@ -308,6 +330,7 @@ def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition)
     visible = {name: other for name, other in definition.visible.items() if other is not definition}
     scope = context.resolve_query(context, branch, visible, level=definition.level + 1)
     definition.scope = rename_columns(context, scope, definition.node.alias.lower(), definition.node.args["alias"])
+    return definition.scope
 
 
 def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBlock) -> tuple[str, Scope]:
@@ -319,6 +342,11 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     quote_alias(context, identifier)
     for item in columns:
         quote_alias(context, item)
+    query = node.parent.parent if identifier is not None and not identifier._meta and node.parent is not None else None
+    names = alias_columns(query.parent) if query is not None and isinstance(query.parent, exp.CTE) else columns
+    is_nameless = query is None or isinstance(query.parent, exp.CTE)
+    if is_nameless and not names and not context.dialect.requires_aliases and not context.dialect.has_lateral_aliases:
+        raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
     return alias, values_scope(context, node, alias, [item.name.lower() for item in columns])
 
 
@@ -328,6 +356,13 @@ def values_scope(
     """Return the columns of VALUES: `col1`, `col2` … where they have no names."""
     rows = node.expressions
     width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
+    for row in rows:
+        if (len(row.expressions) if isinstance(row, exp.Tuple) else 1) != width:
+            raise context.fail("The rows of VALUES have different numbers of columns", row)
+        if context.mode.names_all_columns and row.find(exp.Query) is not None:
+            raise context.fail("VALUES contains a query, whose names are not resolved: write SELECT instead", row)
+    if names and len(names) != width and context.dialect.allows_database_in_column:
+        raise context.fail(f"VALUES has {width} columns, its alias names {len(names)}", node)
     scope = Scope()
     for position in range(width):
         name = names[position] if position < len(names) else f"col{position + 1}"
@@ -336,7 +371,7 @@ def values_scope(
         for item in items[1:] if context.dialect.unifies_rows_of_values else ():
             columns = (ScopeColumn("", None, "", type_source) for type_source in (source, context.type_source(item)))
             source = unified_type(*columns)
-        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, source))
+        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, source, tuple(items)))
     return scope
 
 
@@ -348,17 +383,24 @@ def _resolve_join(
 ) -> Scope:
     context.dialect.check_join(context, join)
     node = join.this
-    if isinstance(node, exp.Lateral):
-        return resolve_lateral(context, left, node, block)
-    if isinstance(node, exp.Unnest):
-        return resolve_unnest(context, left, node, block)[1]
-    right_alias, right = resolve_source(context, node, block)
-    keeps_left_only = join.kind in ("SEMI", "ANTI")
     condition = join.args.get("on")
+    if isinstance(node, (exp.Lateral, exp.Unnest)):
+        if join.args.get("using") or join.args.get("method") == "NATURAL":
+            raise context.fail("JOIN LATERAL and JOIN UNNEST with USING or NATURAL are not supported: write ON", node)
+        is_unnest = isinstance(node, exp.Unnest)
+        result = (
+            resolve_unnest(context, left, node, block)[1] if is_unnest else resolve_lateral(context, left, node, block)
+        )
+        if condition is not None:
+            resolve(context, condition, Environment((result,), block.outer, reuses_computed=False))
+        return result
+    right_alias, right = resolve_source(context, node, block)
+    sides = context.joins[id(join)] = JoinScopes(left, right)
+    keeps_left_only = join.kind in ("SEMI", "ANTI")
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
     if context.dialect.merges_using_columns:
-        return _merge_join(context, left_alias, left, right, join)
+        return _merge_join(context, left_alias, sides, join)
     using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
     if left_alias is None and left.columns and not keeps_left_only:
         result = left  # the result of a join already: nothing else refers to it
@@ -374,11 +416,16 @@ def _resolve_join(
     return result
 
 
-def _merge_join(context: ResolutionContext, left_alias: str | None, left: Scope, right: Scope, join: exp.Join) -> Scope:
+def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinScopes, join: exp.Join) -> Scope:
     """Return the columns of a join in Spark or Trino, where a USING or NATURAL key is one column of the result."""
+    left, right = sides.left, sides.right
     is_natural = join.args.get("method") == "NATURAL"
+    if is_natural and any(context.has_invented_name(column) for column in (*left.columns, *right.columns)):
+        raise context.fail("NATURAL JOIN over a column without a name: give the column a name with AS", join.this)
     keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
+    if not is_natural:
+        sides.keys = [(left.join_column(first), right.join_column(second)) for first, second in keys]
     is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
     left_columns = left.join_columns() if is_merged else []
     hidden = list(left.merged.hidden) if left.merged is not None else []
@@ -443,12 +490,9 @@ def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
 
 
 def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> bool:
-    """Write USING as ON where its keys are not those of one table on each side.
+    """Write USING as ON where its keys are not those of one table on each side; whether its keys keep their tables.
 
     Hive compares such a key with the last table of the name. Trino does not know a key by its table under USING.
-
-    Returns:
-        Whether the keys can be named with their tables under the written clause.
     """
     sides = [entry for pair in keys for entry in pair]
     aliases = {table for entry in sides for table in entry.tables}
@@ -495,6 +539,9 @@ def _resolve_using(
                     f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
                 )
         names.append(name)
+        columns = left.find(left_alias, lower), right.find(right_alias, lower)
+        if columns[0] is not None and columns[1] is not None:
+            context.joins[id(join)].keys.append((columns[0], columns[1]))
     return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 
@@ -526,3 +573,151 @@ _INTEGERS = hive_types.NUMERIC[:4]
 _PARTITION_CLAUSES = frozenset(
     {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
 )
+
+
+# -- Lateral views, UNNEST and the columns that table generating functions produce -------------------------------------
+#
+# Source of the rules: Hive 4.1's `LateralViewPlan`.
+
+# -- Lateral views -----------------------------------------------------------------------------------------------------
+
+
+def resolve_lateral(
+    context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock, *, extends_scope: bool = False
+) -> Scope:
+    """Resolve a lateral view and return the columns of the scope and of the view over it."""
+    function = node.this
+    identifier, columns = alias_identifier(node), alias_columns(node)
+    if not node.args.get("view") and isinstance(function, exp.Subquery):
+        inner = context.resolve_query(context, function, block.ctes, outer=scope)
+        alias = identifier.name.lower() if identifier is not None else "__lateral"
+        claim_alias(context, alias, block, node)
+        quote_alias(context, identifier)
+        result = Scope()
+        result.add(scope)
+        result.add(rename_columns(context, inner, alias, node.args.get("alias")))
+        result.keep_merged(scope, alias)
+        return result
+    require_alias(
+        context, identifier, "A lateral view needs a table alias: LATERAL VIEW f(…) alias AS column", function
+    )
+    alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
+    if isinstance(function, exp.Unnest):
+        return resolve_unnest(context, scope, node, block)[1]
+    resolve_arguments(context, function, Environment((scope,), block.outer, reuses_computed=False))
+    quote_alias(context, identifier)
+    names: list[str] = []
+    for item in columns:
+        quote_alias(context, item)
+        if item.name.lower() in names:
+            raise context.fail(f"Column alias {item.name} already exists", item, item.name)
+        names.append(item.name.lower())
+    produced = produced_columns(context, function)
+    if produced is None and not names:
+        raise context.fail(f"The columns of {function.sql()[:60]} are not known: name them with AS", function)
+    if produced is not None and names and len(produced) != len(names):
+        raise context.fail(
+            "The number of aliases supplied in the AS clause does not match the number of columns output by the "
+            f"UDTF: expected {len(produced)} aliases but got {len(names)}",
+            function,
+        )
+    result = scope if extends_scope else Scope()
+    if not extends_scope:
+        result.add(scope)
+    for position, (name, type_text) in enumerate(produced or [(name, None) for name in names]):
+        name = names[position] if names else name
+        origins = produced_origins(context, function, position)
+        result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name, type_text, origins))
+    result.keep_merged(scope, alias)
+    if alias not in block.aliases:
+        block.aliases.append(alias)
+    return result
+
+
+def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock) -> tuple[str, Scope]:
+    """Resolve an UNNEST and return its alias, and the columns of the scope and of the UNNEST over it."""
+    unnest = node.this if isinstance(node, exp.Lateral) else node
+    aliased = node if node.args.get("alias") else unnest
+    identifier, columns = alias_identifier(aliased), alias_columns(aliased)
+    alias = identifier.name.lower() if identifier is not None else f"__unnest_{len(block.aliases)}"
+    claim_alias(context, alias, block, identifier or node)
+    for item in unnest.expressions:
+        resolve(context, item, Environment((scope,), block.outer, reuses_computed=False))
+    quote_alias(context, identifier)
+    result = Scope()
+    result.add(scope)
+    offset = unnest.args.get("offset")
+    if not columns:
+        raise context.fail("The columns of UNNEST have no names: write UNNEST(…) AS t(a, b)", node)
+    for item in (*columns, offset) if isinstance(offset, exp.Identifier) else columns:
+        quote_alias(context, item)
+        name = item.name.lower()
+        type_text, origins = ("bigint", ()) if item is offset else (None, tuple(unnest.expressions))
+        result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name, type_text, origins))
+    result.keep_merged(scope, alias)
+    return alias, result
+
+
+# -- Table generating functions ----------------------------------------------------------------------------------------
+
+
+def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
+    """Resolve the arguments of a table generating function, but not its name, which stays unquoted."""
+    for item in _arguments(function):
+        resolve(context, item, env)
+
+
+def _arguments(function: exp.Expr) -> list[exp.Expr]:
+    return [
+        item
+        for value in function.args.values()
+        for item in (value if isinstance(value, list) else [value])
+        if isinstance(item, exp.Expr)
+    ]
+
+
+def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
+    """Return the names and types of the columns that a table generating function produces; None if unknown."""
+    name = (function_name(context, function) or "").removesuffix("_outer")
+    arguments = _arguments(function)
+    if name in ("json_tuple", "parse_url_tuple"):
+        return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
+    if name == "stack":
+        return _stack(context, arguments)
+    if name == "range":
+        return [("id", "bigint")]
+    if name not in ("explode", "posexplode", "inline") or not arguments:
+        return None
+    type_text = context.mode.collection_type(context, arguments[0])
+    if type_text is None:
+        return None
+    inner = hive_types.arguments(type_text)
+    kind = hive_types.base(type_text)
+    if name == "inline":
+        row = hive_types.fields(inner[0]) if kind == "array" and inner else None
+        if row is None:
+            raise context.fail(f"inline() takes an array of structs, not {type_text}", function, name)
+        return list(row.items())
+    position_column: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
+    if kind == "array":
+        return [*position_column, (context.dialect.exploded_name if position_column else "col", inner[0])]
+    if kind == "map" and (name == "explode" or context.dialect.allows_generators_beside_columns):
+        return [*position_column, ("key", inner[0]), ("value", inner[1])]
+    takes = "an array or a map" if name == "explode" else "an array"
+    raise context.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)
+
+
+def produced_origins(context: ResolutionContext, function: exp.Expr, position: int) -> tuple[exp.Expr, ...]:
+    """Return the expressions that a column of a table generating function is computed from."""
+    arguments = _arguments(function)
+    width = len(_stack(context, arguments) or ()) if arguments and function_name(context, function) == "stack" else 0
+    return tuple(arguments[1 + position :: width]) if width else (function,)
+
+
+def _stack(context: ResolutionContext, arguments: list[exp.Expr]) -> list[tuple[str, str | None]] | None:
+    rows = arguments[0]
+    if not isinstance(rows, exp.Literal) or rows.is_string or not rows.this.isdigit() or rows.this == "0":
+        return None
+    values = arguments[1:]
+    width = -(-len(values) // int(rows.this))
+    return [(f"col{position}", context.type_of(values[position])) for position in range(width)]

@@ -13,8 +13,8 @@ from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
-from hive_views.sql.resolver.lateral_views import produced_columns, resolve_arguments
 from hive_views.sql.resolver.names import (
+    LITERAL_FUNCTIONS,
     check_hidden_key,
     dotted_value,
     function_name,
@@ -22,8 +22,10 @@ from hive_views.sql.resolver.names import (
     qualified_name,
     quote_alias,
     resolve,
+    written_join_column,
 )
 from hive_views.sql.resolver.scopes import AmbiguousName, MergedKey, Scope, ScopeColumn
+from hive_views.sql.resolver.sources import produced_columns, produced_origins, resolve_arguments
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
@@ -55,6 +57,7 @@ def resolve_items(
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
     windows = 0
     item_scope = ungrouped
+    taken = set() if context.dialect.computes_groups_first else _names_like_generated(items, ungrouped)
     for position, item in enumerate(items):
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
@@ -65,7 +68,7 @@ def resolve_items(
             env = Environment((item_scope,), block.outer, ungrouped, False, True, True)
             if _put_generated_columns(context, item, env, output):
                 continue
-        column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output)
+        column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output, taken)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         if names_columns and not has_name:
             nameless.append((item, output.names[column][1]))
@@ -95,6 +98,7 @@ def _resolve_item(
     scope: Scope,
     env: Environment,
     output: Scope,
+    taken: set[str],
 ) -> tuple[ScopeColumn, bool]:
     """Resolve one element of a SELECT list; returns its column, and whether its text gives it this name."""
     kind = type(item)
@@ -108,19 +112,22 @@ def _resolve_item(
     bare = inner
     while type(bare) is exp.Paren:
         bare = bare.this
-    table, name = _implicit_name(context, bare, position, scope) if alias is None else (None, alias.name.lower())
+    own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
+    table, name = own_name or (None, _generated_name(position, taken))
     if context.dialect.derives_column_names and name.startswith("_c"):
         derived_name = _derived_name(context, bare, source, windows)
         if derived_name is not None and output.find_any(derived_name) is None:
             name = derived_name
     type_source = source.type_source if source is not None else context.type_source(inner)
-    column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source)
+    column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if source is None else source,))
     output.put(table, name, column)
     context.select_items[column] = item
+    if own_name is None:
+        context.invented_names.add(column)
     if type(source) is MergedKey and alias is None:
         return column, False  # its text can be coalesce(…)
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
-    return column, alias is not None or is_redundant_cast or _has_own_name(bare, name)
+    return column, own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
 
 
 def _count_windows(item: exp.Expr) -> int:
@@ -134,13 +141,13 @@ def _count_windows(item: exp.Expr) -> int:
 def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scope, column: ScopeColumn) -> Scope:
     """Return what the next element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
     name = column.name
-    if not context.dialect.has_lateral_aliases or column.table or name.startswith("_c"):
+    if not context.dialect.has_lateral_aliases or column.table or column in context.invented_names:
         return scope
-    if ungrouped.find_any(name) is not None:
+    if name in LITERAL_FUNCTIONS or ungrouped.find_any(name) is not None:
         return scope
     if scope is ungrouped:
         scope = ungrouped.with_names({})
-    alias = ScopeColumn(column.internal, None, name, column.type_source)
+    alias = column.copy(column.internal, None, name)
     scope.tables[None][name] = alias
     scope.names[alias] = (None, name)
     return scope
@@ -149,9 +156,30 @@ def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scop
 # -- Names of columns --------------------------------------------------------------------------------------------------
 
 
-def _implicit_name(context: ResolutionContext, bare: exp.Expr, position: int, scope: Scope) -> tuple[str | None, str]:
-    """Return the table and the name of the column of an element without alias (Hive's `getColAlias`)."""
+def _names_like_generated(items: list[exp.Expr], ungrouped: Scope) -> set[str]:
+    """Return the names of a SELECT list that a generated name must differ from."""
+    names = {item.alias_or_name.lower() for item in items}
+    if any(is_star(item) for item in items):
+        names |= {name for columns in ungrouped.tables.values() for name in columns}
+    return {name for name in names if name.startswith("_c")}
+
+
+def _generated_name(position: int, taken: set[str]) -> str:
+    name = f"_c{position}"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _implicit_name(
+    context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, scope: Scope
+) -> tuple[str | None, str] | None:
+    """Return the table and the name of the column of an element without alias (Hive's `getColAlias`), if it has one."""
     if isinstance(bare, exp.Column):
+        is_function = context.dialect.has_lateral_aliases and source is not None and source.origins[:1] == (bare,)
+        if is_function:
+            return None  # a function that is called without parentheses
         parts = bare.parts
         if len(parts) == 1:
             return None, parts[0].name.lower()
@@ -161,7 +189,7 @@ def _implicit_name(context: ResolutionContext, bare: exp.Expr, position: int, sc
     is_field = type(bare) is exp.Dot and isinstance(bare.expression, exp.Identifier)
     if is_field and (context.dialect.names_extracted_fields or _is_dotted_name(bare)):
         return None, bare.expression.name.lower()
-    return None, f"_c{position}"
+    return None
 
 
 def _has_own_name(bare: exp.Expr, name: str) -> bool:
@@ -296,14 +324,14 @@ def _expand_struct(
     if item.this.args.get("except_") or item.this.args.get("except"):
         raise context.fail("EXCEPT after the star of a struct is not supported: list the fields", item)
     *parts, _ = item.parts
-    text, type_text = dotted_value(context, parts, Environment((scope,), block.outer))
+    struct, text, type_text = dotted_value(context, parts, Environment((scope,), block.outer))
     fields = hive_types.fields(type_text) if type_text is not None else None
-    if fields is None:
+    if struct is None or fields is None:
         name = ".".join(part.name for part in parts)
         raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
     columns: StarColumns = []
     for name, field_type in fields.items():
-        column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type)
+        column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
         context.select_items[column] = item
         written = f"{text}.{context.quote(name)}"
@@ -387,10 +415,6 @@ def _expand_merged_star(
     columns: StarColumns = []
     if table is None:
         entries = merged.visible
-        if any(len(entry.tables) > 1 for entry in entries):
-            raise context.fail(
-                "A star over FULL JOIN … USING takes each USING column from both sides: list the columns", item
-            )
     elif context.dialect.star_includes_using:
         entries = [entry for entry in (*merged.hidden, *merged.visible) if entry.tables == (table,)]
     else:
@@ -400,6 +424,12 @@ def _expand_merged_star(
     for entry in entries:
         owner, name = entry.tables[0], entry.name
         if (owner, name) in excluded or (None, name) in excluded:
+            continue
+        if len(entry.tables) > 1:
+            key = merged.columns.get(name) or scope.tables[owner][name]
+            column = _put_star_column(context, None, name, key, output, item)
+            context.renamed_columns[column] = output.names[column][1]
+            columns.append((written_join_column(context, entry), context.quote(name), column))
             continue
         source = scope.tables[owner or None][name]
         check_hidden_key(context, scope, owner, name, item)
@@ -426,7 +456,7 @@ def _using_columns(
         column = ungrouped.tables.get(owner, {}).get(name)
         if column is None:
             continue
-        new = ScopeColumn(f"_col{len(output.columns)}", owner, name, column.type_source)
+        new = column.copy(f"_col{len(output.columns)}", owner, name)
         output.put_unique(owner, name, new)
         text = _written(context, owner, name)
         columns.append((text, text, new))
@@ -448,7 +478,7 @@ def _grouped_column(
 def _put_star_column(
     context: ResolutionContext, owner: str | None, name: str, column: ScopeColumn, output: Scope, item: exp.Expr
 ) -> ScopeColumn:
-    new = ScopeColumn(f"_col{len(output.columns)}", owner, name, column.type_source)
+    new = column.copy(f"_col{len(output.columns)}", owner, name)
     context.select_items[new] = item
     if not output.put_unique(owner, name, new):
         raise context.fail(f"Cannot add column {owner}.{name}: the SELECT list has it twice", item, name)
@@ -474,14 +504,15 @@ def write_expanded_stars(context: ResolutionContext) -> None:
     renamed = context.renamed_columns
     for first, last, columns in context.expanded_stars:
         first_word = context.text.raw(first)
-        is_missing = first_word.lower() == "from"  # `FROM t` without SELECT
+        is_missing = first_word.lower() in ("from", "table")  # `FROM t` or `TABLE t`, without SELECT
+        from_word = first_word if first_word.lower() == "from" else "FROM"
         for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
             texts = [
                 (stored if is_stored else text) + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
                 for text, stored, column in columns
             ]
             written = ", ".join(texts)
-            edits.replace(first, last, f"SELECT {written} {first_word}" if is_missing else written)
+            edits.replace(first, last, f"SELECT {written} {from_word}" if is_missing else written)
 
 
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:
@@ -491,10 +522,25 @@ def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] 
     if first is None or last is None:
         return None
     star = item if type(item) is exp.Star else item.this
+    if type(star) is exp.Star and not _is_in_text(context, star):
+        clause = item.parent.args.get("from_") if isinstance(item.parent, exp.Select) else None
+        if clause is not None and isinstance(clause.this, exp.Values):
+            return None
+        raise context.fail("The star of this query is not in the text: write SELECT", item)
     if star.args.get("except_") or star.args.get("except"):
         while last + 1 < len(context.text.tokens) and context.text.raw(last) != ")":
             last += 1
     return first, last
+
+
+def _is_in_text(context: ResolutionContext, star: exp.Star) -> bool:
+    """Return whether a star is in the text, or the word of `FROM t` and `TABLE t`; sqlglot adds others."""
+    meta = star._meta
+    index = context.starts.get(meta["start"]) if meta else None
+    if meta is None or index is None:
+        return True
+    word = context.text.raw(index).lower()
+    return word == "*" or (word in ("from", "table") and context.text.tokens[index].end == meta["end"])
 
 
 _SPARK_GENERATORS = frozenset(
@@ -554,7 +600,8 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
         produced or [(alias_name, None) for alias_name in names] or [("col", None)]
     ):
         column_name = names[position] if names else own_name
-        output.put(None, column_name, ScopeColumn(f"_col{position}", None, column_name, type_text))
+        origins = produced_origins(context, inner, position)
+        output.put(None, column_name, ScopeColumn(f"_col{position}", None, column_name, type_text, origins))
     return output
 
 
@@ -578,7 +625,8 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
         raise context.fail(f"{name}() has {len(produced)} columns: AS names {len(aliases)}", inner, name)
     for position, (own_name, type_text) in enumerate(produced):
         column_name = aliases[position].name.lower() if aliases else own_name
-        column = ScopeColumn(f"_col{len(output.columns)}", None, column_name, type_text)
+        origins = produced_origins(context, inner, position)
+        column = ScopeColumn(f"_col{len(output.columns)}", None, column_name, type_text, origins)
         output.put(None, column_name, column)
         context.select_items[column] = item
     return True
@@ -594,6 +642,7 @@ def _resolve_transform(
             _expand_star(context, expression, scope, scope, block, ignored)
         else:
             resolve(context, expression, Environment((scope,), None, scope))
+    origins = (*ignored.columns, *(expression for expression in item.expressions if not is_star(expression)))
     schema = item.args.get("schema")
     output = Scope()
     definitions = schema.expressions if schema is not None else []
@@ -603,8 +652,8 @@ def _resolve_transform(
         name = definition.name.lower()
         kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
         type_text = kind.sql(dialect="hive").lower() if kind is not None else "string"
-        output.put(None, name, ScopeColumn(f"_col{position}", None, name, type_text))
+        output.put(None, name, ScopeColumn(f"_col{position}", None, name, type_text, origins))
     if not definitions:
         for position, name in enumerate(("key", "value")):
-            output.put(None, name, ScopeColumn(f"_col{position}", None, name, "string"))
+            output.put(None, name, ScopeColumn(f"_col{position}", None, name, "string", origins))
     return output

@@ -2,14 +2,262 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, error_at
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text, error_at, portable_comments, unquote_identifier
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
+
+# -- Texts that other engines read as the author's engine does ---------------------------------------------------------
+#
+# A view holds the *stored* text in its author's dialect and, for the readers of the metastore's row (Hive, plain Spark,
+# Trino's Hive connector), the *expanded* text in dialect `hive`. The functions here rewrite only what these readers
+# would read in another way; nothing is translated.
+
+NO_SUBSTITUTION = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
+"""The statements that keep Spark and Hive from replacing `${name}` before they read a text."""
+_RAW_STRING = re.compile("[rR]['\"]")
+_LONG_ESCAPE = re.compile(r"\\(?:U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|.)", re.DOTALL)
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+
+
+def hive_text(
+    dialect: str,
+    expansion: Expansion,
+    schemas: Schemas,
+    *,
+    database: str,
+    functions: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return the expanded text for the readers of the metastore's row; None for a Trino text that is not portable.
+
+    These readers take a Spark text after `portable_text`, and a Trino text after `to_portable_sql`.
+    """
+    if dialect != "trino":
+        return portable_text(expansion.expanded, dialect)
+    try:
+        requoted = portable_text(to_portable_sql(expansion.expanded), "hive")
+        hive_expansion = expand(requoted, schemas, database=database, dialect="hive", functions=functions)
+    except SqlError:
+        return None
+    return hive_expansion.expanded if hive_expansion.names == expansion.names else None
+
+
+def portable_text(sql: str, dialect: str) -> str:
+    """Rewrite strings and comments of a Spark or Hive text so that both engines read what the author's engine reads.
+
+    Measured on Spark 4.1.4 and Hive 2.3.10: a doubled quote inside a string is a quote to Spark; to Hive it ends one
+    string and begins the next one, which is concatenated. Raw strings are Spark's alone. Both engines agree on
+    backslashes in front of quotes and backslashes, and on strings separated by a space. Iceberg's Spark catalog
+    replaces `${name}` by a setting of the reader's session; with a backslash after the dollar sign the string has the
+    same value and is left alone. Escapes with eight digits are Spark's alone, those with four digits are not. Comments
+    end where the author's engine ends them (see `portable_comments`).
+    """
+    sql = portable_comments(sql, dialect)
+    if "\\U" in sql and dialect == "spark":
+        sql = _with_short_escapes(sql)
+    if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW_STRING.search(sql):
+        return sql
+    text = Text(sql, dialect)
+    pieces: list[str] = []
+    at = 0
+    for index, token in enumerate(text.tokens):
+        raw = sql[token.start : token.end + 1]
+        previous = text.tokens[index - 1] if index else token
+        kinds = {previous.token_type, token.token_type}
+        # Where one of two adjacent strings is raw, a space keeps their quotes apart after the rewrite.
+        separator = " " if index and _are_adjacent(previous, token) and TokenType.RAW_STRING in kinds else ""
+        if token.token_type is TokenType.RAW_STRING:
+            pieces.append(sql[at : token.start] + separator + _escape_raw_string(raw))
+            at = token.end + 1
+        elif separator:
+            pieces.append(sql[at : token.start] + separator)
+            at = token.start
+        elif kinds == {TokenType.STRING} and previous.end + 1 == token.start and sql[previous.end] == raw[0]:
+            pieces.append(sql[at : previous.end] + ("\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"))
+            at = token.start + 1
+    return escape_variables("".join([*pieces, sql[at:]]), dialect)
+
+
+def _with_short_escapes(sql: str) -> str:
+    """Write the escapes of characters with eight digits in a Spark text as one or two with four digits."""
+
+    def short(match: re.Match[str]) -> str:
+        if match.group(1) is None:
+            return match.group()
+        units = chr(int(match.group(1), 16)).encode("utf-16-be", "surrogatepass").hex()
+        return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+    pieces: list[str] = []
+    at = 0
+    for token in Text(sql, "spark").tokens:
+        if token.token_type is TokenType.STRING:
+            pieces += (sql[at : token.start], _LONG_ESCAPE.sub(short, sql[token.start : token.end + 1]))
+            at = token.end + 1
+    return "".join([*pieces, sql[at:]])
+
+
+def escape_variables(sql: str, dialect: str) -> str:
+    """Rewrite the strings of a text so that Spark and Hive find no `${name}` in them to substitute."""
+    if dialect == "trino" or "${" not in sql:
+        return sql
+    pieces: list[str] = []
+    at = 0
+    tokens = Text(sql, dialect).tokens
+    for index, token in enumerate(tokens):
+        raw = sql[token.start : token.end + 1]
+        if "${" not in raw or token.token_type not in _STRINGS:
+            continue
+        escaped = raw.replace("${", "$\\{")
+        if token.token_type is TokenType.RAW_STRING:
+            before = " " if index and _are_adjacent(tokens[index - 1], token) else ""
+            after = " " if index + 1 < len(tokens) and _are_adjacent(token, tokens[index + 1]) else ""
+            escaped = before + _escape_raw_string(raw) + after
+        pieces += (sql[at : token.start], escaped)
+        at = token.end + 1
+    return "".join([*pieces, sql[at:]])
+
+
+def _are_adjacent(first: Token, second: Token) -> bool:
+    """Whether two tokens are strings with nothing between them."""
+    return first.end + 1 == second.start and first.token_type in _STRINGS and second.token_type in _STRINGS
+
+
+def _escape_raw_string(raw: str) -> str:
+    """Write a raw string of Spark as a string with backslashes."""
+    return raw[1] + raw[2:-1].replace("\\", "\\\\").replace("${", "$\\{") + raw[1]
+
+
+def requote_trino_text(sql: str) -> str:
+    """Put the quoted names of a Trino text into backticks; refuse strings that Hive would read in another way."""
+    text = Text(sql, "trino")
+    pieces: list[str] = []
+    at = 0
+    for token in text.tokens:
+        raw = sql[token.start : token.end + 1]
+        if token.token_type is TokenType.STRING and ("\\" in raw or "''" in raw[1:-1]):
+            raise text.error("A string with a backslash or a quote has another value in Hive", token.start)
+        if token.token_type is not TokenType.STRING and raw.endswith("'"):
+            raise text.error(f"Hive cannot read {raw[:20]}", token.start)  # U&'…' and X'…'
+        if raw.startswith('"'):
+            pieces += (sql[at : token.start], quote_identifier(unquote_identifier(raw)))
+            at = token.end + 1
+    pieces.append(sql[at:])
+    return "".join(pieces)
+
+
+# -- The subset of SQL in which a Trino text means the same to Hive and Spark ------------------------------------------
+#
+# A Trino text that Spark or Hive can parse may return other rows there without an error: `a / b` of integers, `"a"` (a
+# string to Spark), `substr(s, 0)`, NULLs in an ordering, indexes of arrays. So each element of a text must be in the
+# list below, whose members Trino, Hive and Spark define alike wherever Trino returns a result at all. Other texts are
+# not translated.
+
+_PORTABLE_NODES = (
+    exp.Alias,
+    exp.And,
+    exp.Between,
+    exp.Boolean,
+    exp.Case,
+    exp.Coalesce,
+    exp.Column,
+    exp.Count,
+    exp.CTE,
+    exp.Distinct,
+    exp.EQ,
+    exp.From,
+    exp.GT,
+    exp.GTE,
+    exp.Group,
+    exp.Having,
+    exp.Identifier,
+    exp.If,
+    exp.In,
+    exp.Is,
+    exp.Join,
+    exp.LT,
+    exp.LTE,
+    exp.Like,
+    exp.Literal,
+    exp.Lower,
+    exp.Max,
+    exp.Min,
+    exp.NEQ,
+    exp.Not,
+    exp.Null,
+    exp.Or,
+    exp.Paren,
+    exp.Select,
+    exp.Star,
+    exp.Subquery,
+    exp.Sum,
+    exp.Table,
+    exp.TableAlias,
+    exp.Union,
+    exp.Upper,
+    exp.Where,
+    exp.With,
+)
+"""Includes sums and comparisons, because Trino requires operands of one type and fails if a sum overflows."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def to_portable_sql(sql: str) -> str:
+    """Return a Trino text with the identifier quotes of Hive and Spark; raises SqlError if it is not portable."""
+    tree = parse_query(sql, "trino").tree
+    for node in tree.walk():
+        construct = _unportable_construct(node, sql)
+        if construct is not None:
+            raise SqlError(f"Trino's {construct} is not known to mean the same to Hive and Spark")
+    return requote_trino_text(sql)
+
+
+def _unportable_construct(node: exp.Expr, sql: str) -> str | None:
+    """Return what may mean something else to Hive or Spark; None if nothing does."""
+    if isinstance(node, exp.Cast):
+        literal = node.this
+        if node.to.this is exp.DType.DATE and isinstance(literal, exp.Literal) and _DATE.fullmatch(literal.name):
+            return None
+        return f"CAST to {node.to.sql('trino')}"
+    if isinstance(node, exp.DataType):
+        return None  # checked with its CAST
+    if type(node) not in _PORTABLE_NODES:
+        # A call under the name that its author wrote: sqlglot has names of its own (TIMESTAMP_TRUNC for date_trunc).
+        if "start" in node.meta:
+            return sql[node.meta["start"] : node.meta["end"] + 1]
+        return str(node.sql_name()) if isinstance(node, exp.Func) else node.key.upper()
+    if isinstance(node, exp.Like) and not isinstance(node.expression, exp.Literal):
+        return "LIKE with a pattern that is not a literal"
+    if isinstance(node, exp.Group) and (
+        any(isinstance(item, exp.Literal) for item in node.expressions)
+        or any(value for key, value in node.args.items() if key != "expressions")
+    ):
+        return "GROUP BY with positions, sets, ALL or DISTINCT"
+    if isinstance(node, exp.Join) and (node.args.get("using") or node.method):
+        return "JOIN with USING or NATURAL"
+    if isinstance(node, exp.Table) and any(node.args.get(key) for key in ("sample", "when", "version", "pivots")):
+        return "sample or point in time"
+    if isinstance(node, exp.Literal) and not node.is_string and not re.fullmatch(r"\d+(\.\d+)?", node.name):
+        return f"number {node.name}"
+    if isinstance(node, exp.Select) and (node.args.get("distinct") or None) is not None:
+        on = node.args["distinct"].args.get("on")
+        return "DISTINCT ON" if on else None
+    if isinstance(node, exp.With) and node.args.get("recursive"):
+        return "WITH RECURSIVE"
+    return None
+
+
+# -- Definitions ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -61,17 +61,7 @@ def expand_request(
     dialect: str = "hive",
     functions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Answer one request.
-
-    Args:
-        request: `ddl`, and optionally `database`, `tables`, `setup`, `base_views`, `functions`, `conf`, `dialect`.
-        mode: See `expand`.
-        dialect: The dialect of requests that name none.
-        functions: Registered functions by name; the request's `functions` take precedence.
-
-    Returns:
-        `original`, `expanded`, `columns`, `partition_keys` and `error`.
-    """
+    """Answer one request: `original`, `expanded`, `columns`, `partition_keys` and `error`."""
     dialect = str(request.get("dialect") or dialect)
     database = _current_database(request)
     conf = {str(key): str(value) for key, value in request.get("conf") or ()}

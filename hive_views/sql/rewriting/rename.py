@@ -19,18 +19,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None]) -> str:
-    """Rename the tables and views that a query reads.
+    """Rename the tables and views that a query reads; raises SqlError.
 
     Where the last part of a name changes and the table has no alias, the old name becomes its alias, so that the
     columns that are qualified by it keep their meaning.
-
-    Args:
-        sql: The query.
-        dialect: `hive`, `spark` or `trino`.
-        new_name: Gives the new name for the name in the text, or None to keep it.
-
-    Raises:
-        SqlError: If the text cannot be read, or a renamed table needs an alias that cannot be added.
     """
     query = parse_query(sql, dialect)
     text = query.text

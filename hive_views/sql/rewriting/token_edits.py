@@ -44,11 +44,7 @@ class TokenEdits:
         self._additions[last] = addition
 
     def apply(self, unedited: Callable[[int], str | None] | None = None) -> str:
-        """Return the edited text.
-
-        Args:
-            unedited: Gives the new text of a token that no edit covers, or None to keep it.
-        """
+        """Return the edited text; `unedited` gives the new text of a token that no edit covers, or None to keep it."""
         tokens = self.text.tokens
         if not tokens:
             return ""

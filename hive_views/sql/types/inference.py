@@ -48,12 +48,20 @@ class TypeInference:
     Args:
         text: The query.
         bindings: The column that each column reference is bound to, by the id of its node.
+        fields: The fields behind that column, by the id of the node.
         subqueries: The result columns of each query inside an expression, by the id of its node.
     """
 
-    def __init__(self, text: Text, bindings: Mapping[int, BoundColumn], subqueries: dict[int, Any]) -> None:
+    def __init__(
+        self,
+        text: Text,
+        bindings: Mapping[int, BoundColumn],
+        fields: Mapping[int, list[str]],
+        subqueries: dict[int, Any],
+    ) -> None:
         self.text = text
         self.bindings = bindings
+        self.fields = fields
         self.subqueries = subqueries
 
     def type_of(self, node: exp.Expr) -> str | None:
@@ -80,45 +88,16 @@ class TypeInference:
 
     def _column(self, node: exp.Expr) -> str | None:
         column = self.bindings.get(id(node))
-        if column is None:
-            return None
-        type_text = column.type
-        parts = node.parts if isinstance(node, exp.Column) else []
-        if len(parts) > 1 and type_text is not None:
-            at = next((index for index, part in enumerate(parts) if part.name.lower() == column.name), len(parts) - 1)
-            if (
-                at == 0
-                and column.table == parts[0].name.lower()
-                and len(parts) > 1
-                and parts[1].name.lower() == column.name
-            ):
-                at = 1
-            for part in parts[at + 1 :]:
-                type_text = hive_types.field_of(type_text, part.name)
+        type_text = column.type if column is not None else None
+        for name in self.fields.get(id(node), ()):
+            type_text = hive_types.field_of(type_text, name)
         return type_text
 
     def _dot(self, node: exp.Expr) -> str | None:
-        bound = self.bindings.get(id(node))
-        names: list[str] = []
-        inner = node
-        while type(inner) is exp.Dot:
-            if bound is None:
-                bound = self.bindings.get(id(inner))
-            names.append(inner.expression.name)
-            inner = inner.this
-        names.reverse()
-        if bound is not None and type(inner) is exp.Column:
-            all_names = [part.name.lower() for part in inner.parts] + [name.lower() for name in names]
-            at = all_names.index(bound.name) if bound.name in all_names else 0
-            if at == 0 and bound.table == all_names[0] and all_names[1] == bound.name:
-                at = 1
-            names = all_names[at + 1 :]
-            type_text = bound.type
-        else:
-            type_text = self.type_of(inner)
-        for name in names:
-            type_text = hive_types.field_of(type_text, name)
-        return type_text
+        if id(node) in self.bindings:
+            return self._column(node)
+        type_text = self.type_of(node.this)
+        return hive_types.field_of(type_text, node.expression.name)
 
     def _bracket(self, node: exp.Expr) -> str | None:
         outer = self.type_of(node.this)

@@ -435,7 +435,7 @@ class Generator:
         names = [name for source in block.sources for name, _ in source.columns]
         if kinds is None and self.chance(0.2) and (not unique or len(set(names)) == len(names)) and not block.merged:
             text, columns = "*", [column for source in block.sources for column in source.columns]
-            if self.spark and self.chance(0.25):
+            if self.spark and self.chance(0.25) and len(columns) > 1:
                 left_out = self.random.choice(columns)[0]
                 if names.count(left_out) == 1:
                     text, columns = f"* except ({left_out})", [item for item in columns if item[0] != left_out]

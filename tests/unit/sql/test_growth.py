@@ -50,6 +50,8 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
         "conditions of having": ("select k from u group by k having {}", "max(v) > '#'", " and "),
         "case": ("select case {} end z from u", "when k = # then '#'", " "),
         "branches": ("{}", "select k from u where k = #", " union all "),
+        "word of a literal": ("select '{}' z from u", 20 * "é", ""),
+        "spaces of a literal": ("select 'now{}!' z from u", 20 * " ", ""),
     }
     for dialect in ("spark", "hive"):
         for name, (template, element) in shapes.items():

@@ -8,7 +8,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.dialects import (
+from hive_views.sql.rewriting.definition import (
     escape_variables,
     hive_text,
     portable_text,
@@ -151,12 +151,35 @@ TEXTS = [
     ),
     (
         "trino",
+        "select (2) as x, region, -1 as y, count(*) as n from regions group by 1, 2, 3, -2",
+        None,
+        'select (2) as "x", "regions"."region", -1 as "y", count(*) as "n" from "sales"."regions"'
+        ' group by 1, "regions"."region", 3, -2',
+    ),
+    (
+        "trino",
+        "select json_value(region, 'lax $.a') as n, count(*) as m from regions group by 1",
+        None,
+        'select json_value("regions"."region", \'lax $.a\') as "n", count(*) as "m" from "sales"."regions"'
+        ' group by json_value("regions"."region", \'lax $.a\')',
+    ),
+    (
+        "trino",
         "select * from customers c cross join unnest(phones) as t(p)",
         'select "c"."id", "c"."name", "c"."email", "c"."country", "c"."addr", "c"."phones", "c"."attrs", "c"."created",'
         ' "t"."p" from customers c cross join unnest(phones) as t(p)',
         'select "c"."id", "c"."name", "c"."email", "c"."country", "c"."addr", "c"."phones", "c"."attrs", "c"."created",'
         ' "t"."p" from "sales"."customers" "c" cross join unnest("c"."phones") as "t"("p")',
     ),
+    (
+        "trino",
+        "select * from (values 1) as v(x) cross join unnest(array[2]) with ordinality as t(p, n)",
+        'select "v"."x", "t"."p", "t"."n" from (values 1) as v(x)'
+        " cross join unnest(array[2]) with ordinality as t(p, n)",
+        'select "v"."x", "t"."p", "t"."n" from (values 1) as "v"("x")'
+        ' cross join unnest(array[2]) with ordinality as "t"("p", "n")',
+    ),
+    ("trino", "with q(a) as (values 1) select a from q", None, 'with q(a) as (values 1) select "q"."a" from q'),
 ]
 
 
@@ -178,14 +201,20 @@ def test_only_tables_of_the_text_are_looked_up() -> None:
     assert expansion.tables == (("sales", "regions"),)
 
 
-def test_star_over_full_join_with_using_is_rejected() -> None:
-    with pytest.raises(SqlError, match="FULL JOIN"):
-        expand(
-            "select * from regions full join hr.departments using (region)",
-            WAREHOUSE,
-            database="sales",
-            dialect="spark",
-        )
+@pytest.mark.parametrize("dialect", ["spark", "trino"])
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("select r.*, 1 as x, count(*) as n from regions r group by 1, 2, 3, 4", "beside a star"),
+        ("select region, count(*) as n from regions group by 1, 2", "aggregate"),
+        ("select region, rank() over (order by region) as n from regions group by 1, 2", "window function"),
+        ("select region from regions group by 2", "does not exist"),
+        ("select region from regions order by 2", "does not exist"),
+    ],
+)
+def test_position_without_grouping_column_is_rejected(dialect: str, sql: str, reason: str) -> None:
+    with pytest.raises(SqlError, match=reason):
+        expand(sql, WAREHOUSE, database="sales", dialect=dialect)
 
 
 @pytest.mark.parametrize("dialect", ["spark", "trino"])
@@ -296,6 +325,7 @@ STRINGS = [
     ("spark", "''", "''"),
     ("spark", r"r'a\nb'", r"'a\\nb'"),
     ("spark", "'a' 'b'", "'a' 'b'"),
+    ("spark", r"'\U000000e9 \\U000000e9 \U0001F600'", r"'\u00e9 \\u000000e9 \ud83d\ude00'"),
     ("spark", r"'it\'s'", r"'it\'s'"),
     ("hive", "'it''s'", "'it' 's'"),
     ("hive", "''", "''"),
@@ -312,17 +342,22 @@ def test_hive_text_has_string_that_spark_and_hive_read_alike(dialect: str, typed
     assert expansion.stored == f"select 'ü', {typed} as x, 'z' as y from regions"
 
 
-def test_trino_query_has_hive_text_only_if_hive_can_read_it() -> None:
+def test_trino_query_has_hive_text_only_if_it_means_the_same_to_hive() -> None:
     plain = expand('select "region" from regions where "region" > \'a\'', WAREHOUSE, database="sales", dialect="trino")
-    unnest = expand(
-        "select p from customers cross join unnest(phones) t(p)", WAREHOUSE, database="sales", dialect="trino"
-    )
-    escaped = expand("select 'it''s' x from regions", WAREHOUSE, database="sales", dialect="trino")
 
     expected = "select `regions`.`region` from `sales`.`regions` where `regions`.`region` > 'a'"
     assert hive_text("trino", plain, WAREHOUSE, database="sales") == expected
-    assert hive_text("trino", unnest, WAREHOUSE, database="sales") is None
-    assert hive_text("trino", escaped, WAREHOUSE, database="sales") is None
+    for sql in (
+        "select p from customers cross join unnest(phones) t(p)",
+        "select 'it''s' x from regions",
+        "select id / 2 x from customers",
+        "select cast(1.5 as integer) x from regions",
+        "select split(region, '.') x from regions",
+        "select region from regions order by region",
+        "select date_add('day', 1, created) x from customers",
+    ):
+        other = expand(sql, WAREHOUSE, database="sales", dialect="trino")
+        assert hive_text("trino", other, WAREHOUSE, database="sales") is None
     # Spark substitutes variables and continues a comment after a backslash, Trino does neither.
     unusual = expand("select '${a}' as x -- b \\\n, region from regions", WAREHOUSE, database="sales", dialect="trino")
     expected = "select '$\\{a}' as `x` -- b \\ \n, `regions`.`region` from `sales`.`regions`"

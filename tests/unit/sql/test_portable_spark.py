@@ -11,6 +11,7 @@ import pytest
 
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
+from hive_views.sql.rewriting.coral import apply_rules
 from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 from hive_views.sql.types import hive_types
 from tests.unit.sql.hive_fixtures import FUNCTIONS, WAREHOUSE, Warehouse, load_cases
@@ -122,5 +123,7 @@ def test_expanded_and_stored_text_return_rows_of_typed_text(spark: Any) -> None:
             assert expanded_rows == typed_rows, view.expanded
         assert names == [column.name for column in (*view.columns, *view.partition_keys)], view.expanded
         assert rows(view.stored, "sales")[1] == typed_rows, view.stored
+        rewritten = apply_rules(view.expanded, Warehouse(), database="sales", dialect="hive", functions=FUNCTIONS)
+        assert rows(rewritten, "elsewhere") == (names, expanded_rows), rewritten
         compared += 1
     assert compared >= 60

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.analysis.affected_keys import key_columns
-from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, key_columns
 
 NONE: dict[int, str] = {}
 
@@ -61,6 +60,12 @@ def keys(sql: str, table: str) -> dict[int, str]:
             {0: "a"},
             {0: "x"},
         ),
+        # Two comparisons may convert a value to another type and back.
+        ("SELECT w.a, s.y FROM w LEFT JOIN (SELECT u.x, t.y FROM u JOIN t ON u.x = t.a) AS s ON w.a = s.x", NONE, None),
+        ("SELECT w.a FROM w LEFT JOIN (SELECT a AS k FROM t UNION SELECT x FROM u) AS s ON w.a = s.k", NONE, NONE),
+        ("SELECT w.a FROM w LEFT JOIN t ON w.a = t.a UNION ALL SELECT x FROM u", NONE, {0: "x"}),
+        ("SELECT a AS k FROM t UNION SELECT x FROM u UNION SELECT 1", {0: "a"}, {0: "x"}),
+        ("SELECT w.a, s.b FROM w LEFT JOIN (SELECT a, b FROM t WHERE b > 1) AS s ON w.a = s.a", {0: "a"}, None),
         ("SELECT t.a FROM t WHERE t.a IN (SELECT u.x FROM u)", {0: "a"}, NONE),
         ("WITH w AS (SELECT a FROM t) SELECT a FROM w", NONE, None),
         ("SELECT a, e FROM t LATERAL VIEW explode(c) x AS e", NONE, None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.analysis.determinism import CONSTANT_TEXT, find_nondeterminism
+from hive_views.sql.analysis.references import CONSTANT_TEXT, find_nondeterminism
 
 _METADATA = ("_deleted", "_partition", "_spec_id")
 
@@ -57,6 +57,11 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
         ("SELECT percentile_approx(x, 0.5) FROM t", ("percentile_approx",)),
         ("SELECT sum(x) OVER (ORDER BY y ROWS UNBOUNDED PRECEDING) FROM t", ("ROWS",)),
         ("SELECT sum(x) OVER (ORDER BY y RANGE UNBOUNDED PRECEDING) FROM t", ()),
+        ("SELECT pi(), db.pi() FROM t", ("pi",)),
+        ("SELECT hll_sketch_agg(x), hll_union_agg(y) FROM t", ("hll_sketch_agg", "hll_union_agg")),
+        ("SELECT CAST(max(x COLLATE UTF8_LCASE) AS STRING) FROM t", ("COLLATE",)),
+        ("SELECT count(*) FROM (SELECT DISTINCT CAST(x AS STRING COLLATE UTF8_LCASE) FROM t)", ("COLLATE",)),
+        ("SELECT x FROM t WHERE x COLLATE UTF8_LCASE = 'a'", ()),
         ("SELECT aes_encrypt(x, y) FROM t", ("aes_encrypt",)),
     ],
 )

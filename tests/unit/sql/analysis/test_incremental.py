@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.analysis.aggregates import AGGREGATES
-from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
+from hive_views.sql.analysis.incremental import AGGREGATES, IncrementalQuery, NotIncrementalError
 
 
 def assignments(sql: str, changed: str) -> list[str]:
@@ -81,6 +80,12 @@ def test_unsupported_queries_are_refused_with_reason(sql, why):
         ("SELECT x, count(*) FROM t GROUP BY x HAVING count(*) > 1", [False] * 2, [None] * 2, "HAVING"),
         ("SELECT x, count(*) FROM t GROUP BY x WITH ROLLUP", [False] * 2, [None] * 2, "grouping sets"),
         ("SELECT x, y, count(*) FROM t GROUP BY GROUPING SETS ((x), (y))", [False] * 3, [None] * 3, "cannot be merged"),
+        (
+            "SELECT session_window(x, '5 minutes') AS w, count(*) FROM t GROUP BY session_window(x, '5 minutes')",
+            [False] * 2,
+            [None] * 2,
+            "session_window",
+        ),
         ("SELECT x, count(*) FILTER (WHERE y > 1) FROM t GROUP BY x", [False] * 2, [None] * 2, "cannot be merged"),
     ],
 )
@@ -90,7 +95,8 @@ def test_aggregates_without_exact_merge_are_refused(sql, floats, decimals, why):
 
 
 @pytest.mark.parametrize(
-    "function", [*sorted(AGGREGATES - {"count", "max", "min", "sum"}), "my_own", "db.my_own", "mean(x) + max"]
+    "function",
+    [*sorted(AGGREGATES - {"count", "max", "min", "sum"}), "my_own", "db.my_own", "db.upper", "mean(x) + max"],
 )
 def test_aggregate_functions_are_never_treated_as_scalar(function):
     call = f"{function}(x, y)" if function.startswith(("corr", "covar", "regr")) else f"{function}(x)"
@@ -107,6 +113,38 @@ def test_transform_scripts_are_refused(sql):
         query.added(range(len(query.leaves)), grouped=query.aggregate([None], [False]) is not None)
     with pytest.raises(NotIncrementalError):
         query.passed_through(0, 0)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["t AS x (b, a)", "t UNPIVOT (a FOR n IN (a, q))", "t PIVOT (sum(v) FOR c IN ('x' AS a))"],
+)
+def test_partitions_of_renamed_columns_are_refused(source):
+    query = IncrementalQuery(f"SELECT a, 1 AS b FROM {source}", "spark", "db")
+    with pytest.raises(NotIncrementalError):
+        query.passed_through(0, 0)
+    assert IncrementalQuery("SELECT x.a FROM t AS x", "spark", "db").passed_through(0, 0) == "a"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("SELECT count(*) AS n FROM t", False),
+        ("SELECT sum(x) + count(*) AS n FROM t AS y", False),
+        ("SELECT count(DISTINCT *) AS n FROM t", True),
+        ("SELECT count(t.*) AS n FROM t", True),
+        ("SELECT count(*, 1) AS n FROM t", True),
+        ("SELECT count(struct(*)) AS n FROM t", True),
+        ("SELECT hash(*) AS n FROM t", True),
+        ("SELECT x FROM s UNION ALL TABLE t", True),
+        ("SELECT p FROM t AS x (p, q)", True),
+        ("SELECT p FROM t PIVOT (sum(v) FOR c IN ('a' AS p))", True),
+        ("SELECT x FROM t NATURAL JOIN s", True),
+        ("SELECT x + 1 AS z FROM t", True),
+    ],
+)
+def test_definition_reads_added_column(sql, reads):
+    assert IncrementalQuery(sql, "spark", "db").may_read(["z"]) is reads
 
 
 @pytest.mark.parametrize(

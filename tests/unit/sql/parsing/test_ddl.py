@@ -9,7 +9,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.parsing import statements as s
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.parsing.spark_lexer import first_word
+from hive_views.sql.parsing.lexer import first_word
 
 NAME = s.ObjectName(("v",))
 QUERY = s.Query("select 1")
@@ -72,6 +72,11 @@ STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
         "hive",
         "alter view v unset tblproperties if exists ('a', 'b')",
         (s.AlterViewUnsetProperties, {"keys": ("a", "b"), "if_exists": True}),
+    ),
+    (
+        "spark",
+        "alter view v unset tblproperties (a.b, c, 'd')",
+        (s.AlterViewUnsetProperties, {"keys": ("a.b", "c", "d")}),
     ),
     ("hive", "alter view v rename to d.w", (s.AlterViewRename, {"new_name": s.ObjectName(("d", "w"))})),
     ("hive", "alter view v recompile", (s.AlterViewRecompile, {})),
@@ -176,6 +181,9 @@ STRINGS = [
     ("'a' 'b'", "ab", None, None),
     ("''''", "'", "", "'"),
     ("''", "", "", ""),
+    (r"'\377 \101'", "377 A", "377 A", r"\377 \101"),
+    (r"'\U000000e9'", "é", "U000000e9", r"\U000000e9"),
+    (r"'\U0001F600\ud83d\ude00'", "😀😀", "U0001F600😀", r"\U0001F600\ud83d\ude00"),
 ]
 
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
-from hive_views.sql.rewriting.dialects import portable_text
+from hive_views.sql.parsing.lexer import Text, blank_comments, first_word, portable_comments, spark_tokens
+from hive_views.sql.rewriting.definition import portable_text
 
 # Measured with Spark's own lexer (4.1.4), as were 17,000 random texts.
 TOKENS = [

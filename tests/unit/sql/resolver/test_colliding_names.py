@@ -188,8 +188,17 @@ STARS = [
     ),
     ("spark", "select * from t3 natural join t1", "select t3.j, t3.k, t3.v3, t1.v1 from t3 natural join t1"),
     ("spark", "select * from t2 left join t4 using (k) join city on id = k", None),
-    ("spark", "select * from t2 full join t4 using (k)", "! FULL JOIN … USING"),
-    ("spark", "select * from t2 full join t4 using (k) left join t1 using (k)", "! FULL JOIN … USING"),
+    (
+        "spark",
+        "select * from t2 full join t4 using (k)",
+        "select coalesce(t2.k, t4.k) AS k, t2.v2, t4.v4 from t2 full join t4 on t2.k = t4.k",
+    ),
+    (
+        "spark",
+        "select * from t2 full join t4 using (k) left join t1 using (k)",
+        "select coalesce(t2.k, t4.k) AS k, t2.v2, t4.v4, t1.v1, t1.j from t2 full join t4 on t2.k = t4.k "
+        "left join t1 on coalesce(t2.k, t4.k) = t1.k",
+    ),
     ("spark", "select t2.* from t2 full join t4 using (k)", "select t2.k, t2.v2 from t2 full join t4 on t2.k = t4.k"),
     (
         "spark",
@@ -270,7 +279,9 @@ def test_dotted_name_is_read_as_spark_reads_it(sql: str, expected: str) -> None:
 
 OUTER = [
     ("spark", "cust where cid = rid", "cust where cust.cid = rid"),
-    ("trino", "cust where cid = rid", "cust where cust.cid = region.rid"),
+    ("trino", "cust where cid = rid", "cust where cust.cid = rid"),
+    ("trino", "cust where cid = db.region.rid", "! give its table another alias"),
+    ("trino", "sites where cid = region.rid", "sites where sites.cid = sites.region.rid"),
     ("hive", "cust where cid = rid", "cust where cust.cid = rid"),
     ("spark", "sites where cid = rid", "sites where sites.cid = rid"),
     ("spark", "sites where cid = region.rid", "sites where sites.cid = sites.region.rid"),

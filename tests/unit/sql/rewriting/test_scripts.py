@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +54,7 @@ def test_script_statement(sql: str, expected: str | None) -> None:
 
 def split_as_hive_cli(script: str) -> list[str]:
     """Split a script like `CliDriver.processReader` and `CliDriver.splitSemiColon` of Hive 2.3."""
-    script = "".join(f"{line}\n" for line in script.splitlines() if not line.startswith("--"))
+    script = "".join(f"{line}\n" for line in re.split(r"\r\n?|\n", script) if not line.startswith("--"))
     statements, begin = [], 0
     inside = {"'": False, '"': False}
     is_escaped = False

@@ -1,0 +1,107 @@
+"""The texts of a view, and their resolution against tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hive_views.identifiers import ViewName
+from hive_views.sql.analysis.references import may_call_registered_functions, references
+from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.rewriting.coral import row_text
+from hive_views.sql.rewriting.definition import hive_text
+from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.rewriting.rename import rename_tables
+
+_HINT = ". Recompile the view to expand its text"
+
+_CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
+
+
+@dataclass(frozen=True)
+class ViewText:
+    """The texts of one view."""
+
+    view: ViewName
+    """The view."""
+    typed: str
+    """The text as the author typed it."""
+    dialect: str
+    """The author's dialect, in lower case."""
+    database: str
+    """The database of unqualified names in the typed text."""
+    expanded: str | None
+    """The text in the metastore's row, with qualified names; None if it equals the typed text."""
+    column_names: tuple[str, ...] | None = None
+    """The column list before AS."""
+    column_comments: tuple[str | None, ...] | None = None
+    """The comments in the column list."""
+    has_hive_text: bool | None = None
+    """Whether the version has a text for Hive and plain Spark; None for a plain Hive view."""
+
+    def expand_typed(self, schemas: Schemas) -> Expansion:
+        """Resolve the typed text, as at creation."""
+        return expand(
+            self.typed,
+            schemas,
+            database=self.database,
+            dialect=self.dialect,
+            column_names=self.column_names,
+            view_name=self.view.name if self.column_names is not None else None,
+            functions=_functions(self.typed, self.dialect),
+        )
+
+    def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
+        """Yield the texts that a commit of the expansion of the typed text may write into the row.
+
+        The second one is rewritten for Trino's Hive connector; imported and older views have the first one.
+        """
+        functions = _functions(self.typed, self.dialect)
+        if self.dialect == "trino":
+            # A row's text is generated only if all catalogs of the typed text are on this metastore.
+            local = replace(self, typed=rename_tables(self.typed, "trino", _without_catalog))
+            expansion = local.expand_typed(schemas)
+        for to_text in (hive_text, row_text):
+            yield to_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
+
+    def expand_stored(self, schemas: Schemas) -> Expansion:
+        """Resolve the text in the row, which readers of the row run."""
+        if self.expanded is None:
+            return self.expand_typed(schemas)
+        # Generated from the author's text, so its functions and literals are those of the author's dialect.
+        dialect = "spark" if self.dialect == "spark" else "hive"
+        functions = _functions(self.expanded, dialect)
+        return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
+
+    def unexpanded_reason(self, expansion: Expansion, schemas: Schemas) -> str | None:
+        """Return why the row's text, whose expansion is given, depends on its reader; None if it does not."""
+        if self.has_hive_text is None:
+            return None
+        if not self.has_hive_text:
+            hint = _HINT if next(self.row_texts(expansion, schemas)) is not None else ", which they cannot read"
+            return f"it has no text for Hive and plain Spark: its row has the {self.dialect} text as it was typed{hint}"
+        stored = self.typed if self.expanded is None else self.expanded
+        dialect = "spark" if self.dialect == "spark" else "hive"
+        unqualified = [table.parts[-1] for table in references(stored, dialect).tables if len(table.parts) == 1]
+        if unqualified:
+            names = ", ".join(dict.fromkeys(unqualified))
+            return f"its text for Hive and plain Spark has names without a database: {names}{_HINT}"
+        if expansion.stored != stored:
+            return f"its text for Hive and plain Spark has a star, and they bind columns by position{_HINT}"
+        return None
+
+
+def _without_catalog(parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    return parts[-2:] if len(parts) > 2 else None
+
+
+def _functions(sql: str, dialect: str) -> dict[str, str]:
+    """Return the user-defined functions that a stored text calls; they existed when the text was stored."""
+    if not (may_call_registered_functions(sql) if dialect == "hive" else _CALL_WITH_DATABASE.search(sql)):
+        return {}
+    return {
+        function.name.lower(): "udf"
+        for function in references(sql, dialect).functions
+        if function.registered and (dialect == "hive" or function.qualified)
+    }

@@ -1,0 +1,59 @@
+"""Column lineage: the columns of tables and views that a column of a resolved query is computed from.
+
+It follows what the resolver bound each name to. Columns that only filter, join, group or order are not part of it;
+those of PARTITION BY and ORDER BY of a window are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from hive_views.sql.parsing.syntax_tree import child_expressions
+from hive_views.sql.resolver.context import ResolutionContext
+from hive_views.sql.resolver.grouping import window_definitions
+from hive_views.sql.resolver.scopes import ScopeColumn
+
+SourceColumn = tuple[str, str, str]
+"""Database, table and column, in lower case."""
+
+
+def source_columns(context: ResolutionContext, column: ScopeColumn) -> set[SourceColumn]:
+    """Return the columns of tables and views that a column is computed from."""
+    sources: set[SourceColumn] = set()
+    visited: set[int] = set()
+    stack: list[Any] = [column]
+    while stack:
+        item = stack.pop()
+        if id(item) in visited:
+            continue
+        visited.add(id(item))
+        if not isinstance(item, ScopeColumn):
+            stack += _parts(context, item)
+            continue
+        for origin in item.origins:
+            if isinstance(origin, tuple):
+                sources.add((*origin, item.internal))
+            else:
+                stack.append(origin)
+    return sources
+
+
+def _parts(context: ResolutionContext, node: exp.Expr) -> list[Any]:
+    """Return the columns and expressions that an expression is directly computed from."""
+    column = context.bindings.get(id(node))
+    if column is not None:
+        return [column]
+    columns = context.star_columns.get(id(node))
+    if columns is not None:
+        return list(columns)
+    result = context.subqueries.get(id(node))
+    if result is not None:
+        return [] if type(node.parent) is exp.Exists else list(result.columns)
+    parts: list[Any] = [part for value in node.args.values() for part in child_expressions(value)]
+    name = node.args.get("alias") if type(node) is exp.Window else None
+    select = node.find_ancestor(exp.Select) if name is not None else None
+    if name is not None and select is not None:
+        parts += filter(None, [window_definitions(select).get(name.name.lower())])
+    return parts

@@ -1,0 +1,84 @@
+"""The constructs that docs/sql.md lists as refused: each is refused with a position."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import SqlError
+from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.rewriting.expand import expand
+
+TABLES = {
+    ("d", "t"): {"k": "int", "v": "int", "st": "struct<a:int,f:int>", "js": "string"},
+    ("d", "u"): {"k": "int", "t": "struct<k:int>", "w": "int"},
+    ("d", "region"): {"rid": "int", "name": "string"},
+    ("d", "cust"): {"cid": "int", "region": "string"},
+    ("d", "days"): {"current_date": "date", "k": "int"},
+}
+CASES = [
+    ("select t.k from t right join u using (k)", "is a key of USING"),
+    ("select * from identifier('t')", "write the name"),
+    ("select explode(from_json(js, 'array<int>')) from t", "not known"),
+    ("select e.x from t lateral view explode(from_json(js, 'array<int>')) e", "not known|no such column"),
+    ("select current_date from days", "is a function and a column"),
+    ("select * from t pivot (max(v) for k in (1, 2))", "PIVOT"),
+    ("select * from t unpivot (x for n in (k, v))", "PIVOT"),
+    ("select `count(1)` from (select count(*) from t) x", "Invalid"),
+    ("select k from t order by `k + 1`", "Invalid"),
+    ("select k from t x(k, k, a, b)", "a name twice"),
+    ("select k from t order by 2", "Invalid position"),
+    ("select t.*, count(*) as n from t group by 1", "beside a star"),
+    ("select k, count(*) as n from t group by 1, 2", "is an aggregate"),
+    ("select name from region where exists (select 1 from cust where cid = region.rid)", "another column inside|rid"),
+    ("select * except (st.a) from t", "EXCEPT"),
+    ("select * except (nothing) from t", "EXCEPT"),
+    ("select * except (k) from t, u", "Ambiguous"),
+    ("select x.a from values (1, 2), (3) as x(a, b)", "different numbers of columns"),
+    ("select q from (values ((select max(k) from u))) as x(q)", "VALUES contains a query"),
+    ("select q from values (1, (select max(k) from missing)) as x(p, q)", "VALUES contains a query"),
+    ("select k from t limit (select max(k) from u)", "names u"),
+    ("select k from t offset (select max(k) from u)", "names u"),
+    ("select k from t tablesample ((select max(k) from u) rows)", "names u"),
+    ("select k from t timestamp as of (select max(k) from u)", "names u"),
+    ("select to_json(struct(*)) as j from (select k + 1, v from t)", "without a name"),
+    ("with q as (select k, -k from t) select struct(q.*) as j from q", "without a name"),
+    ("select struct(*) as j from (select t.k, u.k from t, u) x", "without a name"),
+    ("select (k, v) as j from t full join u using (k)", "would not be called k"),
+    ("select arrays_zip(k) as j from t full join u using (k)", "would not be called k"),
+    ("select x.k from (select k, max(v) from t group by k) x natural join u", "NATURAL JOIN"),
+    ("select k, -k from t union by name select -k, k from t", "UNION BY NAME"),
+    ("select k from (select k, v as user from t) x order by user", "is a function here"),
+    ("select count(*) as n from (select k, v as user from t) x group by k having user > 1", "is a function here"),
+    ("select 1 as 0x1F", "cannot be a name"),
+    ("select k from t union corresponding select k from u", "CORRESPONDING"),
+    ("select k from t where k > 1 |> union all select k from u", "Cannot read the text"),
+    ("select concat() as x", "Cannot read the text"),
+    ("select count(*) as n from t group by window(ts, '1 day')", "Cannot read the text"),
+]
+CASES_OF_TRINO = [
+    ("select * from (values (1, 2)) as x", "have no names"),
+    ("with q as (values (1, 2)) select * from q", "have no names"),
+    ("select x.a from (values (1, 2)) as x(a)", "has 2 columns"),
+    ("select * from t cross join unnest(array[1]) as x", "have no names"),
+    ("select k from t match_recognize (order by k pattern (a) define a as a.k > 1)", "MATCH_RECOGNIZE"),
+    ("select k from t union all corresponding select k from u", "CORRESPONDING"),
+]
+
+
+class Tables:
+    """The tables as a `Schemas` source."""
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        columns = TABLES.get((database, name))
+        return TableSchema(tuple(columns.items())) if columns is not None else None
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "reason"),
+    [*(("spark", *case) for case in CASES), *(("trino", *case) for case in CASES_OF_TRINO)],
+)
+def test_construct_is_refused_with_a_position(dialect: str, sql: str, reason: str) -> None:
+    with pytest.raises(SqlError, match=reason) as error:
+        expand(sql, Tables(), database="d", dialect=dialect)
+    assert error.value.line == 1
+    assert error.value.column is not None
