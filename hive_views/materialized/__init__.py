@@ -26,20 +26,4 @@ if TYPE_CHECKING:
     from hive_views.materialized.time_travel import StoredSnapshot as StoredSnapshot
     from hive_views.materialized.views import MaterializedViews as MaterializedViews
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    {
-        "freshness.verdict": ("Cause", "Freshness", "StalenessReason", "Verdict"),
-        "layouts.layout": ("Layout",),
-        "layouts.loading": ("MaterializedView",),
-        "maintenance.expire": ("Expired",),
-        "maintenance.garbage_collection": ("Garbage",),
-        "refresh.many": ("RefreshOutcome",),
-        "refresh.plan": ("Mode",),
-        "refresh.refresh": ("RefreshReport",),
-        "refresh.stage": ("Engine", "StagingRequest"),
-        "results": ("ListedView", "PastRefresh", "Reading"),
-        "time_travel": ("StoredSnapshot",),
-        "views": ("MaterializedViews",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -21,19 +21,19 @@ from hive_views.dependencies.drop import (
     DropStep,
     drop_object,
     drop_view,
-    plan_drop,
+    reject_dependents,
     view_owner,
 )
+from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
-    DependentsError,
     HiveViewsError,
     MetastoreError,
     MetastoreRefusedError,
     NoSuchTableError,
+    after_steps,
 )
-from hive_views.errors.tree import after_steps
 from hive_views.identifiers import ViewName
 from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
@@ -83,24 +83,26 @@ def drop_materialized(
     behavior = DropBehavior.of(restrict, cascade, strict=store.config.strict)
     plan = _plan(store, view, purge)
 
-    def remove(_: Callable[[], None]) -> DropStep:
+    def remove(check: Callable[[], None]) -> DropStep:
+        check()
         return _remove(store, tables, view, plan, purge)
 
     storage_row = plan.storage_row
     # The definitions of dependents that CASCADE drops are kept, because they could not be restored.
     if storage_row is None or storage_row == view.name or behavior is DropBehavior.NONE:
         return drop_object(lineage_reader, view.name, behavior, remove)
-    storage_plan = plan_drop(lineage_reader, storage_row, behavior)
-    if storage_plan.is_rejected:
-        raise DependentsError(str(view.name), "drop", [str(name) for name in storage_plan.dependents])
+    finder = DependentFinder(lineage_reader)
+    if behavior is DropBehavior.RESTRICT:
+        reject_dependents(finder, view.name, storage_row)
     storage_steps: list[DropStep] = []
 
-    def remove_with_storage_dependents(_: Callable[[], None]) -> DropStep:
-        report = drop_object(lineage_reader, storage_row, behavior, remove)
+    def remove_with_storage_dependents(check: Callable[[], None]) -> DropStep:
+        check()
+        report = drop_object(lineage_reader, storage_row, behavior, remove, finder=finder)
         storage_steps.extend(report.steps)
         return next(step for step in report.steps if step.name == view.name)
 
-    report = drop_object(lineage_reader, view.name, behavior, remove_with_storage_dependents)
+    report = drop_object(lineage_reader, view.name, behavior, remove_with_storage_dependents, finder=finder)
     steps = [item for step in report.steps for item in (storage_steps if step.name == view.name else [step])]
     return replace(report, steps=tuple(steps))
 

@@ -17,7 +17,7 @@ from pyiceberg.schema import Schema
 
 from hive_views.dependencies.graph import reject_cycle
 from hive_views.dependencies.view_builder import ViewDefinition
-from hive_views.dependencies.view_changes import commit_changes
+from hive_views.dependencies.view_changes import check_required_engines, commit_changes
 from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
@@ -29,12 +29,10 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.materialized.drop import discard_new_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView, create_attached_storage
-from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
+from hive_views.materialized.layouts.layout import DETACHED, STAGED_WRITES, Layout, storage_link_of, storage_name
 from hive_views.materialized.layouts.loading import MaterializedView, is_materialized
-from hive_views.materialized.layouts.registered import DETACHED, storage_link_of, storage_name
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
-from hive_views.materialized.partitioning import partition_spec
-from hive_views.materialized.properties import check_settings, split_properties
+from hive_views.materialized.properties import check_settings, partition_spec, split_properties
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.queries import load_view
@@ -180,6 +178,7 @@ def _commit_view(
 ) -> None:
     metadata = _new_metadata(store, request, version, view_uuid, location, {**request.properties, **link})
     precondition = reject_cycle(store, request.name, metadata.current_version())
+    check_required_engines(store, request.name, metadata)
     commit(store, request.name, None, metadata, precondition=precondition)
 
 

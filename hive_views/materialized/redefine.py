@@ -45,8 +45,7 @@ from hive_views.materialized.properties import (
     is_view_property,
     split_properties,
 )
-from hive_views.materialized.state.fingerprint import fingerprint
-from hive_views.materialized.state.refresh_state import RefreshState
+from hive_views.materialized.state.refresh_state import RefreshState, fingerprint
 from hive_views.metastore.commit.view_properties import check_view_properties
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, SetProperties, apply

@@ -16,10 +16,11 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from hive_views.errors import HiveViewsError, InvalidRefreshStateError, NoSuchViewError, NotMaterializedError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.cache import MetadataCache, RowReader
+from hive_views.materialized.freshness.cache import MetadataCache
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, required
 from hive_views.metastore import trino_encoding
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class TrinoRefresh:
 
     tables: Mapping[ViewName, int | None]
     """The snapshot of each table; None for a table without one."""
-    others: bool
+    has_other_tables: bool
     """Whether it read tables that are not Iceberg's."""
     unrepeatable: tuple[str, ...]
     """Summary keys that report nondeterministic functions."""
@@ -140,13 +141,13 @@ def decide(
     if refresh is None:
         return Freshness(Verdict.STALE, (StalenessReason(Cause.NEVER_REFRESHED),))
     reasons = [StalenessReason(Cause.GONE, name) for name in missing]
-    if not refresh.tables and not refresh.others:
+    if not refresh.tables and not refresh.has_other_tables:
         reasons.append(StalenessReason(Cause.NO_STATE, detail="the refresh recorded no table"))
     for name, before in sorted(refresh.tables.items()):
         if name in current and current[name] != before:
             reasons.append(StalenessReason(Cause.CHANGED, name, f"snapshot {before}", f"snapshot {current[name]}"))
     is_stale = bool(reasons)
-    if refresh.others:
+    if refresh.has_other_tables:
         reasons.append(StalenessReason(Cause.BEST_EFFORT, detail="it reads tables that are not Iceberg's"))
     if refresh.unrepeatable:
         reasons.append(StalenessReason(Cause.UNREPEATABLE, detail=", ".join(refresh.unrepeatable)))
@@ -240,7 +241,8 @@ class TrinoViews:
         current: dict[ViewName, int | None] = {}
         missing = []
         names = () if refresh is None else tuple(refresh.tables)
-        rows = RowReader(self._store, names)
+        rows = RowCache(self._store)
+        rows.load(names)
         for name in names:
             source = rows.get(name)
             if source is None or source.kind is not RowKind.ICEBERG_TABLE:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table.snapshots import Operation
 
 from hive_views.dependencies.view_builder import build_definition
@@ -17,14 +18,13 @@ from hive_views.errors import (
     NoSuchViewError,
     RefreshConflictError,
     RefreshError,
+    StaleRowsError,
+    after_steps,
 )
-from hive_views.errors.tree import after_steps
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_materialized
-from hive_views.materialized.freshness.cache import RowReader
 from hive_views.materialized.freshness.checker import FreshnessChecker
-from hive_views.materialized.freshness.source_graph import SourceGraph
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import (
@@ -39,17 +39,19 @@ from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER
 from hive_views.materialized.properties import DOWNSTREAM, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.inline import catalog_names
-from hive_views.materialized.refresh.many import RefreshOutcome, refresh_in_order
+from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
-from hive_views.metastore.queries import database_names
+from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import DataScan
     from pyiceberg.typedef import Identifier
 
     from hive_views.dependencies.drop import DropReport
@@ -261,7 +263,7 @@ class MaterializedViews:
             NotMaterializedError: If the name belongs to something else.
             UnsupportedMaterializedViewError: If it is of a later format.
         """
-        return self._load(self._name(identifier), RowReader(self._store))
+        return self._load(self._name(identifier), self._checker.rows())
 
     def listing(self, namespace: str | Identifier) -> list[ListedView]:
         """List the materialized views of a database with their freshness, including those of Trino.
@@ -277,7 +279,7 @@ class MaterializedViews:
         """
         database = parse_namespace(namespace, catalog=self._tables.name)
         self._store.client.get_database(database)
-        return self._listing(database, RowReader(self._store))
+        return self._listing(database, self._checker.rows())
 
     def select(
         self,
@@ -313,7 +315,7 @@ class MaterializedViews:
             self._store.client.get_database(database)
         # What depends on a view may be in any database.
         reads_all = namespaces is None or due or downstream
-        rows = RowReader(self._store)
+        rows = self._checker.rows()
         listed = [
             item
             for database in (database_names(self._store) if reads_all else databases)
@@ -360,7 +362,7 @@ class MaterializedViews:
             NotMaterializedError: If the name belongs to something else.
         """
         name = self._name(identifier)
-        rows = self._checker.row_reader(name)
+        rows = self._checker.rows(name)
         row = rows.get(name)
         if row is not None and trino.is_trino_row(row):
             return self._trino.freshness(row, now_ms)
@@ -391,21 +393,46 @@ class MaterializedViews:
             NoSuchViewError: If there is no such view.
             NotMaterializedError: If the name belongs to something else.
         """
-        name = self._name(identifier)
-        rows = self._checker.row_reader(name)
-        view = self._load(name, rows)
-        freshness = self._checker.check(view, rows, now_ms, max_staleness_ms)[1]
-        allow_stale = view.allow_stale_data if allow_stale_data is None else allow_stale_data
-        snapshot = view.snapshot
-        if snapshot is None or view.storage is None:
-            return Reading(False, f"definition: {freshness}", freshness)
-        has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
-        if freshness.usable or (allow_stale and not has_other_rows):
-            why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
-            location = view.storage.metadata_location
-            settings = self._checker.last_refresh(view).settings
-            return Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
-        return Reading(False, f"definition: {freshness}", freshness)
+        return self._decide(identifier, allow_stale_data, max_staleness_ms, now_ms)[1]
+
+    def scan(
+        self,
+        identifier: str | Identifier,
+        *,
+        allow_stale_data: bool | None = None,
+        max_staleness_ms: int | None = None,
+        row_filter: str | BooleanExpression | None = None,
+        selected_fields: Sequence[str] = ("*",),
+        limit: int | None = None,
+    ) -> DataScan:
+        """Read the stored rows with PyIceberg, without Spark, if a query may read them.
+
+        Args:
+            identifier: `database.name`.
+            allow_stale_data: As in `reading`.
+            max_staleness_ms: As in `reading`.
+            row_filter: PyIceberg's expression, or its text; None reads all rows.
+            selected_fields: Names of columns.
+            limit: The maximum number of rows.
+
+        Returns:
+            PyIceberg's scan of the snapshot whose freshness was checked: `to_arrow()`, `to_duckdb(table_name)`,
+            `to_pandas()`.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            StaleRowsError: If `reading` decides for the definition, which only an engine can compute.
+        """
+        view, reading = self._decide(identifier, allow_stale_data, max_staleness_ms, None)
+        if view.storage is None or not reading.from_storage:
+            raise StaleRowsError(str(view.name), str(reading.freshness))
+        return view.storage.scan(
+            row_filter=AlwaysTrue() if row_filter is None else row_filter,
+            selected_fields=tuple(selected_fields),
+            snapshot_id=reading.snapshot_id,
+            limit=limit,
+        )
 
     def refreshes(self, identifier: str | Identifier) -> list[PastRefresh]:
         """List the refreshes whose rows the storage table still has, for time travel.
@@ -561,7 +588,7 @@ class MaterializedViews:
             InvalidIdentifierError: If a name is invalid.
         """
         names = list(dict.fromkeys(self._name(identifier) for identifier in identifiers))
-        sources = self._sources_among(names, RowReader(self._store)) if len(names) > 1 else {}
+        sources = self._sources_among(names, self._checker.rows()) if len(names) > 1 else {}
         numbers = itertools.count(1)
 
         def refresh_one(name: ViewName) -> RefreshReport:
@@ -582,7 +609,7 @@ class MaterializedViews:
         Returns:
             Their names, each before those of the views that read it.
         """
-        graph = SourceGraph(self._checker, RowReader(self._store), self._load)
+        graph = SourceGraph(self._checker, self._checker.rows(), self._load)
         needed = graph.materialized_sources(name)
         return [item for item in graph.ordered if item in needed]
 
@@ -685,10 +712,33 @@ class MaterializedViews:
 
     # -- Internal -----------------------------------------------------------------------------------------------------
 
+    def _decide(
+        self,
+        identifier: str | Identifier,
+        allow_stale_data: bool | None,
+        max_staleness_ms: int | None,
+        now_ms: int | None,
+    ) -> tuple[MaterializedView, Reading]:
+        name = self._name(identifier)
+        rows = self._checker.rows(name)
+        view = self._load(name, rows)
+        freshness = self._checker.check(view, rows, now_ms, max_staleness_ms)[1]
+        allow_stale = view.allow_stale_data if allow_stale_data is None else allow_stale_data
+        snapshot = view.snapshot
+        if snapshot is None or view.storage is None:
+            return view, Reading(False, f"definition: {freshness}", freshness)
+        has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
+        if freshness.usable or (allow_stale and not has_other_rows):
+            why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
+            location = view.storage.metadata_location
+            settings = view.last_refresh().settings
+            return view, Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
+        return view, Reading(False, f"definition: {freshness}", freshness)
+
     def _name(self, identifier: str | Identifier) -> ViewName:
         return ViewName.parse(identifier, catalog=self._tables.name)
 
-    def _load(self, name: ViewName, rows: RowReader) -> MaterializedView:
+    def _load(self, name: ViewName, rows: RowCache) -> MaterializedView:
         return load_materialized(self._store, self._tables, name, self._cache, rows)
 
     def _define(
@@ -710,33 +760,34 @@ class MaterializedViews:
             dialect=dialect,
             analyzer=analyzer,
             catalog_name=self._tables.name,
+            for_trino=False,  # the refresh analyzes this text, and Trino reads the storage
         )
 
-    def _sources_among(self, names: Sequence[ViewName], rows: RowReader) -> dict[ViewName, set[ViewName]]:
+    def _sources_among(self, names: Sequence[ViewName], rows: RowCache) -> dict[ViewName, set[ViewName]]:
         """The direct and transitive sources of views that are materialized, in the order of their dependencies."""
         graph = SourceGraph(self._checker, rows, self._load)
         sources = {name: graph.materialized_sources(name) for name in names}
         ordered = [*(name for name in graph.ordered if name in sources), *names]  # names that are gone come last
         return {name: sources[name] for name in ordered}
 
-    def _target_lag(self, name: ViewName, rows: RowReader) -> int | None:
+    def _target_lag(self, name: ViewName, rows: RowCache) -> int | None:
         try:
             return target_lag_ms(self._load(name, rows.shared()).properties)
         except HiveViewsError:
             return None  # a refresh reports what is wrong with it
 
-    def _listing(self, database: str, rows: RowReader) -> list[ListedView]:
+    def _listing(self, database: str, rows: RowCache) -> list[ListedView]:
         """The materialized views of a database; rows are read in batches, and shared."""
         listed = []
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
         for start in range(0, len(names), _LIST_BATCH_SIZE):
             batch = names[start : start + _LIST_BATCH_SIZE]
-            read = rows.get_all(batch)
-            rows.get_all({source for name in batch for source in self._checker.expected_rows(read.get(name))})
+            rows.load(batch)
+            rows.load(source for name in batch for source in self._checker.expected_rows(rows.get(name)))
             listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
         return listed
 
-    def _list_one(self, name: ViewName, rows: RowReader) -> ListedView | None:
+    def _list_one(self, name: ViewName, rows: RowCache) -> ListedView | None:
         row = None
         try:
             row = rows.get(name)

@@ -1,14 +1,9 @@
-"""What freshness checks read: metadata files, cached because they never change, and rows of the metastore.
-
-Rows are never reused between checks. A row costs the server about a dozen sequential database queries, so the rows that
-a view needed at its last check are fetched together at the start of the next one, in batches over several connections.
-"""
+"""The metadata files that freshness checks read, cached because they never change."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,13 +15,8 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import NestedField
 
 from hive_views.errors import MetadataFileError, RefusedLocationError, UnidentifiedError
-from hive_views.identifiers import ViewName
-from hive_views.materialized.state.fingerprint import fingerprint, hash_text
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.metastore.queries import read_database_rows
-from hive_views.metastore.row_codec import Row
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.spec.metadata import ViewMetadata
 
 
@@ -56,8 +46,8 @@ class TableState:
     """Its current schema."""
     snapshots: dict[int, SnapshotInfo]
     """Its snapshots by id, without the expired ones."""
-    columns: Mapping[int, frozenset[NestedField]] = field(default_factory=dict)
-    """The columns of each schema, by the schema's id."""
+    columns: Mapping[int, tuple[NestedField, ...]] = field(default_factory=dict)
+    """The columns of each schema in order, by the schema's id."""
     name_mapping: str | None = None
     """The fingerprint of the mapping that finds its columns in files without column ids; None if it has none."""
 
@@ -75,17 +65,27 @@ class TableState:
     def columns_added_since(self, schema_id: int | None) -> frozenset[str] | None:
         """The names of the columns that were added to an earlier schema; None if it changed in another way."""
         before, now = self.columns.get(-1 if schema_id is None else schema_id), self.columns[self.schema_id]
-        return None if before is None or not before <= now else frozenset(column.name for column in now - before)
+        is_extended = before is not None and before == now[: len(before)]
+        return frozenset(column.name for column in now[len(before or ()) :]) if is_extended else None
+
+    def definition(self, schema_id: int | None) -> str | None:
+        """The fingerprint of a schema's columns and of the name mapping: ids of expired schemas are used again."""
+        columns = self.columns.get(-1 if schema_id is None else schema_id)
+        return None if columns is None else hash_text(repr((list(map(str, columns)), self.name_mapping)))
 
     @cached_property
-    def same_rows(self) -> frozenset[int]:
-        """The earlier snapshots with the current rows: only compactions followed them."""
-        snapshot_ids = set()
+    def same_rows(self) -> Mapping[int, bool]:
+        """The snapshots with the current rows, and whether each was written with the current columns.
+
+        Only compactions followed the earlier ones.
+        """
+        snapshot_ids = {self.snapshot_id}
         for _, snapshot in self._history():
             if snapshot.operation != "replace" or snapshot.parent is None:
                 break
             snapshot_ids.add(snapshot.parent)
-        return frozenset(snapshot_ids)
+        is_known = snapshot_ids & self.snapshots.keys() if self.name_mapping is None else ()
+        return {number: number in is_known and self.has_schema_of(number) for number in snapshot_ids}
 
     def operations_since(self, snapshot_id: int) -> tuple[str, ...] | None:
         """The operations after a snapshot, newest first; None if it is not in the history."""
@@ -141,7 +141,7 @@ def table_state(metadata: TableMetadata) -> TableState:
             )
             for snapshot in metadata.snapshots
         },
-        {schema.schema_id: frozenset(schema.fields) for schema in metadata.schemas},
+        {schema.schema_id: schema.fields for schema in metadata.schemas},
         None if mapping is None else hash_text(mapping),
     )
 
@@ -198,7 +198,6 @@ class MetadataCache:
         self._states = BoundedCache(2_000)
         self._tables = BoundedCache(64)
         self._views = BoundedCache(2_000)
-        self._fingerprints = BoundedCache(2_000)
 
     def table_state(self, name: str, location: str | None) -> TableState:
         """The state of a table."""
@@ -225,93 +224,3 @@ class MetadataCache:
         """The metadata of a view."""
         metadata: ViewMetadata = self._views.compute(location, lambda: self._store.files.read(location))
         return metadata
-
-    def fingerprint(self, metadata: ViewMetadata) -> str:
-        """The fingerprint of a view's current definition."""
-        # By object, which a comparison would take longer for; the entry holds it, so its id is not reused.
-        entry = self._fingerprints.get(id(metadata))
-        if entry is None or entry[0] is not metadata:
-            entry = (metadata, fingerprint(metadata))
-            self._fingerprints.put(id(metadata), entry)
-        text: str = entry[1]
-        return text
-
-
-# -- Rows -------------------------------------------------------------------------------------------------------------
-
-_MAX_REQUESTS = 3
-"""Concurrent requests. A fourth was no faster (measured on two cores with 27 rows)."""
-
-_MIN_ROWS_PER_REQUEST = 4
-"""Rows that justify a further request with its thread and connection."""
-
-
-class RowReader:
-    """Reads each row of the metastore once, for one freshness check. Not safe for threads."""
-
-    def __init__(self, store: MetastoreStore, expected: Collection[ViewName] = ()) -> None:
-        """Fetch the rows that are expected to be needed."""
-        self._store = store
-        self._rows: dict[ViewName, Row | None] = {}
-        self._requested: set[ViewName] = set()
-        self._fetch(expected)
-
-    @property
-    def requested(self) -> frozenset[ViewName]:
-        """The names that were requested so far, whether expected or not."""
-        return frozenset(self._requested)
-
-    def shared(self) -> RowReader:
-        """A reader for the check of another view that shares the fetched rows."""
-        reader = RowReader(self._store)
-        reader._rows = self._rows
-        return reader
-
-    def get(self, name: ViewName) -> Row | None:
-        """The row of a name; None if it does not exist."""
-        self._requested.add(name)
-        if name not in self._rows:
-            self._rows[name] = self._store.get_row(name)
-        return self._rows[name]
-
-    def get_all(self, names: Iterable[ViewName]) -> Mapping[ViewName, Row | None]:
-        """The rows of several names, and those fetched before."""
-        requested = tuple(names)
-        self._requested.update(requested)
-        self._fetch(requested)
-        return self._rows
-
-    def _fetch(self, names: Collection[ViewName]) -> None:
-        missing = [name for name in dict.fromkeys(names) if name not in self._rows]
-        if len(missing) == 1:
-            self._rows[missing[0]] = self._store.get_row(missing[0])
-        elif missing:
-            # No more requests than the pool keeps connections: others would connect anew each time.
-            max_requests = min(_MAX_REQUESTS, self._store.config.connection.pool_size)
-            batches = _batches(missing, max_requests)
-            if min(len(batches), max_requests) == 1:
-                fetched = [read_database_rows(self._store, *batch) for batch in batches]
-            else:
-                fetched = self._fetch_concurrently(batches, max_requests)
-            self._rows.update(dict.fromkeys(missing))
-            self._rows.update((row.name, row) for rows in fetched for row in rows)
-
-    def _fetch_concurrently(self, batches: list[tuple[str, list[str]]], max_requests: int) -> list[list[Row]]:
-        # A new pool each time: the threads of a kept one would not survive a fork.
-        with ThreadPoolExecutor(max_requests - 1) as pool:
-            futures = [pool.submit(read_database_rows, self._store, *batch) for batch in batches[1:]]
-            return [read_database_rows(self._store, *batches[0]), *(future.result() for future in futures)]
-
-
-def _batches(names: list[ViewName], max_requests: int) -> list[tuple[str, list[str]]]:
-    """Names by database, in requests of about the same size."""
-    requests = max(1, min(max_requests, len(names) // _MIN_ROWS_PER_REQUEST))
-    size = min(BATCH_SIZE, -(-len(names) // requests))
-    by_database: dict[str, list[str]] = {}
-    for name in names:
-        by_database.setdefault(name.database, []).append(name.name)
-    return [
-        (database, tables[start : start + size])
-        for database, tables in by_database.items()
-        for start in range(0, len(tables), size)
-    ]

@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import HiveViewsError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.cache import BoundedCache, MetadataCache, RowReader
+from hive_views.materialized.freshness.cache import BoundedCache, MetadataCache
 from hive_views.materialized.freshness.sources import Sources, observe_sources
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, decide
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import inline
-from hive_views.materialized.state.refresh_state import UNREPEATABLE, SourceKind
+from hive_views.materialized.state.refresh_state import UNREPEATABLE
+from hive_views.metastore.queries import RowCache
 from hive_views.spec.staleness_policy import METADATA, is_true
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY
-from hive_views.sql.analysis.determinism import find_nondeterminism
+from hive_views.sql.analysis.references import find_nondeterminism
 
 if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.metastore.row_codec import Row
     from hive_views.metastore.store import MetastoreStore
+
+_MIN_BATCH = 4
+"""Rows that justify a further request. A row costs the server about a dozen sequential database queries."""
 
 
 class FreshnessChecker:
@@ -40,12 +44,12 @@ class FreshnessChecker:
         self.lineage_reader = LineageReader(store)
         self.metadata_cache = MetadataCache(store)
         self._last_requested = BoundedCache(1_000)
-        self._refreshes = BoundedCache(1_000)
-        self._unrepeatable = BoundedCache(1_000)
 
-    def row_reader(self, name: ViewName) -> RowReader:
-        """A reader for one check that starts by fetching the rows that the view's last check needed."""
-        return RowReader(self._store, self._last_requested.get(name, ()))
+    def rows(self, name: ViewName | None = None) -> RowCache:
+        """Rows for one check, with those that the view's last check needed. None are reused between checks."""
+        rows = RowCache(self._store, min_batch=_MIN_BATCH)
+        rows.load(self._last_requested.get(name, ()))
+        return rows
 
     def expected_rows(self, row: Row | None) -> Collection[ViewName]:
         """The names whose rows a check of a materialized view probably needs; none for other rows."""
@@ -59,32 +63,23 @@ class FreshnessChecker:
         except HiveViewsError:
             return ()  # the check reports what is wrong
 
-    def sources(self, view: MaterializedView, rows: RowReader) -> Sources:
+    def sources(self, view: MaterializedView, rows: RowCache) -> Sources:
         """The current state of a materialized view's sources."""
         row = None if view.layout is Layout.TABLE else view.row
         sources = observe_sources(self.lineage_reader, self.metadata_cache, rows, view.name, row, view.metadata)
-        self._last_requested.put(view.name, rows.requested)
+        self._last_requested.put(view.name, frozenset(rows.requested))
         return sources
-
-    def last_refresh(self, view: MaterializedView) -> RecordedRefresh:
-        """The recorded refresh that wrote the current rows."""
-        if view.storage is None:
-            return view.last_refresh()
-        view_location = None if view.layout is Layout.TABLE else view.row.metadata_location
-        key = (view_location, view.storage.metadata_location, view.layout)
-        refresh: RecordedRefresh = self._refreshes.compute(key, view.last_refresh)
-        return refresh
 
     def check(
         self,
         view: MaterializedView,
-        rows: RowReader | None = None,
+        rows: RowCache | None = None,
         now_ms: int | None = None,
         max_staleness_ms: int | None = None,
     ) -> tuple[Sources, Freshness]:
         """Decide how fresh a materialized view's rows are, and return the sources that the decision is based on."""
-        sources = self.sources(view, rows or self.row_reader(view.name))
-        refresh = self._with_functions(view, self.last_refresh(view), sources)
+        sources = self.sources(view, rows or self.rows(view.name))
+        refresh = self._with_functions(view, view.last_refresh(), sources)
         staleness = view.max_staleness_ms if max_staleness_ms is None else max_staleness_ms
         now = int(time.time() * 1000) if now_ms is None else now_ms
         return sources, decide(refresh, sources.observed, now_ms=now, max_staleness_ms=staleness)
@@ -98,16 +93,9 @@ class FreshnessChecker:
             return replace(refresh, unrepeatable=())
         if UNREPEATABLE in snapshot.summary.additional_properties or refresh.unrepeatable:
             return refresh
-        # The key has fingerprints, because version ids of expired versions are reused.
-        views = (source for source in sources.observed.sources if source.kind is SourceKind.VIEW)
-        key = (view.name, sources.observed.definition, tuple((source.name, source.definition) for source in views))
-
-        def analyze() -> tuple[str, ...]:
-            try:
-                leaves = inline(view.name, view.metadata, sources, self._catalogs)
-                return find_nondeterminism(leaves.sql, leaves.dialect)
-            except (SqlError, RefreshError):
-                # This package cannot read the text: lineage and state alone decide, as the specification says.
-                return ()
-
-        return replace(refresh, unrepeatable=self._unrepeatable.compute(key, analyze))
+        try:
+            leaves = inline(view.name, view.metadata, sources, self._catalogs)
+            return replace(refresh, unrepeatable=find_nondeterminism(leaves.sql, leaves.dialect))
+        except (SqlError, RefreshError):
+            # This package cannot read the text: lineage and state alone decide, as the specification says.
+            return replace(refresh, unrepeatable=())

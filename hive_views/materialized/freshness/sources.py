@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from hive_views.dependencies.lineage import LineageOrigin, LineageReader, dependency_names
 from hive_views.errors import InvalidRefreshStateError, MetadataFileError, UnidentifiedError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.cache import MetadataCache, RowReader, TableState
+from hive_views.materialized.freshness.cache import MetadataCache, TableState
 from hive_views.materialized.freshness.verdict import ObservedSource, ObservedState
 from hive_views.materialized.layouts.table import AssociatedView
-from hive_views.materialized.state.refresh_state import SourceKind
+from hive_views.materialized.state.refresh_state import SourceKind, fingerprint
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
@@ -49,7 +50,7 @@ _NamedSources = dict[ViewName, str | None]
 class _SourceCollector:
     """Collects sources, one level of the lineage after another."""
 
-    def __init__(self, lineage_reader: LineageReader, cache: MetadataCache, rows: RowReader) -> None:
+    def __init__(self, lineage_reader: LineageReader, cache: MetadataCache, rows: RowCache) -> None:
         self.lineage_reader = lineage_reader
         self.cache = cache
         self.rows = rows
@@ -68,10 +69,10 @@ class _SourceCollector:
         """Collect some sources, and return the sources of the views among them."""
         names = [name for name in wanted if name not in self.visited]
         self.visited.update(names)
-        rows = self.rows.get_all(names)
+        self.rows.load(names)
         next_level: _NamedSources = {}
         for name in names:
-            row = rows.get(name)
+            row = self.rows.get(name)
             if row is None:
                 row = self._find_renamed(name, wanted[name])
             if row is None:
@@ -137,7 +138,7 @@ class _SourceCollector:
         self.views[name] = metadata
         uuid = metadata.view_uuid.lower()
         self.iceberg_sources[uuid, name] = ObservedSource(
-            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=self.cache.fingerprint(metadata)
+            SourceKind.VIEW, name, uuid, metadata.current_version_id, definition=fingerprint(metadata)
         )
 
     def _add_table(self, name: ViewName, location: str | None) -> None:
@@ -150,16 +151,15 @@ class _SourceCollector:
             state.uuid,
             state.snapshot_id,
             state.schema_id,
-            state.written_schema_id,
             state.same_rows,
-            state.name_mapping,
+            state.definition(state.schema_id),
         )
 
 
 def observe_sources(
     lineage_reader: LineageReader,
     cache: MetadataCache,
-    rows: RowReader,
+    rows: RowCache,
     name: ViewName,
     row: Row | None,
     metadata: ViewMetadata,
@@ -180,12 +180,13 @@ def observe_sources(
         collector.hive_sources,
         tuple(sorted(collector.missing)),
         collector.unreadable,
-        cache.fingerprint(metadata),
+        fingerprint(metadata),
         {
             view: settings
             for view, view_metadata in ((name, metadata), *collector.views.items())
             if (settings := recorded_settings(view_metadata.current_version().summary))
         },
+        frozenset(collector.hive_views),
     )
     return Sources(
         observed,

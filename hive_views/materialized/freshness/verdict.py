@@ -13,6 +13,7 @@ from enum import Enum
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+from hive_views.rendering import html_table
 from hive_views.spec.session_settings import can_change_results, is_same_setting
 
 
@@ -100,12 +101,10 @@ class ObservedSource:
     """The current snapshot of a table (`NO_SNAPSHOT` for none), the current version of a view."""
     schema_id: int | None = None
     """A table's current schema."""
-    written_schema_id: int | None = None
-    """The schema with which a table's current snapshot was written."""
-    same_rows: frozenset[int] = frozenset()
-    """Earlier snapshots of a table with the same rows: only compactions followed them."""
+    same_rows: Mapping[int, bool] = field(default_factory=dict)
+    """The snapshots of a table with the current rows, and whether each was written with the current columns."""
     definition: str | None = None
-    """The fingerprint of a view's definition, or of a table's name mapping; None for a table without one."""
+    """The fingerprint of a view's definition, or of a table's columns and name mapping."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +127,8 @@ class ObservedState:
     """The fingerprint of its definition."""
     settings: Mapping[ViewName, Mapping[str, str]] = field(default_factory=dict)
     """The engine settings under which it and the views among its sources were defined, if recorded."""
+    hive_views: frozenset[ViewName] = frozenset()
+    """Those of `hive_sources` that are views."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,11 @@ class Freshness:
     def usable(self) -> bool:
         """Whether they may answer a query that does not accept stale rows."""
         return self.verdict in (Verdict.FRESH, Verdict.WITHIN_GRACE)
+
+    def _repr_html_(self) -> str:
+        """The verdict with its reasons as a table, for notebooks."""
+        rows = ((each.source, each.cause.value, each.before, each.now, each.detail) for each in self.reasons)
+        return html_table(self.verdict.value, rows, ("source", "reason", "before", "now", "detail"))
 
     def __str__(self) -> str:
         return self.verdict.value + (f": {'; '.join(map(str, self.reasons))}" if self.reasons else "")
@@ -315,17 +321,16 @@ def _difference(recorded: SourceState, source: ObservedSource) -> StalenessReaso
         return None
     if recorded.id != source.id and recorded.id not in source.same_rows:
         return StalenessReason(Cause.CHANGED, source.name, _snapshot_text(recorded.id), _snapshot_text(source.id))
-    if recorded.id == NO_SNAPSHOT:
-        return None  # there are no rows, so the columns do not matter
-    # A writer that did not record the schema read that of the snapshot, unless the schema changed in between.
-    schema_id = source.written_schema_id if recorded.schema_id is None else recorded.schema_id
-    if schema_id != source.schema_id:
-        return StalenessReason(Cause.SCHEMA, source.name, f"schema {schema_id}", f"schema {source.schema_id}")
-    if recorded.definition != source.definition:
-        return StalenessReason(
-            Cause.SCHEMA, source.name, detail="its name mapping changed, which finds columns in files"
-        )
-    return None
+    is_same = recorded.definition == source.definition
+    if recorded.definition is None:
+        # Another writer, or an earlier release. The id of a schema is not used again while one of its snapshots exists.
+        is_same = source.same_rows.get(recorded.id, False) and recorded.schema_id in (None, source.schema_id)
+    if is_same:
+        return None
+    if recorded.schema_id in (None, source.schema_id):
+        detail = "its columns are not known to be those of the refresh, or its name mapping changed"
+        return StalenessReason(Cause.SCHEMA, source.name, detail=detail)
+    return StalenessReason(Cause.SCHEMA, source.name, f"schema {recorded.schema_id}", f"schema {source.schema_id}")
 
 
 def _hive_source_reasons(recorded: RecordedRefresh, observed: ObservedState) -> list[StalenessReason]:
@@ -335,7 +340,8 @@ def _hive_source_reasons(recorded: RecordedRefresh, observed: ObservedState) -> 
         if before is None:
             reasons.append(StalenessReason(Cause.BEST_EFFORT, name, detail="the refresh recorded no state"))
         elif before != now:
-            reasons.append(StalenessReason(Cause.CHANGED, name, before, now, "best effort"))
+            cause = Cause.VIEW_CHANGED if name in observed.hive_views else Cause.CHANGED
+            reasons.append(StalenessReason(cause, name, before, now, "best effort"))
         else:
             reasons.append(StalenessReason(Cause.BEST_EFFORT, name, detail=f"its state appears unchanged: {now}"))
     missing = set(observed.missing)

@@ -23,13 +23,13 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layout import (
     FORMAT_VERSION,
+    STORAGE_SUFFIX,
     encode_document,
     parse_document,
     parse_identifier,
     unknown_keys,
     write_table_metadata,
 )
-from hive_views.materialized.layouts.registered import STORAGE_SUFFIX
 from hive_views.materialized.state.refresh_state import (
     DEFINITION,
     STARTED_MS,
@@ -96,76 +96,71 @@ class AttachedView:
 
 
 @dataclass(frozen=True)
-class BaseTable:
-    """The recorded state of one source."""
-
-    identifier: str
-    """Its name in the query: `database.name`."""
-    snapshot_reference: int
-    """Its snapshot; the version of a view."""
-    properties: Mapping[str, str] | None = None
-    """The draft's string-to-string map; holds the UUID and the table's schema."""
-    type: str = _ICEBERG_TABLE
-    """`iceberg-metastore`, or another type."""
-    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Unknown keys."""
-
-    def document(self) -> dict[str, Any]:
-        """The entry as JSON."""
-        document: dict[str, Any] = {
-            "type": self.type,
-            "identifier": self.identifier,
-            "snapshot-reference": self.snapshot_reference,
-        }
-        if self.properties is not None:
-            document["properties"] = dict(self.properties)
-        return {**document, **self.extra}
-
-
-@dataclass(frozen=True)
 class RefreshEntry:
-    """One refresh in the storage table's list."""
+    """One refresh in the storage table's list: its JSON object, whose unknown keys are written back."""
 
-    refresh_id: int | str
-    """Its id."""
-    version_id: int
-    """The view version that was evaluated."""
-    base_tables: tuple[BaseTable, ...]
-    """Its sources."""
-    sequence_number: int | None = None
-    """The sequence number of the snapshot that holds the refreshed rows."""
-    started_ms: int | None = None
-    """When it started, in epoch milliseconds (a key of this package)."""
-    definition: str | None = None
-    """The fingerprint of the definition that was evaluated (a key of this package)."""
-    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Unknown keys."""
+    document: Mapping[str, Any]
 
-    def document(self) -> dict[str, Any]:
-        """The entry as JSON."""
-        document: dict[str, Any] = {
-            "refresh-id": self.refresh_id,
-            "version-id": self.version_id,
-            "base-tables": [table.document() for table in self.base_tables],
-        }
-        if self.sequence_number is not None:
-            document["sequence-number"] = self.sequence_number
-        if self.started_ms is not None:
-            document[STARTED_MS] = self.started_ms
-        if self.definition is not None:
-            document[DEFINITION] = self.definition
-        return {**document, **self.extra}
+    @property
+    def refresh_id(self) -> int | str:
+        """Its id."""
+        refresh_id: int | str = self.document["refresh-id"]
+        return refresh_id
+
+    @property
+    def version_id(self) -> int:
+        """The view version that was evaluated."""
+        return int(self.document["version-id"])
+
+    @property
+    def sequence_number(self) -> int | None:
+        """The sequence number of the snapshot that holds the refreshed rows."""
+        return self.document.get("sequence-number")
 
     def state(self, database: str | None = None) -> RefreshState:
         """The refresh state; `database` qualifies names without one."""
         return RefreshState(
             self.version_id,
             tuple(
-                _source_state(table, f"base-tables[{index}]", database) for index, table in enumerate(self.base_tables)
+                _source_state(record, f"base-tables[{index}]", database)
+                for index, record in enumerate(self.document["base-tables"])
             ),
-            self.started_ms,
-            self.definition,
+            self.document.get(STARTED_MS),
+            self.document.get(DEFINITION),
         )
+
+    @staticmethod
+    def of(refresh_id: int, state: RefreshState, sequence_number: int | None) -> RefreshEntry:
+        """The entry of a refresh of this package."""
+        optional_values = {
+            "sequence-number": sequence_number,
+            STARTED_MS: state.started_ms,
+            DEFINITION: state.definition,
+        }
+        return RefreshEntry(
+            {
+                "refresh-id": refresh_id,
+                "version-id": state.view_version_id,
+                "base-tables": [_base_table(source) for source in state.sources],
+                **{key: value for key, value in optional_values.items() if value is not None},
+            }
+        )
+
+    @staticmethod
+    def decode(document: object, path: str) -> RefreshEntry:
+        """Check an entry of any writer."""
+        if not isinstance(document, dict):
+            raise InvalidRefreshStateError(path, "it must be an object")
+        if not _is_id(document.get("refresh-id")):
+            raise InvalidRefreshStateError(
+                f"{path}.refresh-id", f"it must be an id, not {document.get('refresh-id')!r}"
+            )
+        required(document, "version-id", int, path)
+        for index, record in enumerate(required(document, "base-tables", list, path)):
+            _check_base_table(record, f"{path}.base-tables[{index}]")
+        for key, kind in (("sequence-number", int), (STARTED_MS, int), (DEFINITION, str)):
+            optional(document, key, kind, path)
+        return RefreshEntry(document)
 
 
 @dataclass(frozen=True)
@@ -188,10 +183,7 @@ class AttachedStorage:
         """Add a refresh; `keep` retains the earlier ones."""
         refresh_ids = [entry.refresh_id for entry in self.refreshes if isinstance(entry.refresh_id, int)]
         refresh_id = max(refresh_ids, default=0) + 1
-        tables = tuple(_base_table_of(source) for source in state.sources)
-        entry = RefreshEntry(
-            refresh_id, state.view_version_id, tables, sequence_number, state.started_ms, state.definition
-        )
+        entry = RefreshEntry.of(refresh_id, state, sequence_number)
         return replace(self, refreshes=(*(self.refreshes if keep else ()), entry), current_refresh_id=refresh_id)
 
     def encode(self) -> str:
@@ -199,7 +191,7 @@ class AttachedStorage:
         return encode_document(
             {
                 "format-version": FORMAT_VERSION,
-                "refreshes": [entry.document() for entry in self.refreshes],
+                "refreshes": [entry.document for entry in self.refreshes],
                 "current-refresh-id": self.current_refresh_id,
                 **self.extra,
             }
@@ -227,7 +219,7 @@ class AttachedStorage:
         if current is not None and not _is_id(current):
             raise InvalidRefreshStateError("current-refresh-id", f"it must be an id, not {current!r}")
         storage = AttachedStorage(
-            tuple(_decode_refresh(item, f"refreshes[{index}]") for index, item in enumerate(items)),
+            tuple(RefreshEntry.decode(item, f"refreshes[{index}]") for index, item in enumerate(items)),
             current,
             unknown_keys(document, "format-version", "refreshes", "current-refresh-id"),
         )
@@ -240,59 +232,43 @@ def _is_id(value: object) -> bool:
     return type(value) in (int, str)
 
 
-def _decode_refresh(value: object, path: str) -> RefreshEntry:
-    if not isinstance(value, dict):
+def _check_base_table(record: object, path: str) -> None:
+    """Check the recorded state of one source."""
+    if not isinstance(record, dict):
         raise InvalidRefreshStateError(path, "it must be an object")
-    if not _is_id(value.get("refresh-id")):
-        raise InvalidRefreshStateError(f"{path}.refresh-id", f"it must be an id, not {value.get('refresh-id')!r}")
-    tables = required(value, "base-tables", list, path)
-    return RefreshEntry(
-        value["refresh-id"],
-        required(value, "version-id", int, path),
-        tuple(_decode_base_table(item, f"{path}.base-tables[{index}]") for index, item in enumerate(tables)),
-        optional(value, "sequence-number", int, path),
-        optional(value, STARTED_MS, int, path),
-        optional(value, DEFINITION, str, path),
-        unknown_keys(value, "refresh-id", "version-id", "base-tables", "sequence-number", STARTED_MS, DEFINITION),
-    )
-
-
-def _decode_base_table(value: object, path: str) -> BaseTable:
-    if not isinstance(value, dict):
-        raise InvalidRefreshStateError(path, "it must be an object")
-    properties = optional(value, "properties", dict, path)
+    properties = optional(record, "properties", dict, path)
     if properties is not None and not all(isinstance(item, str) for item in properties.values()):
         raise InvalidRefreshStateError(f"{path}.properties", "it must be an object of strings")
-    return BaseTable(
-        required(value, "identifier", str, path),
-        required(value, "snapshot-reference", int, path),
-        properties,
-        required(value, "type", str, path),
-        unknown_keys(value, "type", "identifier", "snapshot-reference", "properties"),
-    )
+    for key, kind in (("identifier", str), ("snapshot-reference", int), ("type", str)):
+        required(record, key, kind, path)
 
 
-def _base_table_of(source: SourceState) -> BaseTable:
+def _base_table(source: SourceState) -> dict[str, Any]:
+    """The state of a source as JSON; the draft's string-to-string map has its UUID and schema."""
     properties = {} if source.uuid is None else {"uuid": source.uuid}
     if source.schema_id is not None:
         properties["schema-id"] = str(source.schema_id)
     if source.definition is not None:
         properties[DEFINITION] = source.definition
-    base_type = _ICEBERG_VIEW if source.kind is SourceKind.VIEW else _ICEBERG_TABLE
-    return BaseTable(str(source.name), source.id, properties or None, base_type)
+    record = {
+        "type": _ICEBERG_VIEW if source.kind is SourceKind.VIEW else _ICEBERG_TABLE,
+        "identifier": str(source.name),
+        "snapshot-reference": source.id,
+    }
+    return {**record, "properties": properties} if properties else record
 
 
-def _source_state(table: BaseTable, path: str, database: str | None) -> SourceState:
+def _source_state(record: Mapping[str, Any], path: str, database: str | None) -> SourceState:
     kinds = {_ICEBERG_TABLE: SourceKind.TABLE, _ICEBERG_VIEW: SourceKind.VIEW}
-    if table.type not in kinds:
-        raise InvalidRefreshStateError(f"{path}.type", f"unknown base table type {table.type!r}")
-    properties = table.properties or {}
+    if record["type"] not in kinds:
+        raise InvalidRefreshStateError(f"{path}.type", f"unknown base table type {record['type']!r}")
+    properties = record.get("properties") or {}
     schema_id = properties.get("schema-id", "")
     return SourceState(
-        kinds[table.type],
-        parse_identifier(table.identifier, f"{path}.identifier", database),
+        kinds[record["type"]],
+        parse_identifier(record["identifier"], f"{path}.identifier", database),
         properties.get("uuid"),
-        table.snapshot_reference,
+        record["snapshot-reference"],
         schema_id=int(schema_id) if schema_id.isdigit() else None,
         definition=properties.get(DEFINITION),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -16,7 +16,9 @@ from hive_views.errors import InvalidRefreshStateError, UnsupportedMaterializedV
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.state.refresh_state import parse_name, parse_object, required
+from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
 
 FORMAT_VERSION = 1
 """The only version of the draft; documents of a later version are rejected."""
@@ -78,3 +80,26 @@ def write_table_metadata(files: MetadataFiles, metadata: TableMetadata, number: 
     location = provider.new_table_metadata_file_location(number)
     ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
     return location
+
+
+STORAGE_SUFFIX = "__storage"
+"""The suffix of storage table names."""
+
+DETACHED = "hive-views.detached-storage-table"
+"""Property of a plain view that was a materialized one: the JSON of its storage table, for the conversion back."""
+
+_MAX_NAME_LENGTH = 110
+"""Characters of a view's name that its storage table's name keeps: metastores store 128 or 256."""
+
+
+def storage_link_of(metadata: ViewMetadata) -> StorageLink | None:
+    """The storage table that a view's current version names; None if it names none."""
+    return link_of(metadata.current_version()) or StorageLink.decode(metadata.properties.get(STORAGE_TABLE_COPY))
+
+
+def storage_name(view: ViewName, unique_suffix: str, is_free: Callable[[ViewName], bool]) -> ViewName:
+    """Name a view's storage table: `<view>__storage`, with a unique suffix if that is taken."""
+    plain = ViewName(view.database, f"{view.name[:_MAX_NAME_LENGTH]}{STORAGE_SUFFIX}")
+    if len(view.name) <= _MAX_NAME_LENGTH and is_free(plain):
+        return plain
+    return ViewName(view.database, f"{plain.name}_{unique_suffix[:8]}")

@@ -19,11 +19,9 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Cause, RecordedRefresh, StalenessReason
 from hive_views.materialized.layouts.attached import AttachedCatalog, AttachedStorage, AttachedView, RefreshEntry
-from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.registered import storage_link_of
+from hive_views.materialized.layouts.layout import Layout, storage_link_of
 from hive_views.materialized.layouts.table import AssociatedView, decode_summary
 from hive_views.materialized.properties import allows_stale_data, effective_properties, max_staleness_ms
-from hive_views.materialized.state.adopted_state import adopted_state_of
 from hive_views.materialized.state.refresh_state import (
     HIVE_SOURCE_STATES,
     REFRESH_STATE,
@@ -32,6 +30,7 @@ from hive_views.materialized.state.refresh_state import (
     VERSION_ID,
     VIEW_UUID,
     RefreshState,
+    adopted_state_of,
     decode,
     parse_name,
     parse_object,
@@ -42,7 +41,7 @@ from hive_views.materialized.state.sequence_numbers import (
     decode_lineage,
     has_numbers_only,
 )
-from hive_views.metastore.queries import load_view
+from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.snapshots import Snapshot
 
-    from hive_views.materialized.freshness.cache import MetadataCache, RowReader
+    from hive_views.materialized.freshness.cache import MetadataCache
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.spec.storage_link import StorageLink
 
@@ -166,7 +165,7 @@ def is_materialized(metadata: ViewMetadata) -> bool:
 
 
 def load_materialized(
-    store: MetastoreStore, tables: TableOperations, name: ViewName, cache: MetadataCache, rows: RowReader
+    store: MetastoreStore, tables: TableOperations, name: ViewName, cache: MetadataCache, rows: RowCache
 ) -> MaterializedView:
     """Load a materialized view of any layout that this package writes."""
     row = rows.get(name)
@@ -200,7 +199,7 @@ def _load_view(store: MetastoreStore, row: Row, cache: MetadataCache) -> LoadedV
 
 
 def _load_registered(
-    tables: TableOperations, view: LoadedView, link: StorageLink, cache: MetadataCache, rows: RowReader
+    tables: TableOperations, view: LoadedView, link: StorageLink, cache: MetadataCache, rows: RowCache
 ) -> MaterializedView:
     storage_name, storage, problem = None, None, None
     if link.catalog not in (None, tables.name) or len(link.namespace) != 1:

@@ -41,9 +41,8 @@ from hive_views.io.locations import base_of, path_of
 from hive_views.io.table_files import METADATA_FILE_SUFFIXES, NOT_COLLECTED, all_files, is_collected
 from hive_views.materialized.drop import rows_sharing_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView
-from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.layouts.layout import DETACHED, STORAGE_SUFFIX, Layout
 from hive_views.materialized.layouts.loading import is_materialized
-from hive_views.materialized.layouts.registered import DETACHED, STORAGE_SUFFIX
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.refresh.publish import discard_snapshot, published_snapshots
 from hive_views.materialized.refresh.stage import is_staging_name, staging_prefix

@@ -13,8 +13,13 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import differing_settings
-from hive_views.sql.analysis.affected_keys import key_columns
-from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, NotIncrementalError, RowSelection
+from hive_views.sql.analysis.incremental import (
+    Aggregate,
+    IncrementalQuery,
+    NotIncrementalError,
+    RowSelection,
+    key_columns,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -53,7 +58,7 @@ class RefreshPlan:
 
 
 PartitionCondition = Callable[[int, int], str]
-"""TableLeaf and snapshot to the condition for the partitions that changed since; raises `NotIncrementalError`."""
+"""Maps a leaf and a snapshot to the condition for the partitions that changed since; raises NotIncrementalError."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,10 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
         try:
-            keys = {leaf: key_columns(given.leaves, leaf) for leaf in changed_leaves}
+            keys = {leaf: _keys(given, leaf) for leaf in changed_leaves}
             positions = set.intersection(*(set(columns) for columns in keys.values()))
             if not positions:
-                raise NotIncrementalError("the changed tables have no key in common")
+                raise NotIncrementalError("the changed tables have no key of the stored column's type in common")
             common = {leaf: {at: keys[leaf][at] for at in sorted(positions)} for leaf in changed_leaves}
             names = ", ".join(given.schema.fields[at].name for at in sorted(positions))
             yield RefreshPlan("keys", f"{why}; by the keys {names}", keys=common)
@@ -129,12 +134,22 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
     yield RefreshPlan("full", why)
 
 
+def _keys(given: PlanInput, leaf: int) -> dict[int, str]:
+    """The key columns of a leaf that are compared under their own type: 1 = '01', but their texts differ."""
+    table = given.tables[ViewName(*given.leaves.leaves[leaf].name)]
+    types = {column.name.lower(): column.field_type for column in table.columns[table.schema_id]}
+    keys = key_columns(given.leaves, leaf).items()
+    return {at: column for at, column in keys if types.get(column) == given.schema.fields[at].field_type}
+
+
 def _reason_for_full(given: PlanInput) -> str | None:
     """Why everything has to be computed, whatever changed; None if that depends on the changes."""
     recorded, freshness = given.recorded, given.freshness
     state = recorded.state
     if state is None or changed_tables(freshness) is None:
         return "; ".join(map(str, freshness.reasons))
+    if given.settings and not recorded.settings:
+        return "the session settings with which its rows were computed are not known"
     differing = differing_settings(recorded.settings, given.settings)
     if differing:
         return f"its rows were computed with {format_settings(recorded.settings, differing)}"
@@ -152,8 +167,8 @@ def _reason_for_full(given: PlanInput) -> str | None:
             return f"the earlier state of {name} is not known"
         if source.id != NO_SNAPSHOT and source.id not in table.snapshots:
             return f"the history of {name} since the last refresh has expired"
-        if source.definition != table.name_mapping:
-            return f"the name mapping of {name} changed"
+        if source.definition is None or source.definition != table.definition(source.schema_id):
+            return f"the earlier columns of {name} are not known, or its name mapping changed"
         schema_ids = {source.schema_id, table.written_schema_id}
         if source.id != NO_SNAPSHOT:
             schema_ids.add(table.snapshots[source.id].schema_id)

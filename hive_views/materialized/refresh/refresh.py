@@ -54,7 +54,7 @@ from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
-from hive_views.sql.analysis.determinism import find_nondeterminism, without_words
+from hive_views.sql.analysis.references import find_nondeterminism, without_words
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -179,11 +179,11 @@ def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> Non
     """Reject a table that is not the view's storage table, or whose writes are visible at once."""
     name = view.storage_name or "its storage"
     owner = properties.get(STORAGE_OF)
-    if owner is not None and owner.lower() != view.metadata.view_uuid.lower():
+    if owner is None or owner.lower() != view.metadata.view_uuid.lower():
+        # Any program can write the view's property that names the storage.
+        reason = f"is not marked as its storage ({STORAGE_OF})" if owner is None else f"belongs to the view {owner}"
         raise RefreshError(
-            str(view.name),
-            f"{name} is the storage of another view, {owner}. Drop this view and create it again to give it a storage "
-            "of its own",
+            str(view.name), f"{name} {reason}. Drop this view and create it again to give it a storage of its own"
         )
     if not is_true(properties, STAGED_WRITES):
         raise RefreshError(

@@ -136,7 +136,7 @@ class Engine(Protocol):
 # -- The staging table ------------------------------------------------------------------------------------------------
 
 STAGING_MARK = "__refresh_"
-"""RowSelection of the names of staging tables."""
+"""A part of the names of staging tables."""
 
 _STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
 

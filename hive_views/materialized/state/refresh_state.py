@@ -7,6 +7,7 @@ the encoding keyed by sequence number.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any
 
 from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
+from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.version_texts import sql_texts
 
 REFRESH_STATE = "refresh-state"
 """Summary key of a storage table's snapshot: the state of the refresh that wrote it."""
@@ -42,7 +45,7 @@ VERSION_ID = "version-id"
 """Summary key: the view version that was evaluated (layout `table`, and states keyed by sequence number)."""
 
 DEFINITION = "hive-views.definition"
-"""Key of this package: the fingerprint of a definition; see `hive_views.materialized.state.fingerprint`."""
+"""Key of this package: the fingerprint of a definition; see `hive_views.materialized.state.refresh_state`."""
 
 NO_SNAPSHOT = -1
 """The snapshot id of a table without snapshots, as Iceberg writes it."""
@@ -80,7 +83,7 @@ class SourceState:
     schema_id: int | None = None
     """The current schema of a table; None if not recorded."""
     definition: str | None = None
-    """The fingerprint of a view's definition, or of a table's name mapping; None if not recorded, or if it has none."""
+    """The fingerprint of a view's definition, or of a table's columns and name mapping; None if not recorded."""
 
 
 @dataclass(frozen=True)
@@ -225,3 +228,57 @@ def parse_name(parts: tuple[str, ...], path: str) -> ViewName:
         return ViewName.parse(parts)
     except InvalidIdentifierError as error:
         raise InvalidRefreshStateError(path, error.reason) from None
+
+
+# -- Fingerprints of view definitions ----------------------------------------------------------------------------------
+#
+# Version ids are reused: a new version gets the highest known id plus one (as in Iceberg's Java library), so after a
+# rollback and an expiration it may get the id of an expired version. A refresh therefore records a fingerprint of the
+# definition in addition to its version id.
+
+
+def fingerprint(metadata: ViewMetadata) -> str:
+    """Hash the current definition: its SQL texts, default catalog and namespace, and columns."""
+    version = metadata.current_version()
+    schema = metadata.raw_schema(version.schema_id) or {}
+    columns = [[field.get("name"), field.get("type")] for field in schema.get("fields", ())]
+    document = [
+        sorted(sql_texts(version).items()),
+        version.default_catalog,
+        list(version.default_namespace),
+        columns,
+    ]
+    return hash_text(json.dumps(document, sort_keys=True, ensure_ascii=True))
+
+
+def hash_text(text: str) -> str:
+    """Hash a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+# -- The refresh state of rows that another program computed and a view has adopted, kept in a view property -----------
+#
+# A snapshot's summary is written once, by the program that made the rows. When the sources of these rows are known from
+# elsewhere (Trino's `dependsOnTables`), the adopting view records them in a property that is valid for one snapshot of
+# its storage table.
+
+ADOPTED_REFRESH = "hive-views.taken-over-refresh"
+"""View property: JSON of a snapshot of the storage table and the `refresh-state` of its rows."""
+
+_SNAPSHOT = "snapshot-id"
+
+
+def encode_adopted_state(snapshot_id: int, state: RefreshState) -> str:
+    """Encode the property's value."""
+    return json.dumps({_SNAPSHOT: snapshot_id, REFRESH_STATE: encode(state)}, separators=(",", ":"))
+
+
+def adopted_state_of(properties: Mapping[str, str], snapshot_id: int) -> RefreshState | None:
+    """The refresh state that the view properties record for a snapshot; None if they record none."""
+    text = properties.get(ADOPTED_REFRESH)
+    if text is None:
+        return None
+    document = parse_object(text, ADOPTED_REFRESH)
+    if required(document, _SNAPSHOT, int, ADOPTED_REFRESH) != snapshot_id:
+        return None
+    return decode(required(document, REFRESH_STATE, str, ADOPTED_REFRESH))

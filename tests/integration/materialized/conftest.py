@@ -1,4 +1,4 @@
-"""A database with two Iceberg tables of a few rows, an engine without Spark, and a clock-free way to compare rows."""
+"""Fixtures: a database with two small Iceberg tables, an engine without Spark, a process that can be killed."""
 
 from __future__ import annotations
 

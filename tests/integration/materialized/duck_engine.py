@@ -52,8 +52,8 @@ class DuckEngine:
         parts = []
         for query in work.queries:
             [text] = sqlglot.transpile(query, read="spark", write="duckdb")
-            found = connection.sql(text).to_arrow_table().rename_columns(list(work.columns))
-            parts.append(found.cast(target))
+            result = connection.sql(text).to_arrow_table().rename_columns(list(work.columns))
+            parts.append(result.cast(target))
         return pa.concat_tables(parts) if parts else target.empty_table()
 
     def read(self, item: Input) -> pa.Table:
@@ -92,8 +92,8 @@ def stage_rows(
         update = transaction.update_snapshot(snapshot_properties=summary, branch=None if current is None else branch)
         with update.fast_append() if action is Action.APPEND else update.overwrite() as producer:
             if action is not Action.APPEND and current is not None:
-                found = table.scan(row_filter=where.replace("`", "")) if where else table.scan()
-                for task in found.plan_files():
+                scan = table.scan(row_filter=where.replace("`", "")) if where else table.scan()
+                for task in scan.plan_files():
                     producer.delete_data_file(task.file)
             if rows.num_rows:
                 for file in _dataframe_to_data_files(transaction.table_metadata, rows, table.io, producer.commit_uuid):
@@ -121,8 +121,8 @@ def added_rows(table: Table, since: int | None, until: int) -> pa.Table:
     empty = _empty(table)
     import pyarrow.parquet as parquet
 
-    found = [parquet.read_table(path.removeprefix("file:")).cast(empty.schema) for path in paths]
-    return pa.concat_tables([empty, *found])
+    parts = [parquet.read_table(path.removeprefix("file:")).cast(empty.schema) for path in paths]
+    return pa.concat_tables([empty, *parts])
 
 
 def compact(table: Table) -> None:

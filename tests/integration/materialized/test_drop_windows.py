@@ -51,7 +51,7 @@ def meanwhile(proxy, open_catalog):
 
 @pytest.fixture
 def sales(catalog, database) -> tuple[str, str]:
-    """A table without rows: what stays and goes is told by its metadata files."""
+    """A table without rows: its metadata files show what was deleted."""
     catalog.create_table((database, "sales"), SALES)
     return database, "sales"
 

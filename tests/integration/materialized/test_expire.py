@@ -1,4 +1,4 @@
-"""Stored rows that expire: their files go, and nothing that is read or said of the others changes."""
+"""Snapshot expiration deletes files that only expired snapshots need; other rows and their freshness are unchanged."""
 
 from __future__ import annotations
 

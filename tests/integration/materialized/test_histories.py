@@ -254,16 +254,16 @@ class World:
         """What the definition gives, over the objects that it means."""
         connection = duckdb.connect(config={"threads": 1})
         for name in ("sales", "shops"):
-            found: pa.Table = self.table(name).scan().to_arrow()
-            connection.register(name, found)
+            stored: pa.Table = self.table(name).scan().to_arrow()
+            connection.register(name, stored)
         connection.execute(f"CREATE VIEW big AS SELECT id, shop, amount FROM sales WHERE amount > {self.threshold}")
         return bag(connection.sql(self.query[layout]).fetchall())
 
     def check(self) -> None:
         for layout in LAYOUTS:
-            found = self.freshness(layout)
-            seen[found.verdict.value] += 1
-            if found.verdict is Verdict.FRESH:
+            freshness = self.freshness(layout)
+            seen[freshness.verdict.value] += 1
+            if freshness.verdict is Verdict.FRESH:
                 assert self.stored(layout) == self.rows(layout), layout
 
 

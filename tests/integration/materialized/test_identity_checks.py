@@ -11,7 +11,7 @@ from pyiceberg.table.statistics import StatisticsFile
 from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
-from hive_views.materialized.layouts.registered import storage_link_of
+from hive_views.materialized.layouts.layout import storage_link_of
 from hive_views.spec.storage_link import StorageLink, with_link
 from hive_views.spec.version_texts import define
 from tests.integration.materialized.conftest import rows
@@ -241,6 +241,6 @@ def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, mar
     )
     catalog.register_table(row, metadata_location)
     Path(metadata_location.removeprefix("file:")).unlink()
-    assert [found.identifier for found in views.orphans(name, older_than_ms=0).rows] == [row]
+    assert [orphan.identifier for orphan in views.orphans(name, older_than_ms=0).rows] == [row]
     views.remove_orphans(name, older_than_ms=0)
     assert views.orphans(name, older_than_ms=0).rows == () and views.freshness(name).is_fresh

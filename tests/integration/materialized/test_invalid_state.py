@@ -77,8 +77,8 @@ def test_invalid_refresh_state_is_unknown(catalog, views, engine, market):
     for text in ("", "{", "[1]", "{}", '{"view-version-id":"one","source-states":[]}', "[" * 20_000):
         storage = catalog.load_table((market, "mv__storage"))
         storage.append(rows((7, "a", 7)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: text})
-        found = views.freshness(name)
-        assert found.verdict is Verdict.UNKNOWN and found.reasons[0].cause is Cause.NO_STATE
+        freshness = views.freshness(name)
+        assert freshness.verdict is Verdict.UNKNOWN and freshness.reasons[0].cause is Cause.NO_STATE
         assert not views.reading(name, allow_stale_data=True).from_storage
     assert views.refresh(name, engine)[-1].action == "full"
     assert views.freshness(name).is_fresh
@@ -105,8 +105,9 @@ def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
     views.create(name, QUERY)
     views.refresh(name, engine)
     schema = views.load(name).storage.schema()
-    other = "00000000-0000-4000-8000-000000000000"
-    for properties in ({}, {STAGED_WRITES: "false"}, {STAGED_WRITES: "true", STORAGE_OF: other}):
+    own, other = views.load(name).metadata.view_uuid, "00000000-0000-4000-8000-000000000000"
+    staged = {STAGED_WRITES: "true"}
+    for properties in ({}, {STORAGE_OF: own}, staged, {**staged, STORAGE_OF: other}):
         catalog.drop_table(storage_name)
         catalog.create_table(storage_name, schema, properties=properties).append(pa.table({"id": [7], "amount": [7]}))
         assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.NO_STATE]
@@ -128,8 +129,8 @@ def test_database_location_elsewhere_and_unusual_columns(catalog, views, engine,
         for number in (1, 2):
             views.refresh(name, engine)
             assert views.freshness(name).is_fresh
-            found = views.load(name).storage.scan().to_arrow()
-            assert found.column_names == ["a b", "x.y", "ö`"] and found.num_rows == 2 + number
+            stored = views.load(name).storage.scan().to_arrow()
+            assert stored.column_names == ["a b", "x.y", "ö`"] and stored.num_rows == 2 + number
             catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
         assert list((tmp_path / "else where" / "ö").rglob("*.parquet"))
         views.drop(name)
@@ -148,8 +149,8 @@ def test_listing_among_hundreds_of_rows(catalog, views, engine, market, raw):
         views.create((market, f"mv_{layout}"), QUERY, layout=layout)
     views.refresh((market, "mv_table"), engine)
     put(catalog, (market, "mv_attached"), "{")
-    found = {item.name.name: (item.layout, item.freshness.verdict) for item in views.listing(market)}
-    assert found == {
+    listed = {item.name.name: (item.layout, item.freshness.verdict) for item in views.listing(market)}
+    assert listed == {
         "mv_registered": (Layout.REGISTERED, Verdict.STALE),
         "mv_attached": (Layout.ATTACHED, Verdict.UNKNOWN),
         "mv_table": (Layout.TABLE, Verdict.FRESH),

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of a refresh: the old rows or the new ones, never others, and the next refresh works.
+"""SIGKILL at any point of a refresh leaves the old or the new rows, and the next refresh succeeds.
 
 `HIVE_VIEWS_EVERY_KILL=1` tries every point (some minutes); otherwise one in `STEP`.
 """
@@ -33,9 +33,9 @@ def test_refresh_killed_at_any_point(open_catalog, market, killer, layout):
     while True:
         number = 10 + point
         catalog.load_table((market, "sales")).append(rows((number, "a", 9)))
-        if (said := killer(name, point, "refresh")) == "done":
+        if (printed := killer(name, point, "refresh")) == "done":
             break
-        assert said == "killed"
+        assert printed == "killed"
         fresh = views.freshness(name).is_fresh
         assert ids() == ([*known, number] if fresh else known), point
         moments.append(fresh)

@@ -1,4 +1,4 @@
-"""Materialized views on a real metastore: what stands where, what survives whom, and what a kill leaves behind."""
+"""Materialized views in each layout: create, refresh, convert, time travel and drop, on a real metastore."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import (
     InvalidPropertyError,
     NotMaterializedError,
+    StaleRowsError,
     TableAlreadyExistsError,
     UnsupportedMaterializedViewError,
     ViewAlreadyExistsError,
@@ -70,8 +71,8 @@ def test_rows_and_state_share_one_snapshot(views, stored):
     elif view.layout is Layout.TABLE:
         assert summary["version-id"] == "1" and json.loads(summary["base-tables"])
     else:
-        known = AttachedStorage.decode(view.storage.metadata.properties[METADATA])
-        assert known.current.sequence_number == view.snapshot.sequence_number
+        attached = AttachedStorage.decode(view.storage.metadata.properties[METADATA])
+        assert attached.current.sequence_number == view.snapshot.sequence_number
 
 
 def test_registered_link_is_in_version(catalog, views, market):
@@ -180,6 +181,27 @@ def test_reading_by_freshness_grace_and_permission(catalog, views, engine, store
     assert grace.from_storage and grace.freshness.verdict is Verdict.WITHIN_GRACE
 
 
+def test_scan_reads_rows_that_may_answer_queries(catalog, views, engine, stored):
+    assert sorted(views.scan(stored).to_arrow().column("id").to_pylist()) == [1, 2, 3]
+    scan = views.scan(stored, row_filter="id > 1", selected_fields=("id",))
+    checked = views.reading(stored).snapshot_id
+    catalog.load_table((stored[0], "sales")).append(rows((9, "a", 9)))
+    with pytest.raises(StaleRowsError, match="a table changed") as caught:
+        views.scan(stored)
+    assert caught.value.identifier == ".".join(stored)
+    views.refresh(stored, engine)
+    assert scan.snapshot_id == checked, "the snapshot that was checked is read, also after a refresh"
+    assert sorted(scan.to_arrow().to_pylist(), key=str) == [{"id": 2}, {"id": 3}]
+    connection = views.scan(stored).to_duckdb("totals")
+    assert connection.sql("SELECT count(*) FROM totals").fetchall() == [(4,)]
+
+
+def test_scan_refuses_rows_of_another_definition(views, stored):
+    views.replace(stored, "SELECT id FROM sales")
+    with pytest.raises(StaleRowsError):
+        views.scan(stored, allow_stale_data=True)
+
+
 @pytest.mark.parametrize("layout", ["registered", "attached"])
 def test_reading_uses_settings_of_view(catalog, views, engine, market, layout):
     name = (market, "mv")
@@ -209,8 +231,8 @@ def test_missing_storage_is_unknown(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
     views.refresh((market, "mv"), engine)
     catalog.drop_table((market, "mv__storage"))
-    found = views.freshness((market, "mv"))
-    assert found.verdict is Verdict.UNKNOWN and found.reasons[0].cause is Cause.STORAGE
+    freshness = views.freshness((market, "mv"))
+    assert freshness.verdict is Verdict.UNKNOWN and freshness.reasons[0].cause is Cause.STORAGE
     assert not views.reading((market, "mv"), allow_stale_data=True).from_storage
     views.drop((market, "mv"))
 
@@ -243,8 +265,8 @@ def test_trino_materialized_views_are_read(catalog, views, raw, market):
     assert views.trino_storage((market, "trinos")) == row.parameters["metadata_location"]
     assert views.freshness((market, "trinos")).is_fresh
     sales.append(rows((9, "a", 9)))
-    found = views.freshness((market, "trinos"))
-    assert found.verdict is Verdict.STALE and found.reasons[0].cause is Cause.CHANGED
+    freshness = views.freshness((market, "trinos"))
+    assert freshness.verdict is Verdict.STALE and freshness.reasons[0].cause is Cause.CHANGED
     assert [(item.name.name, item.layout) for item in views.listing(market)] == [("trinos", Layout.TRINO)]
 
 
@@ -276,8 +298,8 @@ def test_tables_that_exchange_names_are_stale(catalog, views, engine, market):
     assert views.freshness((market, "mv")).is_fresh
     for before, now in (("sales", "aside"), ("old_sales", "sales"), ("aside", "old_sales")):
         catalog.rename_table((market, before), (market, now))
-    found = views.freshness((market, "mv"))
-    assert [reason.cause for reason in found.reasons] == [Cause.REPLACED, Cause.REPLACED]
+    freshness = views.freshness((market, "mv"))
+    assert [reason.cause for reason in freshness.reasons] == [Cause.REPLACED, Cause.REPLACED]
     views.refresh((market, "mv"), engine)
     assert ids(views, (market, "mv")) == [7, 101, 102, 103]
     assert views.freshness((market, "mv")).is_fresh

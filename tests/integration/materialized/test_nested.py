@@ -1,4 +1,4 @@
-"""Materialized views over materialized views, of each layout: the definition of the one below is what counts."""
+"""Materialized views over materialized views: freshness follows the definition of the source, not its stored rows."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ def test_refresh_under_conflicting_settings_is_rejected(catalog, views, market, 
     plain_view(catalog, (market, "low"), "SELECT id, amount FROM sales", UTC)
     catalog.execute("CREATE VIEW high AS SELECT * FROM low", database=market)
     views.create(name, "SELECT amount FROM high", layout=layout)
-    said = rf"{market}\.low was defined under {TIME_ZONE}=UTC, and this refresh runs under {TIME_ZONE}=Asia/Tokyo"
+    message = rf"{market}\.low was defined under {TIME_ZONE}=UTC, and this refresh runs under {TIME_ZONE}=Asia/Tokyo"
     for mode in ("auto", "full"):
-        with pytest.raises(RefreshError, match=said):
+        with pytest.raises(RefreshError, match=message):
             views.refresh(name, DuckEngine(catalog, TOKYO), mode=mode)
     assert not views.reading(name).from_storage
     views.refresh(name, DuckEngine(catalog, {**UTC, ANSI: "TRUE"}))
     assert views.freshness(name).is_fresh and views.reading(name, allow_stale_data=True).from_storage
     catalog.load_table((market, "sales")).append(rows((4, "a", 40)))
-    with pytest.raises(RefreshError, match=said):
+    with pytest.raises(RefreshError, match=message):
         views.refresh(name, DuckEngine(catalog, TOKYO))
     assert views.refresh(name, DuckEngine(catalog, UTC))[-1].action == "incremental", "TRUE is true"
     assert amounts(views, name) == [5, 10, 20, 40] and views.freshness(name).is_fresh
 
 
 def test_fresh_rows_of_other_settings_are_recomputed(catalog, views, market):
-    """They would not answer in the session that asks for the refresh (found by a random history)."""
+    """They would not answer queries in the session that runs the refresh."""
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales")
     views.refresh(name, DuckEngine(catalog, UTC))

@@ -308,5 +308,5 @@ def test_never_fresh_when_rows_differ(
 
 def test_histories_cover_all_cases():
     """Runs behind the one above: a history that never refreshes by partitions would prove nothing of them."""
-    wanted = {"incremental", "full", "partitions", "unchanged", "refused", "fresh", "stale"}
-    assert not wanted - seen.keys(), sorted(seen.items())
+    expected_outcomes = {"incremental", "full", "partitions", "unchanged", "refused", "fresh", "stale"}
+    assert not expected_outcomes - seen.keys(), sorted(seen.items())

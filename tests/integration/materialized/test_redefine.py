@@ -1,4 +1,4 @@
-"""Another definition for a materialized view: no rows of the old one answer, and none is lost on the way."""
+"""Replacing a definition: stored rows of the old one answer no query, and an interruption loses no row."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def test_next_refresh_publishes_columns_with_rows(catalog, views, engine, market
     assert run(f"ALTER MATERIALIZED VIEW mv AS {OLD}").kind == "unchanged"
     left = views.orphans(name, older_than_ms=0)
     assert (left.snapshots, left.rows, left.files) == ((), (), ())
-    place = Path(view.metadata.location.removeprefix("file:"))
+    directory = Path(view.metadata.location.removeprefix("file:"))
     views.drop(name)
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
-    assert layout != "table" or list(place.rglob("*.metadata.json")) == [], "the earlier definitions' files as well"
+    assert layout != "table" or list(directory.rglob("*.metadata.json")) == [], "the earlier definitions' files as well"
 
 
 def test_rejected_replacement_changes_nothing(catalog, views, engine, market, run):
@@ -238,9 +238,9 @@ def test_killed_refresh_with_new_columns(open_catalog, market, killer):
     known, wanted = OLD, NEW
     while True:
         views.replace(name, wanted)
-        if (said := killer(name, point, "refresh")) == "done":
+        if (printed := killer(name, point, "refresh")) == "done":
             break
-        assert said == "killed"
+        assert printed == "killed"
         fresh = views.freshness(name).is_fresh
         assert stored(views, name) == (texts[wanted] if fresh else texts[known]), point
         moments.append(fresh)

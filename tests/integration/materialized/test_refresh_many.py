@@ -9,9 +9,9 @@ import pytest
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh.stage import StagingRequest
-from hive_views.metastore.transport.client import MetastoreClient
 from tests.integration.materialized.conftest import rows
 from tests.integration.materialized.duck_engine import DuckEngine
+from tests.proxy import ThriftProxy
 
 HOUR = 3_600_000
 
@@ -72,14 +72,13 @@ def test_due_by_target_lag(catalog, views, market):
         views.set_properties((market, "top"), {"hive-views.target-lag": "soon"})
 
 
-@pytest.mark.parametrize("parallel", [1, 3])
-def test_failure_skips_only_dependents(catalog, views, market, parallel):
+def test_failure_skips_only_dependents(catalog, views, market):
     everything = [name.identifier for name in views.select([market])]
-    outcomes = views.refresh_many(everything, FailingEngine(catalog, "low"), parallel=parallel)
+    outcomes = views.refresh_many(everything, FailingEngine(catalog, "low"), parallel=3)
     actions = {outcome.name.name: (outcome.action, outcome.why) for outcome in outcomes}
     assert actions["other"][0] == "full" and "disk full" in actions["low"][1]
     assert actions["mid"] == actions["top"] == ("skipped", f"the refresh of {market}.low failed")
-    outcomes = views.refresh_many(everything, DuckEngine(catalog), parallel=parallel)
+    outcomes = views.refresh_many(everything, DuckEngine(catalog), parallel=3)
     assert Counter(outcome.action for outcome in outcomes) == {"full": 3, "unchanged": 1}
 
 
@@ -89,20 +88,13 @@ def test_failed_cascade_reports_what_it_refreshed(catalog, views, market):
     assert sorted(caught.value.completed) == [f"{market}.{name}: full" for name in ("low", "mid", "other")]
 
 
-def test_listing_shares_reads(catalog, market, monkeypatch):
-    views = catalog.materialized
+def test_listing_shares_reads(catalog, open_catalog, metastore, market):
     for number in range(30):
-        views.create((market, f"v{number}"), "SELECT id FROM sales")
-    requests: Counter[str] = Counter()
-    for method in ("get_table", "get_tables"):
-        original = getattr(MetastoreClient, method)
-        monkeypatch.setattr(
-            MetastoreClient,
-            method,
-            lambda self, *args, _method=method, _original=original: (
-                requests.update([_method]) or _original(self, *args)
-            ),
-        )
-    for _ in range(2):
-        assert len(views.listing(market)) == 30
-    assert requests["get_table"] == 0 and requests["get_tables"] <= 6
+        catalog.materialized.create((market, f"v{number}"), "SELECT id FROM sales")
+    with ThriftProxy(metastore.port) as proxy:
+        views = open_catalog({"uri": proxy.uri}).materialized
+        for _ in range(2):
+            assert len(views.listing(market)) == 30
+        requests = Counter(proxy.methods)
+    assert not {"get_table", "get_table_req"} & requests.keys()
+    assert 0 < sum(count for method, count in requests.items() if method.startswith("get_table_objects")) <= 6

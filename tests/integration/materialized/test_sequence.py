@@ -87,8 +87,8 @@ def test_lost_lineage_does_not_reuse_numbers(catalog, engine, numbered):
             transaction.remove_properties(SEQUENCE_LINEAGE)
     else:
         catalog.load_view(numbered).update().remove_properties(SEQUENCE_LINEAGE).commit()
-    found = views.freshness(numbered)
-    assert found.verdict is Verdict.UNKNOWN and causes(catalog, numbered) == [Cause.NO_STATE]
+    freshness = views.freshness(numbered)
+    assert freshness.verdict is Verdict.UNKNOWN and causes(catalog, numbered) == [Cause.NO_STATE]
     views.refresh(numbered, engine)
     assert views.freshness(numbered).is_fresh
     assert sorted(views.load(numbered).lineage_numbers().values()) == [4, 5, 6], (
@@ -100,9 +100,9 @@ def test_numbers_with_uuids(catalog, engine, market):
     name = (market, "mv")
     catalog.materialized.create(name, "SELECT id FROM sales", properties={SEQUENCE_IDS: "true"})
     catalog.materialized.refresh(name, engine)
-    found = summary(catalog, name)
-    [(number, entry)] = json.loads(found[SEQUENCE_STATE]).items()
-    [source] = json.loads(found[REFRESH_STATE])["source-states"]
+    state_summary = summary(catalog, name)
+    [(number, entry)] = json.loads(state_summary[SEQUENCE_STATE]).items()
+    [source] = json.loads(state_summary[REFRESH_STATE])["source-states"]
     assert (number, entry) == ("1", {"type": "table", "id": source["snapshot-id"], "uuid": source["uuid"]})
     assert catalog.materialized.load(name).lineage_numbers() == {f"{market}.sales": 1}
     catalog.rename_table((market, "sales"), (market, "renamed"))

@@ -1,4 +1,4 @@
-"""Settings of materialized views on a real metastore: in each layout what a user sets last holds, however it is set."""
+"""Settings of materialized views: in each layout the value that was set last is effective, however it was set."""
 
 from __future__ import annotations
 

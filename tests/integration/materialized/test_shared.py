@@ -1,4 +1,4 @@
-"""Storages that others have too: a second name, a second view, a directory with other tables. Nothing of it goes."""
+"""Storage that another name, view or table shares: none of its files is deleted."""
 
 from __future__ import annotations
 
@@ -223,8 +223,10 @@ def test_second_name_of_empty_storage(catalog, views, market):
 def test_table_inside_garbage_directory_is_kept(catalog, views, stored, market):
     name = stored("registered")
     location = views.load(name).storage.metadata.location
-    for place in ("data/one", "data/two"):
-        catalog.create_table((market, place[-3:]), SALES, location=f"{location}/{place}").append(rows((9, "c", 9)))
+    for directory in ("data/one", "data/two"):
+        catalog.create_table((market, directory[-3:]), SALES, location=f"{location}/{directory}").append(
+            rows((9, "c", 9))
+        )
     dropped = catalog.load_table((market, "two"))
     catalog.drop_table((market, "two"))
     catalog.drop_view(name)

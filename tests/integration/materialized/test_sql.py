@@ -1,4 +1,4 @@
-"""The statements about materialized views, and who refreshes what in which order."""
+"""SQL statements about materialized views, and the order of cascading refreshes."""
 
 from __future__ import annotations
 

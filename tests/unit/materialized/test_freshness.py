@@ -1,4 +1,4 @@
-"""The decision over values: every difference counts, and nothing that is not known is called fresh."""
+"""The freshness decision: every difference makes rows stale, and unknown states are never fresh."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import SnapshotInfo, TableState
 from hive_views.materialized.freshness.verdict import (
     Cause,
+    Freshness,
     ObservedSource,
     ObservedState,
     RecordedRefresh,
@@ -20,15 +23,17 @@ from hive_views.materialized.freshness.verdict import (
     changed_tables,
     decide,
 )
+from hive_views.materialized.refresh.plan import PlanInput, plan_refresh
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 
 T, V = ViewName("db", "t"), ViewName("db", "v")
 VIEW = "view-uuid"
 STATE = RefreshState(
     1,
     (
-        SourceState(SourceKind.TABLE, T, "uuid-t", 10, schema_id=0),
+        SourceState(SourceKind.TABLE, T, "uuid-t", 10, schema_id=0, definition="columns"),
         SourceState(SourceKind.VIEW, V, "uuid-v", 2),
     ),
     1000,
@@ -37,7 +42,7 @@ NOW = ObservedState(
     VIEW,
     1,
     (
-        ObservedSource(SourceKind.TABLE, T, "uuid-t", 10, 0, 0),
+        ObservedSource(SourceKind.TABLE, T, "uuid-t", 10, 0, {10: True}, "columns"),
         ObservedSource(SourceKind.VIEW, V, "uuid-v", 2),
     ),
 )
@@ -46,6 +51,7 @@ TOKYO = {TIME_ZONE: "Asia/Tokyo", ANSI: "false"}
 
 
 def table(**changes) -> ObservedState:
+    changes = {"same_rows": {changes["id"]: True}, **changes} if "id" in changes else changes
     return replace(NOW, sources=(replace(NOW.sources[0], **changes), NOW.sources[1]))
 
 
@@ -60,16 +66,22 @@ def foreign(**changes) -> RecordedRefresh:
 CASES = [
     (RECORDED, NOW, Verdict.FRESH, []),
     (RECORDED, table(name=ViewName("db", "renamed")), Verdict.FRESH, []),
-    (RECORDED, table(id=12, same_rows=frozenset({11, 10})), Verdict.FRESH, []),
-    (RECORDED, table(id=12, same_rows=frozenset({11})), Verdict.STALE, [Cause.CHANGED]),
+    (RECORDED, table(id=12, same_rows={12: True, 11: False, 10: False}), Verdict.FRESH, []),
+    (RECORDED, table(id=12, same_rows={12: True, 11: True}), Verdict.STALE, [Cause.CHANGED]),
     (RECORDED, table(id=11), Verdict.STALE, [Cause.CHANGED]),
     (RECORDED, table(id=NO_SNAPSHOT), Verdict.STALE, [Cause.CHANGED]),
-    (RECORDED, table(schema_id=1), Verdict.STALE, [Cause.SCHEMA]),
-    (RECORDED, table(definition="mapping"), Verdict.STALE, [Cause.SCHEMA]),
-    (foreign(definition="mapping"), NOW, Verdict.STALE, [Cause.SCHEMA]),
-    (foreign(definition="mapping"), table(definition="mapping"), Verdict.FRESH, []),
-    (foreign(schema_id=None), NOW, Verdict.FRESH, []),
-    (foreign(schema_id=None), table(schema_id=1), Verdict.STALE, [Cause.SCHEMA]),
+    (RECORDED, table(schema_id=1, definition="others"), Verdict.STALE, [Cause.SCHEMA]),
+    # The id of an expired schema is used again, also before the table has rows.
+    (RECORDED, table(definition="others"), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(id=NO_SNAPSHOT), table(id=NO_SNAPSHOT, definition="others"), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(id=NO_SNAPSHOT), table(id=NO_SNAPSHOT), Verdict.FRESH, []),
+    # Without columns, their schema's id counts if the snapshot was written with it.
+    (foreign(definition=None), NOW, Verdict.FRESH, []),
+    (foreign(definition=None, schema_id=None), NOW, Verdict.FRESH, []),
+    (foreign(definition=None), table(id=12, same_rows={12: True, 10: True}), Verdict.FRESH, []),
+    (foreign(definition=None), table(id=12, same_rows={12: True, 10: False}), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(definition=None), table(same_rows={10: False}), Verdict.STALE, [Cause.SCHEMA]),
+    (foreign(definition=None, schema_id=1), NOW, Verdict.STALE, [Cause.SCHEMA]),
     (foreign(ref="audit"), NOW, Verdict.UNKNOWN, [Cause.NO_STATE]),
     (foreign(uuid=None), NOW, Verdict.FRESH, []),
     (RECORDED, table(uuid="another"), Verdict.STALE, [Cause.REPLACED]),
@@ -90,6 +102,8 @@ CASES = [
      Verdict.UNKNOWN, [Cause.BEST_EFFORT]),
     (replace(RECORDED, hive_sources={ViewName("h", "t"): "a"}), replace(NOW, hive_sources={ViewName("h", "t"): "b"}),
      Verdict.STALE, [Cause.CHANGED]),
+    (replace(RECORDED, hive_sources={V: "a"}), replace(NOW, hive_sources={V: "b"}, hive_views=frozenset({V})),
+     Verdict.STALE, [Cause.VIEW_CHANGED]),
     (replace(RECORDED, hive_sources={ViewName("h", "t"): "a"}), NOW, Verdict.STALE, [Cause.REMOVED]),
     (replace(RECORDED, settings=TOKYO), NOW, Verdict.FRESH, []),
     (replace(RECORDED, settings=TOKYO), replace(NOW, settings={V: {TIME_ZONE: "UTC"}}),
@@ -165,16 +179,19 @@ def test_fresh_requires_same_objects_in_same_state(before, now, version, current
             (kind, uuid, number, schema if kind is SourceKind.TABLE else 0) for kind, _, uuid, number, schema in values
         }
 
+    def columns(kind, schema):
+        return str(schema) if kind is SourceKind.TABLE else None
+
     state = RefreshState(
         version,
-        tuple(SourceState(kind, ViewName("d", name), uuid, number, schema_id=schema)
+        tuple(SourceState(kind, ViewName("d", name), uuid, number, schema_id=schema, definition=columns(kind, schema))
               for kind, name, uuid, number, schema in before),
         0,
     )  # fmt: skip
     observed = ObservedState(
         "v",
         current,
-        tuple(ObservedSource(kind, ViewName("d", name), uuid, number, schema, schema)
+        tuple(ObservedSource(kind, ViewName("d", name), uuid, number, schema, {}, columns(kind, schema))
               for kind, name, uuid, number, schema in now),
     )  # fmt: skip
     freshness = decide(RecordedRefresh(state), observed, now_ms=1)
@@ -204,5 +221,68 @@ def test_operations_since_snapshot(names, since, expired):
         assert facts.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
     else:
         assert operations is None and not facts.only_grew_since(since or NO_SNAPSHOT)
-    for snapshot in facts.same_rows:
+    for snapshot in facts.same_rows.keys() - {facts.snapshot_id}:
         assert set(names[snapshot:]) == {"replace"}
+
+
+# -- Plans ------------------------------------------------------------------------------------------------------------
+
+A, B, Z = (NestedField(number, name, LongType()) for number, name in enumerate("abz", start=1))
+C = NestedField(5, "c", StringType())
+U = ViewName("db", "u")
+SETTINGS = {TIME_ZONE: "UTC", ANSI: "true"}
+
+
+def no_partitions(*_: object) -> str:
+    raise NotIncrementalError("no partitions")
+
+
+def first_action(
+    sql: str, before: tuple[NestedField, ...], now: tuple[NestedField, ...], operation: str = "append", **recorded
+) -> str:
+    """The first plan for a view of `db.t` and `db.u`, of which `t` got the columns `now` and a further snapshot."""
+    snapshots = {10: SnapshotInfo(None, "append", 0), 11: SnapshotInfo(10, operation, 1)}
+    before_table = TableState("uuid-t", 10, 0, snapshots, {0: before, 1: now})
+    tables = {T: replace(before_table, snapshot_id=11, schema_id=1 if before != now else 0), U: TableState(
+        "uuid-u", 10, 0, snapshots, {0: (A, NestedField(4, "s", StringType()))})}  # fmt: skip
+    state = RefreshState(
+        1,
+        tuple(
+            SourceState(SourceKind.TABLE, name, table.uuid, 10, schema_id=0, definition=table.definition(0))
+            for name, table in ((T, before_table), (U, tables[U]))
+        ),
+        0,
+    )
+    reasons = (StalenessReason(Cause.CHANGED, T, "snapshot 10", "snapshot 11"),)
+    refresh = replace(RecordedRefresh(state, settings=SETTINGS), **recorded)
+    stored = Schema(NestedField(1, "x", LongType()), NestedField(2, "y", LongType()))
+    query = IncrementalQuery(sql, "spark", "db")
+    given = PlanInput(refresh, Freshness(Verdict.STALE, reasons), tables, query, stored, True, SETTINGS, True)
+    return next(plan_refresh(given, no_partitions)).action
+
+
+@pytest.mark.parametrize(
+    ("action", "sql", "before", "now", "operation"),
+    [
+        ("incremental", "SELECT a AS x, b AS y FROM t", (A, B), (A, B), "append"),
+        ("incremental", "SELECT a AS x, b AS y FROM t", (A, B), (A, B, Z), "append"),
+        ("full", "SELECT a AS x, b AS z FROM t", (A, B), (A, B, Z), "append"),
+        ("full", "SELECT x.a, x.b FROM t AS x (a, b)", (A, B), (B, A), "append"),
+        ("full", "SELECT a AS x, b AS y FROM t", (A, B), (A, Z, B), "append"),
+        ("full", "SELECT a AS x, b AS y FROM t", (A, B), (A,), "append"),
+        ("keys", "SELECT t.a AS x, u.a AS y FROM u LEFT JOIN t ON u.a = t.b", (A, B), (A, B), "append"),
+        ("keys", "SELECT a AS x, b AS y FROM t", (A, B), (A, B), "delete"),
+        # The key is compared as text in the stored rows, and as a number by the definition.
+        ("full", "SELECT u.a AS x, t.a AS y FROM u LEFT JOIN t ON u.a = t.c", (A, C), (A, C), "delete"),
+        ("keys", "SELECT u.a AS x, t.a AS y FROM u LEFT JOIN t ON u.a = t.c AND u.a = t.a", (A, C), (A, C), "delete"),
+        ("full", "SELECT c AS x, count(*) AS y FROM t GROUP BY c", (A, C), (A, C), "delete"),
+    ],
+)
+def test_plan_by_columns(action, sql, before, now, operation):
+    assert first_action(sql, before, now, operation) == action
+
+
+def test_rows_of_unknown_settings_or_columns_are_computed_in_full():
+    query = "SELECT a AS x, b AS y FROM t"
+    assert first_action(query, (A, B), (A, B), settings={}) == "full"
+    assert first_action(query, (A, B), (A, B), state=STATE) == "full"

@@ -1,4 +1,4 @@
-"""The JSON of the layouts and of the refresh state, field by field, and what is refused."""
+"""The JSON of the layouts and of the refresh state: fields, round trips, and rejected documents."""
 
 from __future__ import annotations
 
@@ -20,8 +20,16 @@ names = st.builds(
 )
 ids = st.integers(-(2**63), 2**63 - 1)
 uuids = st.uuids().map(str)
-tables = st.builds(SourceState, st.just(SourceKind.TABLE), names, uuids, ids, schema_id=st.none() | st.integers(0, 9))
 definitions = st.none() | st.from_regex("[0-9a-f]{24}", fullmatch=True)
+tables = st.builds(
+    SourceState,
+    st.just(SourceKind.TABLE),
+    names,
+    uuids,
+    ids,
+    schema_id=st.none() | st.integers(0, 9),
+    definition=definitions,
+)
 views = st.builds(SourceState, st.just(SourceKind.VIEW), names, uuids, st.integers(1, 99), definition=definitions)
 sources = st.lists(tables | views, max_size=5, unique_by=lambda source: source.name).map(tuple)
 states = st.builds(RefreshState, st.integers(1, 99), sources, st.integers(0, 2**45), definitions)
@@ -106,10 +114,10 @@ def test_attached_refreshes_round_trip(history, keep):
     storage = AttachedStorage()
     for number, state in enumerate(history):
         storage = storage.with_refresh(state, sequence_number=number, keep=keep)
-    found = AttachedStorage.decode(storage.encode())
-    assert found == storage
-    assert [item.state() for item in found.refreshes] == (history if keep else history[-1:])
-    assert found.current is not None and found.current.state() == history[-1]
+    decoded = AttachedStorage.decode(storage.encode())
+    assert decoded == storage
+    assert [item.state() for item in decoded.refreshes] == (history if keep else history[-1:])
+    assert decoded.current is not None and decoded.current.state() == history[-1]
 
 
 def test_attached_layout_has_fields_of_draft():

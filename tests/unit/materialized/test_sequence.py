@@ -1,4 +1,4 @@
-"""L and S by sequence numbers, as "Materialized Views: Lineage and State Representation" describes them."""
+"""Lineage and refresh state by sequence numbers ("Materialized Views: Lineage and State Representation")."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ STATE = RefreshState(
     1,
     (
         SourceState(SourceKind.VIEW, V, "uuid-v", 4, definition="as it was"),
-        SourceState(SourceKind.TABLE, T, "uuid-t", 5310, schema_id=0),
-        SourceState(SourceKind.TABLE, U, "uuid-u", 5311, schema_id=0),
+        SourceState(SourceKind.TABLE, T, "uuid-t", 5310, schema_id=0, definition="columns"),
+        SourceState(SourceKind.TABLE, U, "uuid-u", 5311, schema_id=0, definition="columns"),
     ),
     1000,
 )
@@ -44,8 +44,8 @@ NOW = ObservedState(
     1,
     (
         ObservedSource(SourceKind.VIEW, V, "uuid-v", 4, definition="as it was"),
-        ObservedSource(SourceKind.TABLE, T, "uuid-t", 5310, 0, 0),
-        ObservedSource(SourceKind.TABLE, U, "uuid-u", 5311, 0, 0),
+        ObservedSource(SourceKind.TABLE, T, "uuid-t", 5310, 0, {5310: True}, "columns"),
+        ObservedSource(SourceKind.TABLE, U, "uuid-u", 5311, 0, {5311: True}, "columns"),
     ),
 )
 
@@ -62,9 +62,9 @@ def test_state_maps_numbers_to_states_only():
 
 
 def test_lineage_and_state_are_correlated_by_number():
-    found = decode_by_number(encode_numbers_only(STATE, L), L)
-    assert {source.name: source.id for source in found.sources} == {V: 4, T: 5310, U: 5311}
-    assert decide(RecordedRefresh(found), NOW, now_ms=0).is_fresh
+    decoded = decode_by_number(encode_numbers_only(STATE, L), L)
+    assert {source.name: source.id for source in decoded.sources} == {V: 4, T: 5310, U: 5311}
+    assert decide(RecordedRefresh(decoded), NOW, now_ms=0).is_fresh
     other = {name: {1: 2, 2: 1}.get(number, number) for name, number in L.items()}
     assert not decide(RecordedRefresh(decode_by_number(encode_numbers_only(STATE, L), other)), NOW, now_ms=0).is_fresh
 
@@ -85,7 +85,7 @@ def test_state_of_other_writer_identifies_tables_but_not_views():
 
 
 def observed(at: int, **changes) -> ObservedState:
-    sources = [replace(source, **changes) if place == at else source for place, source in enumerate(NOW.sources)]
+    sources = [replace(source, **changes) if index == at else source for index, source in enumerate(NOW.sources)]
     return replace(NOW, sources=tuple(sources))
 
 
@@ -95,11 +95,12 @@ def observed(at: int, **changes) -> ObservedState:
         (observed(0, id=5), [Cause.VIEW_CHANGED]),
         (observed(0, definition="another"), [Cause.VIEW_CHANGED]),
         (observed(0, uuid="a view of the same text"), []),
-        (observed(1, id=6), [Cause.CHANGED]),
-        (observed(1, id=6, same_rows=frozenset({5310})), []),
-        (observed(1, schema_id=1), [Cause.SCHEMA]),
+        (observed(1, id=6, same_rows={6: True}), [Cause.CHANGED]),
+        (observed(1, id=6, same_rows={6: True, 5310: False}), []),
+        (observed(1, schema_id=1, definition="others"), [Cause.SCHEMA]),
+        (observed(1, definition="others"), [Cause.SCHEMA]),
         (observed(1, name=ViewName("db", "renamed")), [Cause.ADDED, Cause.REMOVED]),
-        (observed(1, kind=SourceKind.VIEW, definition="d", id=1), [Cause.NO_STATE]),
+        (observed(1, kind=SourceKind.VIEW, definition="d", id=1), [Cause.VIEW_CHANGED]),
         (replace(NOW, sources=NOW.sources[:2]), [Cause.REMOVED]),
         (replace(NOW, version_id=2), [Cause.DEFINITION]),
     ],

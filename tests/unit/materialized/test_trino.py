@@ -80,7 +80,7 @@ def test_trino_refresh_summary_is_parsed():
     )
     assert refresh is not None
     assert refresh.tables == {ViewName("db", "t"): 5, ViewName("db", "u"): None}
-    assert refresh.others and refresh.unrepeatable == ("dependsOnNonDeterministicFunctions",)
+    assert refresh.has_other_tables and refresh.unrepeatable == ("dependsOnNonDeterministicFunctions",)
     assert refresh.started_ms == 1714557600123
     assert trino.refresh_of({}) is None
     for broken in ("db.t", "t=5", "db.t=x"):
