@@ -1,26 +1,17 @@
-"""Column lineage: which columns of tables each column of a view is computed from.
-
-It is computed from the view's expanded text by sqlglot's lineage; our resolver qualifies every name first, so that
-sqlglot needs no schema. Columns that only filter, join or group are not part of it.
-"""
+"""Column lineage: which columns of tables each column of a view is computed from, through all views between."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.lineage import lineage
-from sqlglot.optimizer import build_scope
-from sqlglot.optimizer.qualify import qualify
-
-from hive_views.dependencies.view_text import ViewText, read_view_text
+from hive_views.dependencies.view_text import read_view_text
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.resolver import lineage
 from hive_views.sql.resolver.scopes import Schemas
 
 
@@ -84,23 +75,13 @@ def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Colum
 def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
     """Return the columns that each column of a query is computed from."""
     expansion = text.expand_typed(schemas)
-    try:
-        tree = sqlglot.parse_one(expansion.expanded, dialect=text.dialect)
-        tree = qualify(tree, dialect=text.dialect, validate_qualify_columns=False, identify=False)
-        if not isinstance(tree, exp.Query):
-            raise ValueError("it is no query")
-        scope = build_scope(tree)
-        sources = {}
-        for position, name in enumerate(expansion.names):
-            output_name = tree.selects[position].alias_or_name
-            node = lineage(output_name, tree, {}, scope=scope, dialect=text.dialect)
-            leaves = ((leaf.name, leaf.source) for leaf in node.walk() if not leaf.downstream)
-            columns = {_column(column, table) for column, table in leaves if isinstance(table, exp.Table)}
-            sources[name] = tuple(sorted(columns))
-    except (SqlglotError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise SqlError(f"cannot follow the columns of {text.view}: {error}", name=str(text.view)) from error
-    return sources
-
-
-def _column(name: str, table: exp.Table) -> ColumnName:
-    return ColumnName(ViewName(table.db.lower(), table.name.lower()), exp.to_column(name).name.lower())
+    context = expansion.resolution.context
+    return {
+        name: tuple(
+            sorted(
+                ColumnName(ViewName(database, table), source)
+                for database, table, source in lineage.source_columns(context, column)
+            )
+        )
+        for name, (_, column) in zip(expansion.names, expansion.resolution.columns, strict=True)
+    }

@@ -42,6 +42,7 @@ from hive_views.spec.lineage_codec import ObjectKind
 logger = logging.getLogger(__name__)
 
 _MAX_ROUNDS = 20
+_MAX_SHOWN = 10
 
 
 class DropBehavior(Enum):
@@ -96,7 +97,7 @@ class DropPlan:
     dependents: tuple[ViewName, ...]
     """All dependents of the object, nearest first."""
     unknown: tuple[Lineage, ...] = ()
-    """Views that cannot be parsed: they may depend on the object too, and are not dropped."""
+    """Views whose texts do not tell all that they read: they may depend on the object too, and are not dropped."""
 
     @property
     def is_rejected(self) -> bool:
@@ -117,6 +118,8 @@ class DropReport:
     """What was dropped, in this order; after the object that the caller named, dependents created during the drop."""
     left_dangling: tuple[ViewName, ...] = ()
     """Dependents that were created during the drop and remain. Not searched for with `DropBehavior.NONE`."""
+    unknown: tuple[Lineage, ...] = ()
+    """Views whose texts do not tell all that they read: they may have read the object, and remain."""
 
     @property
     def dropped(self) -> tuple[ViewName, ...]:
@@ -146,37 +149,37 @@ def drop_object(
     remove: Callable[[Callable[[], None]], DropStep],
     *,
     purge_files: bool = False,
+    finder: DependentFinder | None = None,
 ) -> DropReport:
     """Drop a table or view, and with CASCADE its dependents before it.
 
-    `remove` drops the object. It calls its argument under the lock on the object, if it takes one: for RESTRICT that
-    searches for dependents again. A definition shares the lock on what it reads, so it is either seen or rejected.
+    `remove` drops the object. Before that it calls its argument, under the lock on the object if it takes one: for
+    RESTRICT that searches for dependents. A definition shares the lock on what it reads, so it is either seen or
+    rejected. `finder` saves the search for what an earlier one has read.
     """
     if behavior is DropBehavior.NONE:
         return DropReport((remove(lambda: None),))
+    finder = DependentFinder(reader) if finder is None else finder
 
     def check() -> None:
         if behavior is DropBehavior.RESTRICT:
-            views = [str(dependent.name) for dependent in DependentFinder(reader).find_direct(name)]
-            if views:
-                raise DependentsError(str(name), "drop", views)
+            finder.refresh()
+            reject_dependents(finder, name)
 
-    if behavior is DropBehavior.RESTRICT:
-        plan = plan_drop(reader, name, behavior)
-        if plan.is_rejected:
-            raise DependentsError(str(name), "drop", [str(view) for view in plan.dependents])
-    elif reader.store.get_row(name) is None:
+    if reader.store.get_row(name) is None:
         raise NoSuchViewError(str(name))
     steps: list[DropStep] = []
     remaining: list[Dependent] = []
     try:
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, purge_files, steps)
+            finder.refresh()
+            _drop_dependents(reader, finder, name, purge_files, steps)
         steps.append(remove(check))
+        finder.refresh(step.name for step in steps)
         if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, name, purge_files, steps)
+            _drop_dependents(reader, finder, name, purge_files, steps)
         else:
-            remaining = DependentFinder(reader).find_direct(name)
+            remaining = finder.find_direct(name)
     except HiveViewsError as error:
         # Further errors, e.g. an interruption, are not reported with their text.
         error.add_completed_steps(*map(_describe_step, steps))
@@ -185,6 +188,10 @@ def drop_object(
         if steps:
             logger.warning("The drop of %s failed. Before that: %s", name, "; ".join(map(_describe_step, steps)))
         raise
+    unknown = tuple(lineage for lineage in finder.unknown() if lineage.view not in {step.name for step in steps})
+    if unknown:
+        reasons = "; ".join(f"{lineage.view}, because {lineage.problem}" for lineage in unknown[:_MAX_SHOWN])
+        logger.warning("%s was dropped; %d view(s) may have read it: %s", name, len(unknown), reasons)
     left_dangling = tuple(dependent.name for dependent in remaining)
     if left_dangling:
         logger.warning(
@@ -192,7 +199,15 @@ def drop_object(
             name,
             ", ".join(map(str, left_dangling)),
         )
-    return DropReport(tuple(steps), left_dangling)
+    return DropReport(tuple(steps), left_dangling, unknown)
+
+
+def reject_dependents(finder: DependentFinder, *names: ViewName) -> None:
+    """Reject a drop with RESTRICT of objects that have dependents; the first one is the one to name."""
+    for name in names:
+        views = finder.find_all(name).views
+        if views:
+            raise DependentsError(str(names[0]), "drop", [str(view) for view in views])
 
 
 def drop_view(
@@ -247,18 +262,20 @@ def view_owner(loaded: LoadedView) -> FileOwner:
     return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, locations)), loaded.row.name)
 
 
-def _drop_dependents(reader: LineageReader, name: ViewName, purge_files: bool, steps: list[DropStep]) -> None:
+def _drop_dependents(
+    reader: LineageReader, finder: DependentFinder, name: ViewName, purge_files: bool, steps: list[DropStep]
+) -> None:
     """Drop everything that depends on an object, in rounds until there are no dependents."""
     for _ in range(_MAX_ROUNDS):
-        dependents = DependentFinder(reader).find_all(name)
+        dependents = finder.find_all(name)
         if not dependents.views:
             return
         cycles = {view: group for group in dependents.groups() for view in group}
         for dependent in _ordered(dependents):
             # A view over this one may have been created since. Views by other programs are found in the next round.
             # Members of a cycle cannot be read anyway, so they may be dropped in any order.
-            readers = DependentFinder(reader, recorded_only=True).find_direct(dependent.name)
-            if any(item.name not in cycles[dependent.name] for item in readers):
+            recorded = DependentFinder(reader, databases=finder.databases, recorded_only=True)
+            if any(item.name not in cycles[dependent.name] for item in recorded.find_direct(dependent.name)):
                 break
             try:
                 step = _drop_dependent(reader.store, dependent.row, purge_files)
@@ -269,6 +286,7 @@ def _drop_dependents(reader: LineageReader, name: ViewName, purge_files: bool, s
             steps.append(replace(step, reads=_sources(dependents, dependent.name)))
         else:
             return
+        finder.refresh(dependents.views)
     raise CommitFailedError(
         str(name), f"new dependents were created during {_MAX_ROUNDS} rounds of the cascade; it was not dropped"
     )

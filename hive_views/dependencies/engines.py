@@ -1,21 +1,163 @@
-"""Which engines read a view as its author's engine does."""
+"""Which engines read a view's row with its author's rows: plain Spark, Hive, and Trino's Hive connector.
+
+All three read the expanded text; rows in Trino's own encoding are read by Trino alone. What is not known to be read is
+a finding. Trino's rules are in `hive_views.sql.analysis.trino_translation`.
+"""
 
 from __future__ import annotations
 
-from hive_views.errors import NoSuchViewError
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from hive_views.config import ENGINES
+from hive_views.dependencies.view_text import read_view_text, text_of_version
+from hive_views.errors import EngineRequirementError, HiveViewsError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas
 from hive_views.metastore.trino_encoding import is_encoded
-from hive_views.sql.analysis.trino_translation import TrinoFinding, trino_findings
+from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.version_texts import HIVE
+from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.trino_translation import Outcome, trino_findings
+from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.resolver.scopes import Schemas
+
+SPARK, HIVE_ENGINE, TRINO = ENGINES
+
+_FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
 
 
-def check_for_trino(store: MetastoreStore, name: ViewName) -> tuple[TrinoFinding, ...]:
-    """Return what Trino's Hive connector does not read as Hive and Spark do; nothing for views in Trino's encoding."""
-    row = store.get_row(name)
-    if row is None or not row.kind.is_view:
-        raise NoSuchViewError(str(name))
-    text = row.texts.expanded or row.texts.original
-    if is_encoded(row.texts.original) or not text:
-        return ()
-    return trino_findings(text, EngineSchemas(store, "trino"), database=name.database)
+@dataclass(frozen=True)
+class EngineFinding:
+    """A reason why an engine does not read a view with its author's rows, or may not."""
+
+    engine: str
+    """`spark`, `hive` or `trino`."""
+    outcome: Outcome
+    """What happens."""
+    construct: str
+    """The construct or the source of the view that causes it."""
+    line: int | None = field(default=None, compare=False)
+    """Line of the construct in the examined text, from 1; None if it has no position."""
+    column: int | None = field(default=None, compare=False)
+    """Character in that line, from 1."""
+
+    @property
+    def text(self) -> str:
+        """The finding on one line."""
+        return f"{self.engine}: {self.outcome.value}: {self.construct}"
+
+
+_ENCODED = tuple(
+    EngineFinding(engine, Outcome.REFUSED, "the row has Trino's encoding") for engine in (SPARK, HIVE_ENGINE)
+)
+
+
+class EngineChecker:
+    """Examines views and what they read, each once; create a new object to see changes."""
+
+    def __init__(self, store: MetastoreStore) -> None:
+        self._store = store
+        self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
+
+    def check_name(self, name: ViewName) -> tuple[EngineFinding, ...]:
+        """Return the findings about a view; raises NoSuchViewError."""
+        row = self._store.get_row(name)
+        if row is None or not row.kind.is_view:
+            raise NoSuchViewError(str(name))
+        return self.check(row)
+
+    def check(self, row: Row) -> tuple[EngineFinding, ...]:
+        """Return the findings about the view of a row, and about the views that it reads; none for a table."""
+        if not row.kind.is_view:
+            return ()
+        if row.name not in self._findings:
+            self._findings[row.name] = ()  # while its sources are examined: another program may have written a cycle
+            self._findings[row.name] = self._check_row(row)
+        return self._findings[row.name]
+
+    def _check_row(self, row: Row) -> tuple[EngineFinding, ...]:
+        if is_encoded(row.texts.original):
+            return _ENCODED
+        try:
+            return self.check_text(read_view_text(self._store, row))
+        except HiveViewsError as error:
+            return _for_all(Outcome.UNVERIFIED, str(error))
+
+    def check_text(self, text: ViewText) -> tuple[EngineFinding, ...]:
+        """Return the findings about the texts of a view, which need not be stored yet."""
+        if text.has_hive_text is False:
+            return _for_all(Outcome.REFUSED, "the view has no text for Hive and plain Spark")
+        expanded = text.typed if text.expanded is None else text.expanded
+        try:
+            own = _findings_of_text(expanded, HIVE, EngineSchemas(self._store, TRINO), text.database)
+            tables = references(expanded, HIVE).tables
+        except SqlError as error:
+            return _for_all(Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
+        findings = [*own]
+        for source in dict.fromkeys(ViewName(*table.resolved(text.database)) for table in tables):
+            row = self._store.get_row(source)
+            if row is None or not row.kind.is_view:
+                continue
+            if is_encoded(row.texts.original):
+                findings.append(EngineFinding(TRINO, Outcome.REFUSED, f"it reads {source}, a view in Trino's encoding"))
+            findings += (
+                EngineFinding(item.engine, item.outcome, f"it reads {source}: {item.construct}")
+                for item in self.check(row)
+            )
+        return tuple(dict.fromkeys(findings))
+
+
+def reject_unreadable(
+    store: MetastoreStore, name: ViewName, metadata: ViewMetadata, required: Collection[str], *, is_encoded: bool
+) -> None:
+    """Reject a definition that a required engine does not read with its author's rows.
+
+    `is_encoded` states that the row keeps Trino's encoding.
+
+    Raises:
+        EngineRequirementError: With each reason, and where the first of them is in the author's query.
+    """
+    try:
+        text = text_of_version(name, metadata.current_version())
+    except SqlError as error:
+        raise EngineRequirementError(str(name), [error.reason]) from error
+    examined = _ENCODED if is_encoded else EngineChecker(store).check_text(text)
+    findings = [item for item in examined if item.engine in required]
+    if not findings:
+        return
+    try:
+        typed = _findings_of_text(text.typed, text.dialect, EngineSchemas(store, TRINO), text.database)
+    except SqlError:
+        typed = ()
+    located = next((item for item in typed if item in findings), None)
+    line, column = (None, None) if located is None else (located.line, located.column)
+    raise EngineRequirementError(str(name), [item.text for item in findings], line=line, column=column)
+
+
+def _for_all(outcome: Outcome, reason: str) -> tuple[EngineFinding, ...]:
+    return tuple(EngineFinding(engine, outcome, reason) for engine in ENGINES)
+
+
+def _findings_of_text(sql: str, dialect: str, schemas: Schemas, database: str) -> tuple[EngineFinding, ...]:
+    """Examine a text alone; raises SqlError if it cannot be resolved."""
+    findings = []
+    called = references(sql, dialect).functions
+    for function in called:
+        if function.qualified:
+            continue  # named with its database, so that it exists for every engine that has Hive's functions
+        for engine, names in _FUNCTIONS.items():
+            if function.name.lower() not in names:
+                reason = f"it has no function {function.name.lower()}"
+                line, column = line_and_column(sql, function.start)
+                findings.append(EngineFinding(engine, Outcome.REFUSED, reason, line, column))
+    functions = {function.name.lower(): "udf" for function in called if function.registered}
+    findings += (
+        EngineFinding(TRINO, item.outcome, item.construct, item.line, item.column)
+        for item in trino_findings(sql, schemas, database=database, dialect=dialect, functions=functions)
+    )
+    return tuple(findings)

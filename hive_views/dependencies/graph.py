@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,24 +23,28 @@ from hive_views.dependencies.lineage import (
     unidentified_dependency,
 )
 from hive_views.errors import CommitFailedError, CyclicViewError, SourceDroppedError
-from hive_views.identifiers import ViewName
+from hive_views.identifiers import ViewName, components
 from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import LOCKABLE_NAME_LENGTH
 from hive_views.metastore.queries import (
+    MAX_ALTERNATIVES,
+    RowCache,
     all_view_names,
     database_names,
     names_of_views,
-    read_rows,
+    read_view_texts,
     recorded_dependents,
+    view_names,
     views_without_row_lineage,
 )
-from hive_views.metastore.row_cache import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE
+from hive_views.rendering import html_table
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.version_texts import RowTexts
 
 logger = logging.getLogger(__name__)
 
@@ -102,37 +105,54 @@ class DependentFinder:
     """Finds dependents; each view's row is read once, in batches.
 
     The server's filter finds views with a recorded lineage without reading rows. Views that other programs wrote or
-    changed last, and plain Hive views, are read. All views are read on servers without a working filter, and once
-    that takes fewer calls than filters for further objects. Use a new finder to see later changes.
+    changed last, and plain Hive views, are read; of the latter only the texts, where the server supports that. All
+    views are read on servers without a working filter, and once that takes fewer calls than filters for further
+    objects. `refresh` lets it see later changes.
     """
 
     def __init__(
-        self, reader: LineageReader, *, databases: Sequence[str] | None = None, recorded_only: bool = False
+        self,
+        reader: LineageReader,
+        *,
+        databases: Sequence[str] | None = None,
+        recorded_only: bool = False,
+        most_unfiltered: int = BATCH_SIZE,
     ) -> None:
+        """Prepare a search; a database with `most_unfiltered` views or fewer is read as a whole."""
+        self._most_unfiltered = most_unfiltered
         self._reader = reader
         self._selected = databases
         self._recorded_only = recorded_only
         self._filtered: dict[str, list[ViewName]] = {}
         """By database: the views that the server's filter finds."""
         self._rows = RowCache(reader.store)
-        self._index = _ViewIndex(reader)
+        self._index = _ViewIndex(reader, self._rows, most_unfiltered)
         self._complete: set[str] = set()
         """Databases whose views are all in the index."""
         self._searched: set[ViewName] = set()
 
+    @property
+    def databases(self) -> Sequence[str]:
+        """The databases that are searched."""
+        if self._selected is None:
+            self._selected = tuple(database_names(self._reader.store))
+        return self._selected
+
+    def refresh(self, changed: Iterable[ViewName] = ()) -> None:
+        """Let the next search see views that were created, or changed by this package, since the last one.
+
+        Views that the server's filter does not find are read again only if they are new or in `changed`: one of these
+        that another program changes in the meantime is seen in its former state.
+        """
+        self._filtered.clear()
+        self._complete.clear()
+        self._searched.clear()
+        self._rows.clear()
+        self._index.remove({*changed, *self._index.views - self._index.unrecorded})
+
     def find_direct(self, name: ViewName) -> list[Dependent]:
         """Return the views that depend directly on an object, by name."""
-        row = self._rows.get(name)
-        current = None if row is None else self._reader.identify(row)
-        self._searched.add(name)
-        for database in self._databases():
-            self._load(database, name, None if current is None else current.uuid)
-        dependents = self._index.find(name, current)
-        for dependent in dependents:
-            self._rows.add(dependent.row)
-        # A match by UUID does not count if the recorded name denotes another object now.
-        self._rows.load(item.recorded.name for item in dependents if not item.is_reader)
-        return [item for item in dependents if item.is_reader or self._rows.get(item.recorded.name) is None]
+        return self._find_level([name])[name]
 
     def find_all(self, name: ViewName) -> TransitiveDependents:
         """Return the views that depend on an object, directly or through other views."""
@@ -142,8 +162,8 @@ class DependentFinder:
         level = [name]
         while level:
             next_level: dict[ViewName, Dependent] = {}
-            for source in level:
-                for dependent in self.find_direct(source):
+            for source, dependents in self._find_level(level).items():
+                for dependent in dependents:
                     edges.append((dependent.name, source))
                     if dependent.name not in seen:
                         next_level.setdefault(dependent.name, dependent)
@@ -151,36 +171,49 @@ class DependentFinder:
             if next_level:
                 levels.append(tuple(next_level[key] for key in sorted(next_level)))
             level = list(next_level)
-        return TransitiveDependents(name, tuple(levels), tuple(edges), tuple(self._index.unknown()))
+        return TransitiveDependents(name, tuple(levels), tuple(edges), self.unknown())
 
-    def _databases(self) -> Sequence[str]:
-        if self._selected is None:
-            self._selected = tuple(database_names(self._reader.store))
-        return self._selected
+    def unknown(self) -> tuple[Lineage, ...]:
+        """Return the views whose dependencies are unknown, among those that were read."""
+        return tuple(self._index.unknown())
 
-    def _load(self, database: str, name: ViewName, uuid: str | None) -> None:
-        """Put the views of a database that may depend on an object into the index."""
+    def _find_level(self, names: Sequence[ViewName]) -> dict[ViewName, list[Dependent]]:
+        """Return the direct dependents of some objects, by object."""
+        self._rows.load(names)
+        rows = {name: self._rows.get(name) for name in names}
+        current = {name: None if row is None else self._reader.identify(row) for name, row in rows.items()}
+        self._searched.update(names)
+        sources = [(name, None if item is None else item.uuid) for name, item in current.items()]
+        for database in self.databases:
+            self._load(database, sources)
+        found = {name: self._index.find(name, current[name]) for name in names}
+        # A match by UUID does not count if the recorded name denotes another object now.
+        self._rows.load(item.recorded.name for items in found.values() for item in items if not item.is_reader)
+        return {
+            name: [item for item in items if item.is_reader or self._rows.get(item.recorded.name) is None]
+            for name, items in found.items()
+        }
+
+    def _load(self, database: str, sources: Sequence[tuple[ViewName, str | None]]) -> None:
+        """Put the views of a database that may depend on some objects into the index."""
         store = self._reader.store
         if database in self._complete:
             return
-        names: Iterable[ViewName] | None = None
-        if self._recorded_only:
-            names = recorded_dependents(store, database, name, uuid)
-        elif database not in self._filtered:
-            views = all_view_names(store, database)
-            if len(views) > BATCH_SIZE:
+        if not self._recorded_only and database not in self._filtered:
+            self._filtered[database] = views = all_view_names(store, database)
+            if len(views) > self._most_unfiltered:
                 unrecorded = views_without_row_lineage(store, database, views)
-                self._index.add(read_rows(store, unrecorded))
+                self._index.load_unrecorded(database, [name for name in unrecorded if name not in self._index.views])
                 self._filtered[database] = sorted(set(views) - set(unrecorded))
-            else:
-                self._filtered[database] = views
-        if not self._recorded_only and 2 * len(self._searched) * BATCH_SIZE < len(self._filtered[database]):
-            # The filters take two calls for each object; to read all rows takes fewer for many objects.
-            names = recorded_dependents(store, database, name, uuid)
+        names: Iterable[ViewName] | None = None
+        filters = -(-2 * len(self._searched) // MAX_ALTERNATIVES)
+        if self._recorded_only or 3 * filters * self._most_unfiltered < len(self._filtered[database]):
+            # For many objects, to read all rows takes fewer calls than to filter.
+            names = recorded_dependents(store, database, sources)
         if names is None:
             names = all_view_names(store, database) if self._recorded_only else self._filtered[database]
             self._complete.add(database)
-        self._index.add(read_rows(store, sorted(set(names) - self._index.views)))
+        self._index.load(names)
 
 
 class _ViewIndex:
@@ -190,36 +223,64 @@ class _ViewIndex:
     searched for; a text without them cannot read that name.
     """
 
-    def __init__(self, reader: LineageReader) -> None:
+    def __init__(self, reader: LineageReader, rows: RowCache, most_unfiltered: int) -> None:
+        self._most_unfiltered = most_unfiltered
         self._reader = reader
+        self._rows = rows
         self.views: set[ViewName] = set()
+        self.unrecorded: set[ViewName] = set()
+        """The views whose row does not hold their lineage, in databases that are searched with filters."""
         self._by_name: dict[ViewName, dict[ViewName, Dependent]] = {}
         self._by_uuid: dict[str, dict[ViewName, Dependent]] = {}
-        self._unparsed: dict[ViewName, Row] = {}
+        self._unparsed: set[ViewName] = set()
         self._unparsed_by_word: dict[str, set[ViewName]] = {}
         self._unknown: dict[ViewName, Lineage] = {}
 
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add views."""
-        for row in rows:
-            self.views.add(row.name)
-            texts = " ".join(texts_of_hive_view(row)[0].values()).lower() if row.kind is RowKind.HIVE_VIEW else ""
-            words = set(_WORDS.findall(texts))
-            # Trino's U&"…" may write a name with escapes.
-            if "from" in words and 'u&"' not in texts:
-                self._unparsed[row.name] = row
-                for word in words:
-                    self._unparsed_by_word.setdefault(word, set()).add(row.name)
-            else:
+    def load(self, names: Iterable[ViewName]) -> None:
+        """Add views, reading their rows."""
+        new = sorted(set(names) - self.views)
+        self._rows.load(new)
+        for name in new:
+            row = self._rows.get(name)
+            if row is None:
+                continue  # dropped since it was listed
+            self.views.add(name)
+            if row.kind is not RowKind.HIVE_VIEW or not self._postpone(name, row.texts):
                 self._add_parsed(row)
+
+    def load_unrecorded(self, database: str, names: Sequence[ViewName]) -> None:
+        """Add views without a lineage in their row, reading only the texts of plain Hive views if the server can."""
+        self.unrecorded.update(names)
+        store = self._reader.store
+        if len(names) > self._most_unfiltered and store.client.supports("alter_table_req"):  # of Hive 4
+            iceberg_views = set(view_names(store, database))
+            plain = [name for name in names if name not in iceberg_views]
+            for name, texts in read_view_texts(store, plain).items() if plain else ():
+                if self._postpone(name, texts):
+                    self.views.add(name)
+        self.load(names)
+
+    def remove(self, names: Iterable[ViewName]) -> None:
+        """Remove views, so that they are read again."""
+        removed = set(names) & self.views
+        self.views -= removed
+        self._unparsed -= removed
+        for views in (*self._by_name.values(), *self._by_uuid.values()):
+            for name in removed & views.keys():
+                del views[name]
+        for name in removed & self._unknown.keys():
+            del self._unknown[name]
 
     def find(self, name: ViewName, current: Dependency | None) -> list[Dependent]:
         """Return the views that read a name, or that recorded the UUID of the object that has it now, by name."""
         words = set(_WORDS.findall(name.name.lower()))
-        candidates = [self._unparsed_by_word.get(word, set()) for word in words]
-        for view in set.intersection(*candidates) if candidates else set(self._unparsed):
-            if view in self._unparsed:
-                self._add_parsed(self._unparsed.pop(view))
+        unparsed = self._unparsed.intersection(*(self._unparsed_by_word.get(word, set()) for word in words))
+        self._rows.load(unparsed)
+        for view in unparsed:
+            self._unparsed.remove(view)
+            row = self._rows.get(view)
+            if row is not None:
+                self._add_parsed(row)
         dependents = {} if current is None else dict(self._by_uuid.get(current.uuid, {}))
         dependents |= self._by_name.get(name, {})
         dependents.pop(name, None)
@@ -230,6 +291,20 @@ class _ViewIndex:
     def unknown(self) -> list[Lineage]:
         """Return the views whose dependencies are unknown, by name."""
         return [self._unknown[view] for view in sorted(self._unknown)]
+
+    def _postpone(self, view: ViewName, texts: RowTexts) -> bool:
+        """Index a plain Hive view by the words of its text; return whether these tell what it cannot read."""
+        from hive_views.sql.analysis.references import may_read_unnamed_tables  # sqlglot takes 0.1 s to import
+
+        text = " ".join(texts_of_hive_view(view.database, texts)[0].values()).lower()
+        words = set(_WORDS.findall(text))
+        # Trino's U&"…" may write a name with escapes.
+        if "from" not in words or 'u&"' in text or may_read_unnamed_tables(text):
+            return False
+        self._unparsed.add(view)
+        for word in words:
+            self._unparsed_by_word.setdefault(word, set()).add(view)
+        return True
 
     def _add_parsed(self, row: Row) -> None:
         lineage = self._reader.read_text_lineage(row)
@@ -299,23 +374,27 @@ def reject_cycle(
 
 
 def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> dict[ViewName, Row | None]:
-    """Return the rows of all names that some names lead to through views, nearest first.
+    """Return the rows of all names that some names lead to through views, nearest first, read in batches.
 
     Raises:
         CyclicViewError: If they lead to `name`.
     """
-    paths: deque[tuple[ViewName, ...]] = deque((name, source) for source in sources)
+    cache = RowCache(reader.store)
+    paths: dict[ViewName, tuple[ViewName, ...]] = {source: (name, source) for source in sources}
     rows: dict[ViewName, Row | None] = {}
     while paths:
-        path = paths.popleft()
-        source = path[-1]
-        if source == name:
-            raise CyclicViewError(str(name), [str(item) for item in path])
-        if source in rows:
-            continue
-        row = rows[source] = reader.store.get_row(source)
-        if row is not None and row.kind.is_view:
-            paths += [(*path, next_source) for next_source in reader.read_names(row)]
+        if name in paths:
+            raise CyclicViewError(str(name), [str(item) for item in paths[name]])
+        cache.load(paths)
+        rows |= {source: cache.get(source) for source in paths}
+        next_paths: dict[ViewName, tuple[ViewName, ...]] = {}
+        for source, path in paths.items():
+            row = rows[source]
+            if row is not None and row.kind.is_view:
+                for next_source in reader.read_names(row):
+                    if next_source not in rows:
+                        next_paths.setdefault(next_source, (*path, next_source))
+        paths = next_paths
     return rows
 
 
@@ -370,6 +449,11 @@ class Graph:
                 dependents[edge.target].append(edge.view)
         object.__setattr__(self, "_sources", sources)
         object.__setattr__(self, "_dependents", dependents)
+
+    def _repr_html_(self) -> str:
+        """The edges as a table, for notebooks."""
+        rows = ((edge.view, edge.target, edge.state.value) for edge in self.edges)
+        return html_table(f"{len(self.nodes)} objects", rows, ("view", "reads", "state"))
 
     def dependencies(self, name: ViewName) -> tuple[ViewName, ...]:
         """Return what a view reads directly."""
@@ -474,44 +558,3 @@ def _reachable(neighbors: Mapping[ViewName, Sequence[ViewName]], start: ViewName
         level = [name for item in level for name in neighbors.get(item, ()) if name not in seen]
         seen |= dict.fromkeys(level)
     return tuple(name for name in seen if name != start)
-
-
-def components(sources: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
-    """Return Tarjan's strongly connected components, sources first; iterative, since views nest deeply."""
-    index: dict[ViewName, int] = {}
-    low: dict[ViewName, int] = {}
-    stack: list[ViewName] = []
-    on_stack: set[ViewName] = set()
-    groups: list[tuple[ViewName, ...]] = []
-    for root in sorted(sources):
-        if root in index:
-            continue
-        work = [(root, iter(sorted(sources[root])))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            name, unvisited = work[-1]
-            for source in unvisited:
-                if source not in index:
-                    index[source] = low[source] = len(index)
-                    stack.append(source)
-                    on_stack.add(source)
-                    work.append((source, iter(sorted(sources[source]))))
-                    break
-                if source in on_stack:
-                    low[name] = min(low[name], index[source])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
-                if low[name] == index[name]:
-                    group = []
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        group.append(member)
-                        if member == name:
-                            break
-                    groups.append(tuple(sorted(group)))
-    return groups

@@ -12,14 +12,15 @@ from enum import Enum
 
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.view_text import SchemaOverlay, ViewText, read_view_text
+from hive_views.dependencies.view_text import SchemaOverlay, read_view_text
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, view_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 
 

@@ -19,7 +19,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import decode, query_of
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
 
 _PARSED_DIALECTS = ("hive", "spark", "trino")
 
@@ -34,7 +34,7 @@ class LineageOrigin(Enum):
     TEXT = "text"
     """The view's text; the writer of the version recorded no lineage."""
     NONE = "none"
-    """No lineage is recorded and no text can be parsed; see `Lineage.problem`."""
+    """No lineage is recorded, and no text can be parsed or tells all names; see `Lineage.problem`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Lineage:
     origin: LineageOrigin
     """Where they were read from."""
     missing: tuple[ViewName, ...] = ()
-    """Names in the text that denote nothing; only for `LineageOrigin.TEXT`."""
+    """Names in the text that denote nothing; not for recorded dependencies."""
     problem: str | None = None
-    """Why the dependencies are unknown."""
+    """Why dependencies are unknown; those of a text that was parsed are listed as far as it tells them."""
 
     @property
     def names(self) -> tuple[ViewName, ...]:
@@ -136,7 +136,7 @@ class TransitiveLineage:
 
 @dataclass(frozen=True)
 class TextLineage:
-    """The lineage of one metadata file or text: recorded dependencies, else parsed names, else a problem."""
+    """The lineage of one metadata file or text: recorded dependencies, else the parsed names and what is unknown."""
 
     dependencies: tuple[Dependency, ...] | None
     names: tuple[ViewName, ...]
@@ -162,8 +162,6 @@ class LineageReader:
         lineage = self.read_text_lineage(row)
         if lineage.dependencies is not None:
             return Lineage(row.name, lineage.dependencies, lineage.origin)
-        if lineage.problem is not None:
-            return Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
         dependencies, missing = [], []
         for name in lineage.names:
             source = get_row(name)
@@ -171,12 +169,13 @@ class LineageReader:
                 missing.append(name)
             else:
                 dependencies.append(self.identify(source) or unidentified_dependency(name, KINDS[source.kind]))
-        return Lineage(row.name, tuple(dependencies), LineageOrigin.TEXT, tuple(missing))
+        origin = LineageOrigin.TEXT if lineage.problem is None else LineageOrigin.NONE
+        return Lineage(row.name, tuple(dependencies), origin, tuple(missing), lineage.problem)
 
     def read_text_lineage(self, row: Row) -> TextLineage:
         """Return the recorded dependencies of a view, or the names in its text, without looking them up."""
         if row.kind is RowKind.HIVE_VIEW:
-            texts, database = texts_of_hive_view(row)
+            texts, database = texts_of_hive_view(row.default_database, row.texts)
             return self._cached((*texts.items(), database), lambda: _of_texts(texts, database))
         recorded = lineage_in_row(row.parameters, row.metadata_location)
         return self._read_file(row) if recorded is None else TextLineage(recorded, (), None, LineageOrigin.ROW)
@@ -321,31 +320,36 @@ def _of_version(version: ViewVersion, database: str) -> TextLineage:
     return _of_texts(sql_texts(version), namespace[0].lower() if len(namespace) == 1 else database)
 
 
-def texts_of_hive_view(row: Row) -> tuple[dict[str, str], str]:
+def texts_of_hive_view(database: str, texts: RowTexts) -> tuple[dict[str, str], str]:
     """Return the texts of a plain Hive or Trino view by dialect, and the database of unqualified names."""
-    query = query_of(row.texts)
+    query = query_of(texts)
     if query is not None:
-        return {"trino": query}, (decode(row.texts.original).get("schema") or row.name.database).lower()
-    return {HIVE: row.texts.expanded or row.texts.original or ""}, row.name.database
+        return {"trino": query}, (decode(texts.original).get("schema") or database).lower()
+    return {HIVE: texts.expanded or texts.original or ""}, database
 
 
 def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
-    """Parse the names in a view's text: the expanded text if possible, else the first that parses."""
+    """Parse the names in a view's text: the expanded text if possible, else the first that tells them all."""
     from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
-    problem = "it has no text in a dialect that can be read here"
+    result = TextLineage(None, (), "it has no text in a dialect that can be read here")
     for dialect in sorted(texts, key=lambda dialect: dialect != HIVE):
         # Most texts of dialect hive are expanded texts of Spark authors, with Spark's functions and literals.
         for parser in dict.fromkeys((dialect, *(("spark",) if dialect == HIVE else ()))):
             if parser not in _PARSED_DIALECTS:
                 continue
             try:
-                tables = references(texts[dialect], parser).tables
+                parsed = references(texts[dialect], parser)
             except SqlError as error:
-                problem = f"its {dialect} text cannot be read: {error}"
+                if not result.names:
+                    result = TextLineage(None, (), f"its {dialect} text cannot be read: {error}")
                 continue
-            return TextLineage(None, _names(reference.resolved(database) for reference in tables), None)
-    return TextLineage(None, (), problem)
+            names = _names(reference.resolved(database) for reference in parsed.tables)
+            if not parsed.opaque:
+                return TextLineage(None, names, None)
+            read = ", ".join(parsed.opaque)
+            result = TextLineage(None, names, f"its {dialect} text reads {read}, whose tables are unknown")
+    return result
 
 
 def _names(pairs: Iterable[tuple[str, str]]) -> tuple[ViewName, ...]:

@@ -18,8 +18,9 @@ Value = str | int | date | bool
 
 _ISO_DATE = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
 _INTEGER = re.compile(r"-?\d{1,9}")
-_DATE_PATTERN = re.compile(r"(?:%Y|%m|%d|[-/_. ])+")
-"""The years from 1000 and the parts of a date that every engine prints alike."""
+_STRICT = "strict"
+_DATE_PATTERN = re.compile(rf"(?:%Y|%[md](?:{_STRICT})?|[-/_. ])+")
+"""The years from 1000 and the parts of a date that every engine prints alike; sqlglot writes `MM` as `%mstrict`."""
 
 _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
     exp.EQ: operator.eq,
@@ -63,9 +64,19 @@ _SUPPORTED = (
 
 
 def _is_supported(node: exp.Expr) -> bool:
+    """Whether an expression can be evaluated, and no part without the column makes it TRUE or FALSE for NULL."""
     if isinstance(node, exp.In):
-        return bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
+        is_list = bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
+        return is_list and _has_column(node.this)
+    if isinstance(node, (exp.And, exp.Or)):
+        return _has_column(node.this) and _has_column(node.expression)
+    if isinstance(node, exp.Between):
+        return _has_column(node.this)
     return type(node) in _SUPPORTED
+
+
+def _has_column(node: exp.Expr) -> bool:
+    return node.find(exp.Column) is not None
 
 
 def evaluate(expression: exp.Expr, value: Value) -> Value | None:
@@ -102,7 +113,8 @@ def evaluate(expression: exp.Expr, value: Value) -> Value | None:
         return _as_date(operand)
     if isinstance(node, exp.TimeToStr):
         day, pattern = _as_date(operand), node.args["format"].name
-        return day.strftime(pattern) if day is not None and _DATE_PATTERN.fullmatch(pattern) else None
+        is_supported = day is not None and _DATE_PATTERN.fullmatch(pattern) is not None
+        return day.strftime(pattern.replace(_STRICT, "")) if day is not None and is_supported else None
     part = _DATE_PARTS.get(type(node))
     day = _as_date(operand) if part is not None else None
     return getattr(day, part) if day is not None and part is not None else None

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer import Scope, build_scope
-from sqlglot.optimizer.qualify import qualify
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.dependencies.partition_expressions import single_column, with_value
-from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
+from hive_views.sql.analysis.incremental import resolve_ordinal
+from hive_views.sql.parsing.syntax_tree import child_expressions, unwrapped
+from hive_views.sql.resolver.context import Source
+from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn
+
+_Node = TypeVar("_Node", bound=exp.Expr)
 
 _INTEGERS = ("int", "bigint")
 _LIMITS = ("limit", "offset", "fetch")
@@ -93,8 +98,8 @@ class Relation:
     """Its name."""
     types: Mapping[str, str]
     """Comparable Hive type by column, in lower case."""
-    query: tuple[str, str] | None = None
-    """A view's text with qualified names, and its dialect; None for a table."""
+    query: Resolution | None = None
+    """A view's resolved query; None for a table."""
     problem: str | None = None
     """Why a view's text cannot be analyzed; see `reads`."""
     reads: tuple[ViewName, ...] = ()
@@ -158,10 +163,15 @@ def _uses_of_view(
         try:
             yield from list(_TextAnalysis(view, views, readers).run(restrictions))
             return
-        except (SqlError, SqlglotError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, RecursionError) as error:
             problem = f"the text of {view.name} cannot be followed: {error}"
-    for name in view.reads or tuple(_names_in_text(view)):
+    for name in view.reads or _tables(view):
         yield from _uses_of_source(name, {}, (problem or "its text cannot be followed",), views, readers)
+
+
+def _tables(view: Relation) -> list[ViewName]:
+    """Return the tables and views that a text names."""
+    return [ViewName(*table) for table in view.query.context.tables] if view.query is not None else []
 
 
 def _uses_of_source(
@@ -180,21 +190,17 @@ def _uses_of_source(
         yield replace(use, reasons=tuple(dict.fromkeys((*reasons, *use.reasons))))
 
 
-def _names_in_text(view: Relation) -> Iterator[ViewName]:
-    """Yield the names in a text that cannot be analyzed."""
-    from hive_views.sql.analysis.references import references
-
-    if view.query is None:
-        return
-    for reference in references(*view.query).tables:
-        yield ViewName(*reference.resolved(view.name.database))
-
-
 @dataclass
 class _Select:
     """The restrictions of the sources of one SELECT."""
 
-    scope: Scope
+    node: exp.Select
+    inputs: Scope
+    """The columns of FROM."""
+    output: Scope
+    """The columns of the result."""
+    sources: Mapping[str, Source | None]
+    """The elements of FROM by alias; None for those that are no tables or queries."""
     restrictions: dict[_Key, dict[Restriction, None]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     """Sources with a row for every row of the result: not replaced by NULL in an outer join."""
@@ -213,199 +219,337 @@ class _TextAnalysis:
 
     def __init__(self, view: Relation, views: _Views, readers: frozenset[ViewName]) -> None:
         assert view.query is not None, "only views with a text are analyzed"
-        text, dialect = view.query
-        tree = sqlglot.parse_one(text, dialect=dialect)
-        tree = qualify(tree, dialect=dialect, validate_qualify_columns=False, identify=False)
-        root = build_scope(tree)
-        if root is None or not isinstance(tree, exp.Query):
-            raise ValueError("it is no query")
-        for clause in tree.find_all(exp.With, exp.CTE, exp.Join):
+        self._context = view.query.context
+        self._tree = view.query.tree
+        for clause in self._tree.find_all(exp.With, exp.CTE, exp.Join):
             if unknown := _other_clauses(clause):
                 raise ValueError(f"it contains {unknown}")
-        self._root = root
         self._view = view
         self._views = views
         self._readers = readers
         self._visited: set[int] = set()
 
     def run(self, restrictions: Restrictions) -> Iterator[TableUse]:
-        yield from self._analyze_query(self._root, restrictions, ())
-        # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted.
-        for scope in self._root.traverse():
-            for source in scope.sources.values():
-                if isinstance(source, exp.Table) and id(source) not in self._visited:
-                    yield from self._analyze_table(source, {}, ("it stands where its rows cannot be followed",))
+        yield from self._analyze_query(self._tree, restrictions, ())
+        # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted, nor are those
+        # of common table expressions, which may have been visited by another name.
+        reason = ("it stands where its rows cannot be followed",)
+        for source in self._context.sources.values():
+            if id(source) in self._visited:
+                continue
+            if source.table is not None:
+                yield from self._analyze_table(source, {}, reason)
+            elif source.cte is not None:
+                yield from self._analyze_query(source.cte.this, {}, reason)
 
-    def _analyze_query(self, scope: Scope, restrictions: Restrictions, reasons: tuple[str, ...]) -> Iterator[TableUse]:
-        tree = scope.expression
-        limited = next((name for node in _wrapped(tree) for name in _LIMITS if node.args.get(name)), None)
+    def _analyze_query(
+        self, node: exp.Expr, restrictions: Restrictions, reasons: tuple[str, ...]
+    ) -> Iterator[TableUse]:
+        limited = next((name for name in _LIMITS if node.args.get(name)), None)
         if limited is not None:
             # Which rows it returns depends on all rows.
             restrictions, reasons = {}, (*reasons, f"{limited.upper()} is applied to it")
-        unknown = ", ".join(filter(None, map(_other_clauses, _wrapped(tree))))
+        if isinstance(node, (exp.Values, exp.Paren)):
+            return  # tables in it are not restricted
+        unknown = _other_clauses(node)
         if unknown:
             restrictions, reasons = {}, (*reasons, f"{self._view.name} has a clause that is not followed: {unknown}")
-        if isinstance(tree, exp.SetOperation):
-            if tree.args.get("by_name"):
+        if isinstance(node, exp.Subquery):
+            yield from self._analyze_query(node.this, restrictions, reasons)
+        elif isinstance(node, exp.SetOperation):
+            if node.args.get("by_name"):
                 restrictions, reasons = {}, (*reasons, "a set operation BY NAME is applied to it")
-            for branch in scope.set_operation_scopes:
+            for branch in (node.this, node.expression):
                 yield from self._analyze_query(branch, restrictions, reasons)
-        elif isinstance(tree, exp.Select):
-            yield from self._analyze_select(_Select(scope, reasons=list(reasons)), tree, restrictions)
+        elif isinstance(node, exp.Select):
+            inputs, output = self._context.blocks[id(node)]
+            select = _Select(node, inputs, output, self._sources(node), reasons=list(reasons))
+            yield from self._analyze_select(select, restrictions)
+            for query in _inner_queries(node):
+                yield from self._analyze_query(query, {}, (*reasons, "it is read in a subquery"))
         else:
-            raise ValueError(f"{type(tree).__name__} is no query that can be followed")
-        for subquery in scope.subquery_scopes:
-            yield from self._analyze_query(subquery, {}, (*reasons, "it is read in a subquery"))
+            raise ValueError(f"{type(node).__name__} is no query that can be followed")
 
-    def _analyze_select(self, select: _Select, tree: exp.Select, restrictions: Restrictions) -> Iterator[TableUse]:
-        scope = select.scope
-        self._restrict_output(select, tree, restrictions)
-        rules = self._rules(select, tree)
+    def _sources(self, node: exp.Select) -> dict[str, Source | None]:
+        """Return the elements of FROM by alias."""
+        sources: dict[str, Source | None] = {}
+        clause = node.args.get("from_")
+        nodes = [item.this for item in (*([clause] if clause is not None else ()), *(node.args.get("joins") or ()))]
+        while nodes:
+            item = nodes.pop(0)
+            source = self._context.sources.get(id(item))
+            if source is not None:
+                sources[source.alias] = source
+            elif isinstance(item, (exp.Subquery, exp.Paren)):
+                nodes.append(item.this)  # a join in parentheses
+            nodes += [join.this for join in item.args.get("joins") or ()]
+        return {table: None for table in self._context.blocks[id(node)][0].tables if table is not None} | sources
+
+    def _analyze_select(self, select: _Select, restrictions: Restrictions) -> Iterator[TableUse]:
+        self._restrict_output(select, restrictions)
+        rules = self._rules(select)
         changed = True
         while changed:
             changed = any(rule() for rule in rules)
-        for alias in dict.fromkeys((*scope.selected_sources, *scope.semi_or_anti_join_tables)):
-            source = scope.sources.get(alias)
+        for alias, source in select.sources.items():
+            if source is None:
+                continue
             columns = {
                 name: tuple(equal)
                 for (source_alias, name), equal in select.restrictions.items()
                 if source_alias == alias and equal
             }
-            if isinstance(source, exp.Table):
+            if source.table is not None:
                 yield from self._analyze_table(source, columns, tuple(select.reasons))
-            elif isinstance(source, Scope) and source.is_udtf:
                 continue
-            elif isinstance(source, Scope):
-                names = _column_names(source)
-                inner = {position: columns[name] for position, name in enumerate(names) if name in columns}
-                yield from self._analyze_query(source, inner, tuple(select.reasons))
+            self._visited.add(id(source))
+            query = source.node if source.cte is None else source.cte.this
+            names = [source.scope.names[column][1] for column in source.scope.columns]
+            is_complete = len(names) == self._width(query)
+            inner = {position: columns[name] for position, name in enumerate(names) if name in columns}
+            yield from self._analyze_query(query, inner if is_complete else {}, tuple(select.reasons))
+
+    def _width(self, query: exp.Expr) -> int | None:
+        """Return the number of columns of a query's first SELECT; None for a query without."""
+        while isinstance(query, (exp.Subquery, exp.SetOperation)):
+            query = query.this
+        return len(self._context.blocks[id(query)][1].columns) if isinstance(query, exp.Select) else None
 
     def _analyze_table(
-        self, table: exp.Table, columns: Mapping[str, tuple[Restriction, ...]], reasons: tuple[str, ...]
+        self, source: Source, columns: Mapping[str, tuple[Restriction, ...]], reasons: tuple[str, ...]
     ) -> Iterator[TableUse]:
-        self._visited.add(id(table))
-        alias = table.args.get("alias")
-        clause = _other_clauses(table)
+        self._visited.add(id(source))
+        assert source.table is not None, "only tables are analyzed"
+        alias = source.node.args.get("alias")
+        clause = _other_clauses(source.node) or source.sample
         if clause is not None:
             columns, reasons = {}, (*reasons, f"{self._view.name} reads it with {clause}")
         elif alias is not None and alias.args.get("columns"):
             columns, reasons = {}, (*reasons, "its columns have other names or places there")
-        uses = _uses_of_source(self._name(table), columns, reasons, self._views, self._readers)
-        state_clause = _other_clauses(table, _CURRENT_STATE)
+        uses = _uses_of_source(ViewName(*source.table), columns, reasons, self._views, self._readers)
+        state_clause = _other_clauses(source.node, _CURRENT_STATE)
         yield from uses if state_clause is None else (replace(use, state_clause=state_clause) for use in uses)
 
-    def _name(self, table: exp.Table) -> ViewName:
-        return ViewName((table.db or self._view.name.database).lower(), table.name.lower())
-
-    def _restrict_output(self, select: _Select, tree: exp.Select, restrictions: Restrictions) -> None:
+    def _restrict_output(self, select: _Select, restrictions: Restrictions) -> None:
         """Restrict the source columns that the query returns unchanged."""
-        group_keys = self._group_keys(select, tree)
-        windows = list(select.scope.find_all(exp.Window))
+        group_keys = self._group_keys(select)
+        partitions = [
+            [self._followed(key, select.inputs) for key in window.args.get("partition_by") or ()]
+            for window in _nodes_of_block(select.node, exp.Window)
+        ]
         for position, equal in restrictions.items():
-            item = tree.selects[position]
-            value = item.unalias()
-            while isinstance(value, exp.Paren):
-                value = value.this
-            shown = item.alias_or_name or f"column {position + 1}"
-            column = single_column(value)
-            partitions = [window.args.get("partition_by") or () for window in windows]
+            output = select.output.columns[position]
+            shown = select.output.names[output][1]
+            value = self._value(output, select.inputs)
+            column = single_column(value) if value is not None else None
             if column is None:
-                kind = "a constant" if isinstance(value, exp.Literal) else "computed"
-                select.reasons.append(f"{shown} of {self._view.name} is {kind}: {value.sql()[:80]}")
+                item = unwrapped(self._context.select_items.get(output, select.node))
+                kind = "a constant" if isinstance(item, exp.Literal) else "computed"
+                select.reasons.append(f"{shown} of {self._view.name} is {kind}: {item.sql()[:80]}")
             elif group_keys is not None and value not in group_keys and column not in group_keys:
                 select.reasons.append(f"{shown} of {self._view.name} is not what its rows are grouped by")
             elif any(value not in keys and column not in keys for keys in partitions):
                 select.reasons.append(f"a window of {self._view.name} reaches over other values of {shown}")
-            elif select.scope.sources.get(column.table) is not None:
-                select.restrict(_key(column), equal if column is value else [item.of(value, column) for item in equal])
+            elif value is not None and select.sources.get(column.table) is not None:
+                is_column = isinstance(value, exp.Column)
+                select.restrict(_key(column), equal if is_column else [item.of(value, column) for item in equal])
                 if any(restriction.is_given for restriction in equal):
                     select.present.add(column.table)
-        distinct = tree.args.get("distinct")
+        distinct = select.node.args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
             select.restrictions.clear()
             select.reasons.append(f"{self._view.name} has a clause that is not followed: DISTINCT ON")
 
-    def _group_keys(self, select: _Select, tree: exp.Select) -> list[exp.Expression] | None:
+    def _value(self, column: ScopeColumn, inputs: Scope) -> exp.Expr | None:
+        """Return the expression over the columns of FROM that a column of the result is."""
+        item: Any = column
+        while isinstance(item, ScopeColumn):
+            if item in inputs.names:
+                return _column_of(item, inputs)
+            if len(item.origins) != 1:
+                return None
+            (item,) = item.origins
+        return self._followed(item, inputs) if isinstance(item, exp.Expr) else None
+
+    def _followed(self, node: exp.Expr, *scopes: Scope) -> exp.Expr | None:
+        """Return a copy of an expression in which each column has its table; None with any other column."""
+        node = unwrapped(node)
+        if node.find(exp.TimeToStr) is not None and self._has_week_years:
+            return None
+        copy = node.copy()
+        for original, item in list(zip(node.walk(), copy.walk(), strict=True)):
+            if isinstance(original, exp.Column):
+                column = self._source_column(original, *scopes)
+                if column is None:
+                    return None
+                replacement = _column_of(*column)
+                if item is copy:
+                    return replacement
+                item.replace(replacement)
+        return copy
+
+    @cached_property
+    def _has_week_years(self) -> bool:
+        """Whether a literal may be a pattern of Java with the week's year `Y`, which the parser reads as `y`."""
+        text = self._context.text
+        literals = (token.text for token in text.tokens if token.token_type is TokenType.STRING)
+        return text.dialect != "trino" and any("Y" in literal and "%" not in literal for literal in literals)
+
+    def _source_column(self, node: exp.Expr, *scopes: Scope) -> tuple[ScopeColumn, Scope] | None:
+        """Return the column of some scopes that an expression is, and its scope; None for fields and outer columns."""
+        column = self._context.bindings.get(id(node))
+        if column is None or id(node) in self._context.fields:
+            return None
+        return next(((column, scope) for scope in scopes if column in scope.names), None)
+
+    def _group_keys(self, select: _Select) -> list[exp.Expr | None] | None:
         """Return the GROUP BY expressions; None without grouping, empty if they cannot be analyzed."""
-        group = tree.args.get("group")
+        group = select.node.args.get("group")
         if group is None:
-            aggregates = select.scope.find_all(exp.AggFunc)
-            return [] if any(item.find_ancestor(exp.Window) is None for item in aggregates) else None
+            aggregates = _nodes_of_block(select.node, exp.AggFunc)
+            return [] if any(item.find_ancestor(exp.Window, exp.Select) is select.node for item in aggregates) else None
         if any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup", "totals")):
             return []
-        keys: list[exp.Expression] = []
+        keys: list[exp.Expr | None] = []
+        items = {item.alias_or_name.lower(): item for item in select.node.expressions}
         for item in group.expressions:
-            if isinstance(item, exp.Literal) and item.is_int and int(item.name) <= len(tree.selects):
-                item = tree.selects[int(item.name) - 1].unalias()
             if isinstance(item, (exp.Cube, exp.Rollup, exp.GroupingSets)):
                 return []
-            keys.append(item)
+            item = unwrapped(item)
+            if self._context.dialect.groups_by_ordinals:
+                item = resolve_ordinal(item, select.node.expressions)
+                if isinstance(item, exp.Column) and id(item) not in self._context.bindings:
+                    item = items.get(item.name.lower(), item)
+            keys.append(self._followed(item, select.inputs))
         return keys
 
-    def _rules(self, select: _Select, tree: exp.Select) -> list[Callable[[], bool]]:
+    def _rules(self, select: _Select) -> list[Callable[[], bool]]:
         """Return the equalities of filters and joins as steps that are applied until no restriction is added."""
         rules: list[Callable[[], bool]] = []
-        where = tree.args.get("where")
+        where = select.node.args.get("where")
         if where is not None:
-            rules += self._equalities(select, where.this, lambda one, other: _filter(select, one, other))
-        first = tree.args.get("from_") or tree.args.get("from")
-        left = {first.this.alias_or_name} if first is not None else set()
-        for join in tree.args.get("joins") or ():
-            right = join.this.alias_or_name
-            if join.args.get("on") is not None and not join.args.get("using"):
-                side, kind = (join.side or "").upper(), (join.kind or "").upper()
-                rule = _join_rule(select, side, kind, frozenset(left), right)
-                rules += self._equalities(select, join.args["on"], rule)
+
+            def filter_rule(one: _Key | Restriction, other: _Key) -> bool:
+                return _filter(select, one, other)
+
+            rules += self._equalities(select, where.this, filter_rule, (select.inputs,))
+        first = select.node.args.get("from_")
+        left = {self._alias(first.this)} if first is not None else set()
+        for join in select.node.args.get("joins") or ():
+            right = self._alias(join.this)
+            sides = self._context.joins.get(id(join))
+            if sides is not None:
+                rule = _join_rule(select, (join.side or "").upper(), (join.kind or "").upper(), frozenset(left), right)
+                scopes = sides.left, sides.right
+                if join.args.get("on") is not None:
+                    rules += self._equalities(select, join.args["on"], rule, scopes)
+                for one, other in sides.keys:
+                    if one in sides.left.names and other in sides.right.names:
+                        columns = (one, sides.left), (other, sides.right)
+                        rules += self._equality(select, *columns, rule, f"USING ({one.name})")
             left.add(right)
         return rules
 
+    def _alias(self, node: exp.Expr) -> str:
+        """Return the alias of an element of FROM; empty for a join in parentheses and the like."""
+        source = self._context.sources.get(id(node))
+        return source.alias if source is not None and not node.args.get("joins") else ""
+
     def _equalities(
-        self,
-        select: _Select,
-        condition: exp.Expression,
-        rule: _Rule,
+        self, select: _Select, condition: exp.Expr, rule: _Rule, scopes: tuple[Scope, ...]
     ) -> list[Callable[[], bool]]:
         rules: list[Callable[[], bool]] = []
         for part in _conjuncts(condition):
-            one, other = (_unwrap(part.this), _unwrap(part.expression)) if isinstance(part, exp.EQ) else (part, part)
+            one, other = (
+                (unwrapped(part.this), unwrapped(part.expression)) if isinstance(part, exp.EQ) else (part, part)
+            )
             if isinstance(one, exp.Literal):
                 one, other = other, one
             if not isinstance(one, exp.Column):
-                column = single_column(part)
-                if column is not None and column.table in select.scope.sources:
-                    rules.append(_bind(rule, Restriction(None).of(part, column), _key(column)))
+                followed = self._followed(part, *scopes)
+                column = single_column(followed) if followed is not None else None
+                if followed is not None and column is not None and column.table in select.sources:
+                    rules.append(_bind(rule, Restriction(None).of(followed, column), _key(column)))
                 continue
-            if _key(one)[0] not in select.scope.sources:
+            first = self._source_column(one, *scopes)
+            if first is None:
                 continue
-            kind = self._type(select.scope, one)
+            kind = self._type(first[0])
+            second = self._source_column(other, *scopes)
             if isinstance(other, exp.Literal) and kind is not None and (other.is_string or kind in _INTEGERS):
-                rules.append(_bind(rule, Restriction(None, other.name), _key(one)))
-            elif isinstance(other, exp.Column) and _key(other)[0] in select.scope.sources:
-                if kind is None or kind != self._type(select.scope, other):
-                    select.reasons.append(f"{part.sql()[:80]} in {self._view.name} compares different types")
-                    continue
-                rules += [_bind(rule, _key(one), _key(other)), _bind(rule, _key(other), _key(one))]
+                rules.append(_bind(rule, Restriction(None, other.name), _key(_column_of(*first))))
+            elif second is not None:
+                rules += self._equality(select, first, second, rule, part.sql()[:80])
         return rules
 
-    def _type(self, scope: Scope, column: exp.Column) -> str | None:
+    def _equality(
+        self,
+        select: _Select,
+        one: tuple[ScopeColumn, Scope],
+        other: tuple[ScopeColumn, Scope],
+        rule: _Rule,
+        shown: str,
+    ) -> list[Callable[[], bool]]:
+        """Return the steps for the equality of two columns."""
+        kind = self._type(one[0])
+        if kind is None or kind != self._type(other[0]):
+            select.reasons.append(f"{shown} in {self._view.name} compares different types")
+            return []
+        keys = _key(_column_of(*one)), _key(_column_of(*other))
+        return [_bind(rule, *keys), _bind(rule, *reversed(keys))]
+
+    def _type(self, column: ScopeColumn) -> str | None:
         """Return the type of a column that is an unchanged column of a table; None for others."""
-        source = scope.sources.get(column.table)
-        if isinstance(source, exp.Table):
-            relation = self._views.get_relation(self._name(source))
-            return None if relation is None else relation.types.get(column.name.lower())
-        if not isinstance(source, Scope) or source.is_udtf:
-            return None
-        names = _column_names(source)
-        if column.name.lower() not in names:
-            return None
-        position = names.index(column.name.lower())
-        is_set_operation = isinstance(source.expression, exp.SetOperation)
-        kinds = set()
-        for branch in (source.set_operation_scopes or ()) if is_set_operation else (source,):
-            query = branch.expression
-            value = query.selects[position].unalias() if isinstance(query, exp.Select) else None
-            kinds.add(self._type(branch, value) if isinstance(value, exp.Column) else None)
+        kinds: set[str | None] = set()
+        for origin in column.origins:
+            if isinstance(origin, ScopeColumn):
+                kinds.add(self._type(origin))
+            elif isinstance(origin, tuple):
+                relation = self._views.get_relation(ViewName(*origin))
+                kinds.add(None if relation is None else relation.types.get(column.internal))
+            else:
+                kinds.add(None)
         return kinds.pop() if len(kinds) == 1 else None
+
+
+def _column_of(column: ScopeColumn, scope: Scope) -> exp.Column:
+    """Return a reference to a column with its table."""
+    table, name = scope.names[column]
+    return exp.column(name, table=table or "")
+
+
+def _nodes_of_block(select: exp.Select, kind: type[_Node]) -> list[_Node]:
+    """Return the nodes of a kind in a SELECT, without those of queries in it."""
+    nodes: list[_Node] = []
+    stack = [value for item in select.args.values() for value in child_expressions(item)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (exp.Query, exp.With)):
+            continue
+        if isinstance(node, kind):
+            nodes.append(node)
+        stack += [value for item in node.args.values() for value in child_expressions(item)]
+    return nodes
+
+
+def _inner_queries(select: exp.Select) -> list[exp.Query]:
+    """Return the queries in the expressions of a SELECT, without those of FROM."""
+    queries: list[exp.Query] = []
+    stack = [
+        value
+        for name, item in select.args.items()
+        if name not in ("with_", "from_", "laterals")
+        for value in child_expressions(item)
+    ]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.Join):
+            stack += child_expressions(node.args.get("on"))
+        elif isinstance(node, exp.Query):
+            queries.append(node)
+        else:
+            stack += [value for item in node.args.values() for value in child_expressions(item)]
+    return queries
 
 
 def _other_clauses(node: exp.Expr, analyzed: frozenset[str] | None = None) -> str | None:
@@ -421,14 +565,6 @@ def _other_clauses(node: exp.Expr, analyzed: frozenset[str] | None = None) -> st
             )
             clauses.append(" ".join(map(str, texts))[:80])
     return ", ".join(clauses) or None
-
-
-def _wrapped(query: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield a query and the parentheses around it, which may have a LIMIT of their own."""
-    yield query
-    while isinstance(query.parent, exp.Subquery):
-        query = query.parent
-        yield query
 
 
 def _filter(select: _Select, one: _Key | Restriction, other: _Key) -> bool:
@@ -488,26 +624,12 @@ def _bind(rule: _Rule, one: _Key | Restriction, other: _Key) -> Callable[[], boo
     return lambda: rule(one, other)
 
 
-def _column_names(scope: Scope) -> list[str]:
-    """Return the column names of a derived table or CTE."""
-    parent = scope.expression.parent
-    aliases = parent.alias_column_names if isinstance(parent, (exp.CTE, exp.Subquery)) else []
-    query = scope.expression
-    return [name.lower() for name in aliases or (query.named_selects if isinstance(query, exp.Query) else ())]
-
-
 def _key(column: exp.Column) -> _Key:
     return column.table, column.name.lower()
 
 
-def _unwrap(value: exp.Expression) -> exp.Expression:
-    while isinstance(value, exp.Paren):
-        value = value.this
-    return value
-
-
-def _conjuncts(condition: exp.Expression) -> Iterator[exp.Expression]:
-    condition = _unwrap(condition)
+def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    condition = unwrapped(condition)
     if isinstance(condition, exp.And):
         yield from _conjuncts(condition.this)
         yield from _conjuncts(condition.expression)

@@ -6,6 +6,8 @@ view's text on request. Where it does not imply which partitions are needed, all
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
@@ -18,9 +20,8 @@ from pyiceberg.transforms import IdentityTransform
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.partition_expressions import evaluate, typed_value, with_value
+from hive_views.dependencies.partition_expressions import Value, evaluate, typed_value, with_value
 from hive_views.dependencies.partition_flow import Relation, Restriction, TableUse, find_table_uses
-from hive_views.dependencies.validity import stored_type
 from hive_views.dependencies.view_text import read_view_text
 from hive_views.errors import (
     InvalidViewError,
@@ -33,15 +34,17 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.partitions import (
     DEFAULT_PARTITION,
+    StoredPartition,
     canonical,
     partition_values,
     row_changed,
     stored_partitions,
 )
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.sql.analysis.validity import stored_type
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -145,9 +148,35 @@ class PartitionDependencies:
     """The latest of the tables' last write times; None if no table has one, or another state of a table is read."""
     tables: tuple[TableDependency, ...]
     """What is needed of each table, by name."""
+    marked_at: datetime | None = None
+    """When the requested partition was added to the view; None if it was not."""
+    stale: bool | None = None
+    """Whether a needed partition was written, added or dropped since then; None if unknown or not added."""
+    stale_reason: str = ""
+    """The reason for `stale`, as a sentence."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of `deps partitions`."""
+        return {**vars(self), "partition": dict(self.partition)}
+
+
+@dataclass(frozen=True)
+class MarkedPartition:
+    """A partition that was added to a view, compared with the partitions of tables that it needs."""
+
+    view: ViewName
+    """The view."""
+    partition: Spec
+    """Its columns and values."""
+    marked_at: datetime | None
+    """When it was added."""
+    stale: bool | None
+    """Whether a needed partition was written, added or dropped since then; None if unknown."""
+    reason: str
+    """The reason for `stale`, as a sentence."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of `deps partitions --stale`."""
         return {**vars(self), "partition": dict(self.partition)}
 
 
@@ -159,31 +188,154 @@ def partition_dependencies(
     Reads a row of each table and view that it depends on, the partition names of each partitioned Hive table, the rows
     of the needed partitions, and for an Iceberg table its metadata file and the manifests of its current snapshot.
     """
+    row = _view_row(store, name)
+    given = _checked_values(row, partition)
+    answer = PartitionAnalysis(store, row, given).answer(given)
+    if given and given.keys() == {column for column, _ in row.partition_keys}:
+        values = tuple(given[column] for column, _ in row.partition_keys)
+        names = [
+            item
+            for item, stored in partition_values(store.client, row).items()
+            if _canonical_values(row, stored) == values
+        ]
+        for mark in stored_partitions(store.client, row, names[:1]) if names else ():
+            stale, reason = _staleness(mark, answer)
+            return replace(answer, marked_at=mark.written, stale=stale, stale_reason=reason)
+    return answer
+
+
+def marked_partitions(store: MetastoreStore, name: ViewName) -> tuple[MarkedPartition, ...]:
+    """Compare each partition that was added to a view with the partitions of tables that it needs.
+
+    The view is analyzed once, and each partition of a table is read once.
+    """
+    row = _view_row(store, name)
+    columns = [column for column, _ in row.partition_keys]
+    names = list(partition_values(store.client, row)) if columns else []
+    if not names:
+        return ()
+    analysis = PartitionAnalysis(store, row, columns)
+    marks = stored_partitions(store.client, row, names)
+    given = [dict(zip(columns, _canonical_values(row, mark.values), strict=True)) for mark in marks]
+    analysis.prefetch(given)
+    marked = []
+    for mark, values in zip(marks, given, strict=True):
+        stale, reason = _staleness(mark, analysis.answer(values))
+        marked.append(MarkedPartition(name, tuple(values.items()), mark.written, stale, reason))
+    return tuple(marked)
+
+
+def _view_row(store: MetastoreStore, name: ViewName) -> Row:
     row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    given = _checked_values(row, partition)
-    relations = _RelationReader(store, name)
-    uses: dict[ViewName, list[TableUse]] = {}
-    for use in find_table_uses(relations.of_row(row), relations.get, given):
-        uses.setdefault(use.table, []).append(use)
-    analyzed = [_analyze_table(store, relations, table, uses[table], given) for table in sorted(uses)]
-    registered = _registered_partitions(store, row, given)
-    tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
-    by_expression = [str(item.dependency.table) for item in analyzed if not item.is_enumerable]
-    complete, why = _completeness(tables, by_expression)
-    times = [item.dependency.written for item in analyzed]
-    known_times = [time for time in times if time is not None]
-    is_last_known = all(item.dependency.is_current for item in analyzed)
-    return PartitionDependencies(
-        name,
-        tuple(given.items()),
-        complete,
-        why,
-        min(known_times) if known_times and len(known_times) == len(times) else None,
-        max(known_times, default=None) if is_last_known else None,
-        tables,
-    )
+    return row
+
+
+def _canonical_values(row: Row, values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(canonical(value, kind) or value for (_, kind), value in zip(row.partition_keys, values, strict=True))
+
+
+class PartitionAnalysis:
+    """What the partitions of one view need, for values of the same columns."""
+
+    def __init__(self, store: MetastoreStore, row: Row, columns: Iterable[str]) -> None:
+        self._store = store
+        self._row = row
+        self._columns = frozenset(columns)
+        relations = _RelationReader(store, row.name)
+        uses: dict[ViewName, list[TableUse]] = {}
+        for use in find_table_uses(relations.of_row(row), relations.get, self._columns):
+            uses.setdefault(use.table, []).append(use)
+        self._tables = [_analyze_table(store, relations, table, uses[table]) for table in sorted(uses)]
+        self._registered = _registered_partitions(store, row)
+
+    def prefetch(self, partitions: Iterable[Mapping[str, str]]) -> None:
+        """Read the partitions of tables that several partitions of the view need, in batches."""
+        given = list(partitions)
+        for table in self._tables:
+            if table.types:
+                table.read({name for values in given for name in table.needed(values)})
+
+    def answer(self, given: Mapping[str, str]) -> PartitionDependencies:
+        """Return what the partition with some canonical values needs."""
+        analyzed = [replace(table, dependency=table.with_partitions(given)) for table in self._tables]
+        keys = {column for column, _ in self._row.partition_keys}
+        # A partition whose values are all given is expected anyway.
+        registered = () if keys <= given.keys() else [values for values in self._registered if _includes(values, given)]
+        tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
+        by_expression = [str(item.dependency.table) for item in analyzed if not item.is_enumerable]
+        complete, why = _completeness(tables, by_expression)
+        times = [table.written for table in tables]
+        known_times = [time for time in times if time is not None]
+        is_last_known = all(table.is_current for table in tables)
+        return PartitionDependencies(
+            self._row.name,
+            tuple(given.items()),
+            complete,
+            why,
+            min(known_times) if known_times and len(known_times) == len(times) else None,
+            max(known_times, default=None) if is_last_known else None,
+            tables,
+        )
+
+
+def _includes(values: Mapping[str, str], given: Mapping[str, str]) -> bool:
+    return all(values.get(column, value) == value for column, value in given.items())
+
+
+# -- Marks ------------------------------------------------------------------------------------------------------------
+
+
+def source_fingerprints(store: MetastoreStore, name: ViewName, partitions: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the fingerprints of what some partitions of a view need now."""
+    row = _view_row(store, name)
+    given = [_checked_values(row, partition) for partition in partitions]
+    analysis = PartitionAnalysis(store, row, (column for column, _ in row.partition_keys))
+    analysis.prefetch(given)
+    return [_fingerprint(analysis.answer(values)) for values in given]
+
+
+def _fingerprint(answer: PartitionDependencies) -> str:
+    """Return a short text that changes with the needed partitions and the times of their last change."""
+    state = [
+        (
+            str(table.table),
+            table.exists,
+            table.is_current,
+            [(item.name, str(item.written)) for item in table.partitions],
+        )
+        for table in answer.tables
+    ]
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+
+
+def _staleness(mark: StoredPartition, answer: PartitionDependencies) -> tuple[bool | None, str]:
+    """Return whether something that a partition of a view needs has changed since it was added, and why."""
+    if answer.complete is False:
+        return True, answer.why
+    for table in answer.tables:
+        for item in table.partitions:
+            shown = f"{table.table} {item.name}".rstrip()
+            # A metastore's times are whole seconds: a change in the second of the mark may be later.
+            is_exact = item.trust is Trust.SNAPSHOT and mark.fingerprint is not None
+            if not is_exact and item.written is not None and mark.written is not None and item.written >= mark.written:
+                return True, f"{shown} was written at {item.written:%Y-%m-%d %H:%M:%S}"
+    if mark.fingerprint is not None and mark.fingerprint != _fingerprint(answer):
+        return True, "a partition that it needs was written, added or dropped"
+    if not all(table.is_current for table in answer.tables):
+        return None, answer.why
+    if mark.fingerprint is None:
+        return None, "it was not added by hive_views, so a partition that it needs may have been dropped"
+    unknown = [
+        f"{table.table} {item.name}".rstrip()
+        for table in answer.tables
+        for item in table.partitions
+        if item.written is None
+    ]
+    if unknown:
+        return None, f"the time of the last change of {unknown[0]} is unknown"
+    return False, "nothing that it needs has changed"
 
 
 def _checked_values(row: Row, partition: Mapping[str, str]) -> dict[str, str]:
@@ -231,34 +383,100 @@ class _RelationReader:
         if len(expansion.names) != len(types):
             problem = f"{row.name} has {len(types)} columns, its text gives {len(expansion.names)}"
             return Relation(row.name, types, problem=problem, reads=self._lineage.read_names(row))
-        return Relation(row.name, types, query=(expansion.expanded, text.dialect))
+        return Relation(row.name, types, query=expansion.resolution)
 
 
 @dataclass(frozen=True)
 class _AnalyzedTable:
-    """A table's result without missing partitions, and what is needed to find those."""
+    """What a view needs of one table: `dependency` without partitions, and what selects these."""
 
     dependency: TableDependency
-    by_column: Mapping[str, str]
+    by_column: Mapping[str, str] = field(default_factory=dict)
     """By column of the view: the partition column that equals it in all uses."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Hive types of the partition columns."""
-    may_match: Callable[[Mapping[str, str]], bool] = lambda values: True
-    """Whether a partition with some values may be needed."""
+    by_use: Sequence[Mapping[str, tuple[Restriction, ...]]] = ()
+    """The restricted partition columns, by use of the table."""
+    partitions: _TablePartitions | None = None
+    """All partitions; None if the table does not exist."""
     is_enumerable: bool = True
     """Whether partitions are required by value; False if only expressions of their columns are restricted."""
+    _read: dict[str, BasePartition] = field(default_factory=dict)
+    _buckets: dict[tuple[int, tuple[tuple[str, int], ...]], dict[tuple[str | None, ...], list[str]]] = field(
+        default_factory=dict
+    )
+
+    def may_match(self, values: Mapping[str, str], given: Mapping[str, str]) -> bool:
+        """Whether a partition with some values may be needed."""
+        return any(may_match(values, restrictions, self.types, given) for restrictions in self.by_use)
+
+    def needed(self, given: Mapping[str, str]) -> list[str]:
+        """Return the names of the partitions that may be needed for the given values, sorted."""
+        if self.partitions is None or not self.types:
+            return []
+        names: set[str] = set()
+        for number, restrictions in enumerate(self.by_use):
+            names.update(
+                name
+                for name in self._candidates(number, restrictions, given)
+                if may_match(self.partitions.values[name], restrictions, self.types, given)
+            )
+        return sorted(names)
+
+    def _candidates(
+        self, number: int, restrictions: Mapping[str, tuple[Restriction, ...]], given: Mapping[str, str]
+    ) -> Iterable[str]:
+        """Return the partitions whose columns, or expressions of them, equal the given values or are unknown."""
+        assert self.partitions is not None, "`needed` checks it"
+        pinned: dict[tuple[str, int], str] = {}
+        for column, equal in restrictions.items():
+            for position, item in enumerate(equal):
+                text = given.get(item.column or "")
+                if text is not None and item.expression is None:
+                    text = canonical(text, self.types[column])
+                if text is not None:
+                    pinned[column, position] = text
+        if not pinned:
+            return self.partitions.values
+        buckets = self._buckets.get((number, tuple(pinned)))
+        if buckets is None:
+            # Evaluated once for all values of the question.
+            buckets = self._buckets[number, tuple(pinned)] = {}
+            for name, values in self.partitions.values.items():
+                key = tuple(
+                    _pinned_value(restrictions[column][position], values.get(column), self.types[column])
+                    for column, position in pinned
+                )
+                buckets.setdefault(() if None in key else key, []).append(name)
+        return [*buckets.get(tuple(pinned.values()), ()), *buckets.get((), ())]
+
+    def read(self, names: Iterable[str]) -> list[BasePartition]:
+        """Return partitions with their times; each is read once."""
+        assert self.partitions is not None, "a table that does not exist has no partitions"
+        wanted = sorted(names)
+        missing = [name for name in wanted if name not in self._read]
+        if missing:
+            self._read.update(self.partitions.read(missing))
+        # A partition that was dropped since it was listed is left out.
+        return [self._read[name] for name in wanted if name in self._read]
+
+    def with_partitions(self, given: Mapping[str, str]) -> TableDependency:
+        """Return the result with the partitions that may be needed for the given values."""
+        if self.partitions is None:
+            return self.dependency
+        read = self.read(self.needed(given) if self.types else [""])
+        if not self.dependency.is_current:
+            # Those of the current state; those of another one, and when they were written, are not determined.
+            read = [replace(item, written=None, trust=Trust.NONE) for item in read]
+        return replace(self.dependency, partitions=tuple(read))
 
 
 def _analyze_table(
-    store: MetastoreStore,
-    relations: _RelationReader,
-    name: ViewName,
-    uses: Sequence[TableUse],
-    given: Mapping[str, str],
+    store: MetastoreStore, relations: _RelationReader, name: ViewName, uses: Sequence[TableUse]
 ) -> _AnalyzedTable:
     reasons = list(dict.fromkeys(reason for use in uses for reason in use.reasons))
     if relations.get(name) is None:
-        return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)), {})
+        return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)))
     row = relations.rows[name]
     state_clause = next((use.state_clause for use in uses if use.state_clause is not None), None)
     if state_clause is not None and row.kind is RowKind.HIVE_TABLE:
@@ -275,11 +493,6 @@ def _analyze_table(
             reasons.append(f"{column} is {types[column]}, whose values may be equal and look different")
         by_use.append(restrictions)
     is_restricted = bool(by_use) and all(by_use)
-    needed = sorted(
-        item
-        for item, values in partitions.values.items()
-        if any(may_match(values, restrictions, types, given) for restrictions in by_use)
-    )
     shared = set.intersection(*(set(restrictions) for restrictions in by_use)) if is_restricted else set()
     restricted = tuple((column, _shown(by_use, column)) for column in types if column in shared)
     by_column = {
@@ -298,27 +511,10 @@ def _analyze_table(
         # The result is exact, so reasons that concern other columns do not matter.
         reasons = []
     reasons += partitions.reasons
-    read = partitions.read(needed if types else ())
-    if state_clause is not None:
-        # The partitions of the current state; those of another one, and when they were written, are not determined.
-        read = tuple(replace(item, written=None, trust=Trust.NONE) for item in read)
     dependency = TableDependency(
-        name,
-        True,
-        tuple(types),
-        restricted,
-        read,
-        (),
-        tuple(dict.fromkeys(reasons)),
-        is_current=state_clause is None,
+        name, True, tuple(types), restricted, (), (), tuple(dict.fromkeys(reasons)), is_current=state_clause is None
     )
-    return _AnalyzedTable(
-        dependency,
-        by_column,
-        types,
-        may_match=lambda values: any(may_match(values, restrictions, types, given) for restrictions in by_use),
-        is_enumerable=is_enumerable or bool(by_column),
-    )
+    return _AnalyzedTable(dependency, by_column, types, by_use, partitions, is_enumerable or bool(by_column))
 
 
 def may_match(
@@ -348,13 +544,23 @@ def _may_hold(restriction: Restriction, value: str, kind: str, text: str | None)
     """Whether an expression of a partition's value may be true, or equal a text; an unknown result may."""
     if value == DEFAULT_PARTITION:
         return False  # all expressions that are followed are NULL for NULL
-    typed = typed_value(value, kind)
-    result = None if typed is None or restriction.expression is None else evaluate(restriction.expression, typed)
-    if result is None:
-        return True
     if restriction.is_condition:
-        return result is not False
-    return not isinstance(result, (str, int, date)) or isinstance(result, bool) or str(result) == text
+        return _evaluate(restriction, value, kind) is not False
+    result = _pinned_value(restriction, value, kind)
+    return result is None or result == text
+
+
+def _pinned_value(restriction: Restriction, value: str | None, kind: str) -> str | None:
+    """Return the text that must equal the restricting value: of the column, or of an expression; None if unknown."""
+    if value is None or value == DEFAULT_PARTITION or restriction.expression is None:
+        return value
+    result = _evaluate(restriction, value, kind)
+    return str(result) if isinstance(result, (str, int, date)) and not isinstance(result, bool) else None
+
+
+def _evaluate(restriction: Restriction, value: str, kind: str) -> Value | None:
+    typed = typed_value(value, kind)
+    return None if typed is None or restriction.expression is None else evaluate(restriction.expression, typed)
 
 
 def _shown(by_use: Sequence[Mapping[str, tuple[Restriction, ...]]], column: str) -> str:
@@ -381,8 +587,8 @@ class _TablePartitions:
     """Partition columns and their Hive types."""
     values: Mapping[str, Mapping[str, str | None]]
     """Values by partition column, by name of a partition."""
-    read: Callable[[Sequence[str]], tuple[BasePartition, ...]]
-    """Returns partitions by name, with their times."""
+    read: Callable[[Sequence[str]], Mapping[str, BasePartition]]
+    """Returns partitions, with their times, by name; an unpartitioned table has the name ''."""
     reasons: tuple[str, ...] = ()
     """What is unknown."""
 
@@ -394,7 +600,7 @@ def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
     if not keys:
         written, is_creation = row_changed(row)
         table = BasePartition((), written, _trust(written, is_creation))
-        return _TablePartitions((), {}, lambda names: (table,))
+        return _TablePartitions((), {}, lambda names: {"": table})
     columns = [column for column, _ in keys]
     values: dict[str, dict[str, str | None]] = {}
     for name, stored in partition_values(store.client, row).items():
@@ -404,13 +610,13 @@ def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
             for (column, kind), value in zip(keys, stored, strict=False)
         }
 
-    def read(names: Sequence[str]) -> tuple[BasePartition, ...]:
-        return tuple(
-            BasePartition(
+    def read(names: Sequence[str]) -> dict[str, BasePartition]:
+        return {
+            item.name: BasePartition(
                 tuple(zip(columns, item.values, strict=False)), item.written, _trust(item.written, item.from_creation)
             )
             for item in stored_partitions(store.client, row, names)
-        )
+        }
 
     return _TablePartitions(keys, values, read)
 
@@ -423,7 +629,7 @@ def _iceberg_partitions(files: MetadataFiles, row: Row) -> _TablePartitions:
 
     def unpartitioned(written: datetime | None, *reasons: str) -> _TablePartitions:
         partition = BasePartition((), written, _trust(written, False, Trust.SNAPSHOT))
-        return _TablePartitions((), {}, lambda names: (partition,), reasons)
+        return _TablePartitions((), {}, lambda names: {"": partition}, reasons)
 
     location = row.metadata_location
     if location is None:
@@ -467,15 +673,15 @@ def _iceberg_partitions(files: MetadataFiles, row: Row) -> _TablePartitions:
         reasons.append("it has files without a value for a partition column; they are counted in")
     values_by_name = {"/".join(f"{column}={value}" for column, value in values): values for values in written_by_values}
 
-    def read(names: Sequence[str]) -> tuple[BasePartition, ...]:
-        return tuple(
-            BasePartition(
+    def read(names: Sequence[str]) -> dict[str, BasePartition]:
+        return {
+            name: BasePartition(
                 tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in values),
                 written_by_values[values],
                 _trust(written_by_values[values], False, Trust.SNAPSHOT),
             )
-            for values in (values_by_name[name] for name in names)
-        )
+            for name, values in ((name, values_by_name[name]) for name in names)
+        }
 
     keys = tuple((column, types[column]) for column in columns_by_field.values())
     return _TablePartitions(keys, {name: dict(item) for name, item in values_by_name.items()}, read, tuple(reasons))
@@ -494,17 +700,15 @@ def _trust(written: datetime | None, is_creation: bool, otherwise: Trust = Trust
 # -- Missing partitions -----------------------------------------------------------------------------------------------
 
 
-def _registered_partitions(store: MetastoreStore, row: Row, given: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the partitions that were added to the view and match the given values."""
-    keys = row.partition_keys
-    if not keys:
+def _registered_partitions(store: MetastoreStore, row: Row) -> list[dict[str, str]]:
+    """Return the partitions that were added to the view."""
+    columns = [column for column, _ in row.partition_keys]
+    if not columns:
         return []
-    partitions = []
-    for stored in partition_values(store.client, row).values():
-        values = {column: canonical(value, kind) or value for (column, kind), value in zip(keys, stored, strict=False)}
-        if all(values.get(column, value) == value for column, value in given.items()):
-            partitions.append(values)
-    return partitions
+    return [
+        dict(zip(columns, _canonical_values(row, values), strict=True))
+        for values in partition_values(store.client, row).values()
+    ]
 
 
 def _with_missing(
@@ -527,7 +731,7 @@ def _with_missing(
     absent = sorted(
         spec
         for spec in expected - _existing(table, columns)
-        if table.may_match({table.by_column[column]: value for column, value in spec})
+        if table.may_match({table.by_column[column]: value for column, value in spec}, given)
     )
     missing = tuple(tuple((table.by_column[column], value) for column, value in values) for values in absent)
     return replace(table.dependency, missing=missing)

@@ -16,12 +16,13 @@ from sqlglot import exp
 
 from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape
 from hive_views.dependencies.view_changes import commit_changes
-from hive_views.dependencies.view_text import ViewText, text_of_hive_view, text_of_version
+from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import find_drift
 from hive_views.metastore.queries import load_view
+from hive_views.metastore.row_codec import SPARK_DATABASE
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion
@@ -29,11 +30,9 @@ from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import parse_query
-
-_SPARK_NAMESPACE = "view.catalogAndNamespace.part.1"
-"""Row parameter of plain Spark: the current database when the view was defined."""
 
 _UNNAMED = re.compile(r"_c\d+")
 """Hive's names of columns that a query leaves unnamed."""
@@ -129,9 +128,8 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         text = text_of_version(name, version)
     else:
         text = text_of_hive_view(row)
-        is_spark = _SPARK_NAMESPACE in row.parameters
-        database = row.parameters.get(_SPARK_NAMESPACE, row.name.database).lower()
-        text = replace(text, dialect="spark" if is_spark else text.dialect, database=database)
+        if SPARK_DATABASE in row.parameters:
+            text = replace(text, dialect="spark")
     text_names = text.expand_typed(MetastoreSchemas(store)).names
     if len(text_names) != len(row_names):
         raise InvalidViewError(

@@ -23,10 +23,10 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
-from hive_views.sql.rewriting.definition import define_view
-from hive_views.sql.rewriting.dialects import hive_text
+from hive_views.sql.rewriting.coral import row_text
+from hive_views.sql.rewriting.definition import define_view, hive_text
 from hive_views.sql.rewriting.expand import Expansion, expand, typed_columns, unknown_type_error
-from hive_views.sql.types.iceberg_types import parse_type
+from hive_views.sql.types.hive_types import parse_type
 
 Analyzer = Callable[[str], Schema]
 """Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
@@ -59,6 +59,7 @@ def build_definition(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
+    for_trino: bool = True,
 ) -> ViewDefinition:
     """Resolve and expand a query and determine its column types.
 
@@ -76,6 +77,8 @@ def build_definition(
             renames (see `hive_views.metastore.identities`).
         catalog_name: The name under which a text refers to this catalog; None does not check the catalogs of names.
         summary: Additional entries of the version's summary, e.g. settings of the session.
+        for_trino: Whether the row's text is written so that Trino's Hive connector reads it, where it can be (see
+            `hive_views.sql.rewriting.coral`).
 
     Raises:
         SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not
@@ -102,6 +105,7 @@ def build_definition(
         mark=mark,
         catalog_name=catalog_name,
         summary=summary,
+        for_trino=for_trino,
     )
     if column_types is not None:
         _check_types(definition, column_types)
@@ -137,6 +141,7 @@ def build_definition_of_statement(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
+    for_trino: bool = True,
 ) -> ViewDefinition:
     """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
@@ -158,15 +163,19 @@ def build_definition_of_statement(
         schema = Schema(*(_with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
+    to_text = row_text if for_trino else hive_text
+    expanded = to_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Last, because it writes marks into the rows of Hive tables: nothing is written for a rejected text.
-    lineage = identify_dependencies(store, rows, mark=mark)
+    # The lineage of a text that does not tell all that it reads stays unknown.
+    is_known = not references(statement.parsed_query).opaque
+    lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
     version = define(
         statement.query.sql,
         dialect=statement.dialect,
         default_namespace=(database,),
         default_catalog=default_catalog,
         stored=query_definition.stored,
-        expanded=hive_text(statement.dialect, expansion, schemas, database=database, functions=functions),
+        expanded=expanded,
         field_aliases=None if columns is None else [spec.name for spec in columns],
         field_comments=None if columns is None else [spec.comment for spec in columns],
         partitioned_on=partitioned_on,
@@ -247,7 +256,7 @@ def _user_functions(statement: CreateView | AlterViewAs) -> dict[str, str]:
     for function in references(statement.parsed_query).functions:
         if not function.registered:
             continue
-        if query.sql[: function.start].rstrip(" `").endswith("."):
+        if function.qualified:
             functions[function.name.lower()] = "udf"
         elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
             line, column = line_and_column(statement.text, query.start + function.start)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from hive_views.config import REQUIRE_ENGINES, required_engines
 from hive_views.dependencies.graph import reject_cycle
 from hive_views.errors import CommitFailedError, DefinitionChangedError, SourceDroppedError, UnrecordedTextError
+from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import commit_retries
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, apply
+from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import same_definition
 
 
@@ -32,6 +35,7 @@ def commit_changes(
         CommitFailedError: If the definition changed concurrently, or the retries are exhausted.
         CyclicViewError: If the view would read itself.
         SourceDroppedError: As `hive_views.dependencies.graph.reject_cycle`.
+        EngineRequirementError: As `check_required_engines`.
         DependentsError: If the new columns would break a dependent view, in strict mode.
         HiveViewsError: As `hive_views.metastore.commit.view_commit.commit`.
     """
@@ -54,9 +58,31 @@ def commit_changes(
                 from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
                 reject_breaking_definition(store, name, metadata)
+        is_required_anew = metadata.properties.get(REQUIRE_ENGINES) != base.metadata.properties.get(REQUIRE_ENGINES)
+        if precondition is not None or is_required_anew:
+            check_required_engines(store, name, metadata)
         return commit(store, name, base, metadata, precondition=precondition)
 
     return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)
+
+
+def check_required_engines(
+    store: MetastoreStore, name: ViewName, metadata: ViewMetadata, *, is_encoded: bool = False
+) -> None:
+    """Reject a definition that an engine of `hive-views.require-engines` does not read with its author's rows.
+
+    `is_encoded` states that the row keeps Trino's encoding.
+
+    Raises:
+        EngineRequirementError: With the reasons.
+    """
+    required = required_engines(metadata.properties)
+    if required is None:
+        required = store.config.require_engines
+    if required:
+        from hive_views.dependencies.engines import reject_unreadable  # imports sqlglot
+
+        reject_unreadable(store, name, metadata, required, is_encoded=is_encoded)
 
 
 def _check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> None:

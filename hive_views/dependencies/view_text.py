@@ -1,10 +1,8 @@
-"""The typed and the expanded text of a view, and their resolution against current or hypothetical tables."""
+"""View texts read from the rows and metadata of a metastore, and hypothetical tables to resolve them against."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from hive_views.errors import MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
@@ -14,87 +12,11 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import decode, is_encoded, query_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
-from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
-from hive_views.sql.rewriting.dialects import hive_text
-from hive_views.sql.rewriting.expand import Expansion, expand
-from hive_views.sql.rewriting.rename import rename_tables
 
 READABLE = ("hive", "spark", "trino")
 """The dialects whose texts can be resolved."""
-
-_HINT = ". Recompile the view to expand its text"
-
-_CALL_WITH_DATABASE = re.compile(r"\.\s*`?\w+`?\s*\(")
-
-
-@dataclass(frozen=True)
-class ViewText:
-    """The texts of one view."""
-
-    view: ViewName
-    """The view."""
-    typed: str
-    """The text as the author typed it."""
-    dialect: str
-    """The author's dialect, in lower case."""
-    database: str
-    """The database of unqualified names in the typed text."""
-    expanded: str | None
-    """The text in the metastore's row, with qualified names; None if it equals the typed text."""
-    column_names: tuple[str, ...] | None = None
-    """The column list before AS."""
-    column_comments: tuple[str | None, ...] | None = None
-    """The comments in the column list."""
-    has_hive_text: bool | None = None
-    """Whether the version has a text for Hive and plain Spark; None for a plain Hive view."""
-
-    def expand_typed(self, schemas: Schemas) -> Expansion:
-        """Resolve the typed text, as at creation."""
-        return expand(
-            self.typed,
-            schemas,
-            database=self.database,
-            dialect=self.dialect,
-            column_names=self.column_names,
-            view_name=self.view.name if self.column_names is not None else None,
-            functions=_functions(self.typed, self.dialect),
-        )
-
-    def row_text(self, expansion: Expansion, schemas: Schemas) -> str | None:
-        """Return the text that a commit of the expansion of the typed text would write into the row."""
-        functions = _functions(self.typed, self.dialect)
-        if self.dialect == "trino":
-            # A row's text is generated only if all catalogs of the typed text are on this metastore.
-            local = replace(self, typed=rename_tables(self.typed, "trino", _without_catalog))
-            expansion = local.expand_typed(schemas)
-        return hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
-
-    def expand_stored(self, schemas: Schemas) -> Expansion:
-        """Resolve the text in the row, which readers of the row run."""
-        if self.expanded is None:
-            return self.expand_typed(schemas)
-        # Generated from the author's text, so its functions and literals are those of the author's dialect.
-        dialect = "spark" if self.dialect == "spark" else HIVE
-        functions = _functions(self.expanded, dialect)
-        return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
-
-    def unexpanded_reason(self, expansion: Expansion, schemas: Schemas) -> str | None:
-        """Return why the row's text, whose expansion is given, depends on its reader; None if it does not."""
-        if self.has_hive_text is None:
-            return None
-        if not self.has_hive_text:
-            hint = _HINT if self.row_text(expansion, schemas) is not None else ", which they cannot read"
-            return f"it has no text for Hive and plain Spark: its row has the {self.dialect} text as it was typed{hint}"
-        row_text = self.typed if self.expanded is None else self.expanded
-        dialect = "spark" if self.dialect == "spark" else HIVE
-        unqualified = [table.parts[-1] for table in references(row_text, dialect).tables if len(table.parts) == 1]
-        if unqualified:
-            names = ", ".join(dict.fromkeys(unqualified))
-            return f"its text for Hive and plain Spark has names without a database: {names}{_HINT}"
-        if expansion.stored != row_text:
-            return f"its text for Hive and plain Spark has a star, and they bind columns by position{_HINT}"
-        return None
 
 
 def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
@@ -132,14 +54,14 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
 
 
 def text_of_hive_view(row: Row) -> ViewText:
-    """Return the expanded text of a plain Hive view; the row does not record its author's current database."""
+    """Return the expanded text of a plain Hive view, or the text of a plain Spark view."""
     if is_encoded(row.texts.original):
         return _text_of_trino_view(row)
     text = row.texts.expanded or row.texts.original
     if not text:
         raise SqlError(f"{row.name} has no text")
     is_spark = any(key.startswith("spark.sql.") for key in row.parameters)
-    return ViewText(row.name, text, "spark" if is_spark else HIVE, row.name.database, None)
+    return ViewText(row.name, text, "spark" if is_spark else HIVE, row.default_database, None)
 
 
 def _text_of_trino_view(row: Row) -> ViewText:
@@ -149,21 +71,6 @@ def _text_of_trino_view(row: Row) -> ViewText:
         raise SqlError(f"{row.name} is marked as a Trino view, but its text cannot be decoded")
     schema = decode(row.texts.original).get("schema")
     return ViewText(row.name, query, "trino", (schema or row.name.database).lower(), None)
-
-
-def _without_catalog(parts: tuple[str, ...]) -> tuple[str, ...] | None:
-    return parts[-2:] if len(parts) > 2 else None
-
-
-def _functions(sql: str, dialect: str) -> dict[str, str]:
-    """Return the user-defined functions that a stored text calls; they existed when the text was stored."""
-    if dialect != HIVE and not _CALL_WITH_DATABASE.search(sql):
-        return {}
-    return {
-        function.name.lower(): "udf"
-        for function in references(sql, dialect).functions
-        if function.registered and (dialect == HIVE or sql[: function.start].rstrip(" `").endswith("."))
-    }
 
 
 class SchemaOverlay:

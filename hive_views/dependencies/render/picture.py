@@ -14,20 +14,13 @@ from hive_views.dependencies.lineage import (
     LineageReader,
     unidentified_dependency,
 )
-from hive_views.dependencies.validity import (
-    CheckedView,
-    CheckProgress,
-    Validity,
-    ViewProblem,
-    check_each,
-    judge,
-    missing_object,
-)
+from hive_views.dependencies.validity import CheckProgress, check_each
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.lineage_codec import ObjectKind
+from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem, judge, missing_object
 
 Standing = Validity
 """The standing of an object in a picture is its validity."""

@@ -36,8 +36,8 @@ def hive_table(raw, database) -> MakeTable:
 def hive_view(raw, database) -> MakeTable:
     """Creates a plain Hive view; returns its full name."""
 
-    def make(name: str, expanded: str, *columns: str) -> str:
-        row = hive_row(database, name, "VIRTUAL_VIEW")
+    def make(name: str, expanded: str, *columns: str, **parameters: str) -> str:
+        row = hive_row(database, name, "VIRTUAL_VIEW", **parameters)
         row.sd.cols = [FieldSchema(name=column, type="bigint", comment=None) for column in columns or ("id", "total")]
         row.viewOriginalText = row.viewExpandedText = expanded
         raw.create_table(row)

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from hive_views.dependencies.drop import DropBehavior
+from hive_views.dependencies.drop import DropBehavior, drop_object, drop_view
+from hive_views.dependencies.graph import DependentFinder
+from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitStateUnknownError,
     DependentsError,
@@ -73,8 +76,51 @@ def test_purge_of_shared_files_fails_before_dependents_are_dropped(shop, raw, da
     assert len(shop.load_view(again).history()) == 2
 
 
-def test_restrict_drops_object_without_dependents(shop, raw, database):
-    shop.drop_view(f"{database}.d", restrict=True)
+@pytest.mark.parametrize("behavior", ["restrict", "cascade"])
+def test_drop_reads_views_once(behavior, shop, open_catalog, metastore, database, hive_view):
+    """Views that the server's filter does not find are read once, although a drop searches before and after."""
+    for number in range(20):
+        hive_view(f"plain_{number:02}", f"select `id` from `{database}`.`refunds_{number}`")
+    name = ViewName(database, "d" if behavior == "restrict" else "c")
+    with ScriptedServer(metastore.port) as server:
+        store = open_catalog({"uri": server.uri}).store
+        finder = DependentFinder(LineageReader(store), databases=[database], most_unfiltered=1)
+        remove = partial(drop_view, store, name)
+        drop_object(
+            LineageReader(store), name, DropBehavior(behavior), lambda check: remove(check=check), finder=finder
+        )
+        assert sum(request.count(b"plain_07") for request in server.requests) == 1
+
+
+@pytest.mark.parametrize("behavior", ["restrict", "cascade"])
+def test_view_of_other_program_created_during_drop(behavior, shop, raw, open_catalog, metastore, database, hive_view):
+    """RESTRICT reports it, CASCADE drops it."""
+    with ThriftProxy(metastore.port) as proxy:
+        hold = Hold()
+        proxy.on("drop_table", hold)
+        dropping = open_catalog({"uri": proxy.uri})
+        reports = []
+        thread = threading.Thread(
+            target=lambda: reports.append(dropping.drop_view(f"{database}.d", **{behavior: True}))
+        )
+        thread.start()
+        hold.wait_until_held()
+        late = hive_view("late", f"select `id`, `total` from `{database}`.`d`")
+        hold.release()
+        thread.join()
+    if behavior == "restrict":
+        assert [str(name) for name in reports[0].left_dangling] == [late]
+    else:
+        assert [name.name for name in reports[0].dropped] == ["d", "late"]
+
+
+def test_restrict_drops_object_without_dependents(shop, raw, database, hive_view, caplog):
+    """A view that may read more than its text tells is named."""
+    hive_view("unclear", f"select id, total from {database}.f(1)")
+    plan = shop.plan_drop(f"{database}.d", restrict=True)
+    report = shop.drop_view(f"{database}.d", restrict=True)
+    assert [item.view.name for item in plan.unknown] == [item.view.name for item in report.unknown] == ["unclear"]
+    assert f"{database}.unclear, because its hive text reads f(…), whose tables are unknown" in caplog.text
     assert "d" not in left(raw, database)
 
 
@@ -158,7 +204,7 @@ def test_failed_cascade_reports_dropped_views(shop, open_catalog, raw, metastore
     assert step.startswith(f"{database}.d was dropped (file:") and step in str(raised.value)
 
 
-def test_cascade_keeps_views_with_unknown_dependencies(shop, raw, database):
+def test_invalid_drops_are_rejected(shop, raw, database):
     with pytest.raises(NoSuchTableError):
         shop.drop_table(f"{database}.a", cascade=True)
     with pytest.raises(NoSuchViewError):

@@ -155,10 +155,30 @@ def test_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
     assert raw.get_table(database, "orders") == before
 
 
-def test_hive_view_dependencies_come_from_its_text(catalog, database, hive_table, hive_view):
-    hive_table("orders")
-    hive_view("old", f"select `orders`.`id`, `orders`.`total` from `{database}`.`orders`")
-    assert [child.name.name for child in read(catalog, database, "old").dependencies] == ["orders"]
+@pytest.mark.parametrize(
+    ("text", "parameter", "origin"),
+    [
+        ("select `orders`.`id`, `orders`.`total` from `{0}`.`orders`", None, LineageOrigin.TEXT),
+        ("SELECT * FROM orders", "view.catalogAndNamespace.part.1", LineageOrigin.TEXT),
+        ("SELECT * FROM orders", "view.default.database", LineageOrigin.TEXT),
+        ("SELECT * FROM IDENTIFIER('{0}.or' || 'ders')", None, LineageOrigin.TEXT),
+        ("SELECT o.* FROM {0}.orders o, LATERAL {0}.f(o.id)", None, LineageOrigin.NONE),
+    ],
+)
+def test_hive_view_dependencies_come_from_its_text(
+    catalog, database, other_database, hive_table, hive_view, text, parameter, origin
+):
+    """Hive writes qualified names; plain Spark the text as it was typed, and its current database beside it."""
+    hive_table("orders", in_database=other_database)
+    hive_view("old", text.format(other_database), **({parameter: other_database} if parameter else {}))
+    lineage = read(catalog, database, "old")
+    assert ([str(child.name) for child in lineage.dependencies], lineage.origin) == (
+        [f"{other_database}.orders"],
+        origin,
+    )
+    dependents = catalog.dependents(f"{other_database}.orders")
+    assert [str(name) for name in dependents.views] == [f"{database}.old"]
+    assert [item.view.name for item in dependents.unknown] == (["old"] if origin is LineageOrigin.NONE else [])
 
 
 def test_unparsable_text_is_reported_as_problem(catalog, database):

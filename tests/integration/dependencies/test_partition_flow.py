@@ -7,18 +7,21 @@ import os
 import random
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
-import sqlglot
-from hypothesis import assume, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
 from hive_views.dependencies.partition_expressions import with_value
 from hive_views.dependencies.partition_flow import Relation, TableUse, find_table_uses
 from hive_views.dependencies.partitions import may_match
+from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
+from hive_views.sql.analysis.references import references
+from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.rewriting.expand import expand
 
 TYPES = {"ds": "string", "hr": "string", "n": "bigint", "day": "date"}
 TABLES = {ViewName("d", name): Relation(ViewName("d", name), TYPES) for name in ("a", "b", "c")}
@@ -29,8 +32,29 @@ def table_uses(
     sql: str, columns: Mapping[str, str] | None = None, dialect: str = "hive", **views: Relation
 ) -> list[TableUse]:
     relations = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
-    view = Relation(VIEW, columns or {"ds": "string", "n": "bigint"}, query=(sql, dialect))
+    view = relation(VIEW, sql, columns or {"ds": "string", "n": "bigint"}, dialect, relations)
     return find_table_uses(view, relations.get, ["ds"])
+
+
+def relation(
+    name: ViewName,
+    sql: str,
+    columns: Mapping[str, str],
+    dialect: str = "hive",
+    relations: Mapping[ViewName, Relation] = TABLES,
+) -> Relation:
+    """Return a view as `partitions` does: a text that cannot be resolved is a problem, and names what it reads."""
+
+    class Tables:
+        def table(self, database: str, table: str) -> TableSchema | None:
+            found = relations.get(ViewName(database, table))
+            return TableSchema(tuple(found.types.items())) if found is not None else None
+
+    try:
+        return Relation(name, columns, query=expand(sql, Tables(), database="d", dialect=dialect).resolution)
+    except SqlError as error:
+        reads = tuple(ViewName(*item.resolved("d")) for item in references(sql, dialect).tables)
+        return Relation(name, columns, problem=str(error), reads=reads)
 
 
 def describe(use: TableUse) -> str:
@@ -94,6 +118,12 @@ CASES = [
     ("in parentheses", "SELECT a.ds, b.n FROM d.a a JOIN (d.b b JOIN d.c c ON b.ds = c.ds) ON a.ds = b.ds", "a(ds=ds) b(ds=ds) c()"),
     ("derived", "SELECT x.p ds, x.n FROM (SELECT a.ds p, a.n FROM d.a a WHERE a.hr = '3') x", "a(ds=ds hr='3')"),
     ("cte twice", "WITH x AS (SELECT a.ds, a.n FROM d.a a) SELECT p.ds, q.n FROM x p JOIN x q ON p.n = q.n", "a(ds=ds) a()"),
+    ("cte in from and lateral view", "WITH x AS (SELECT a.ds, a.n FROM d.a a) SELECT x.ds, e.n FROM x LATERAL VIEW explode(array((SELECT max(n) FROM x))) e AS n", "a(ds=ds) a()"),
+    ("cte in from and lateral", "WITH x AS (SELECT a.ds, a.n FROM d.a a) SELECT x.ds, y.n FROM x, LATERAL (SELECT max(z.n) n FROM x z WHERE z.n > x.n) y", "a(ds=ds) a()"),
+    ("true for null", "SELECT b.ds, b.n FROM d.b b LEFT JOIN d.a a ON a.n = b.n WHERE a.ds = '1' OR 1 = 1", "a() b(ds=ds)"),
+    ("in, true for null", "SELECT b.ds, b.n FROM d.b b LEFT JOIN d.a a ON a.n = b.n WHERE '1' IN ('1', a.ds)", "a() b(ds=ds)"),
+    ("year", "SELECT date_format(a.ds, 'yyyy') ds, a.n FROM d.a a", "a(TIME_TO_STR(TIME_STR_TO_TIME(ds), '%Y')=ds)"),
+    ("year of the week", "SELECT date_format(a.ds, 'YYYY') ds, a.n FROM d.a a", "a()"),
     ("union", "SELECT a.ds, a.n FROM d.a a UNION ALL SELECT b.hr, b.n FROM d.b b", "a(ds=ds) b(hr=ds)"),
     ("union in from", "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a UNION SELECT 'q', b.n FROM d.b b) x", "a(ds=ds) b()"),
     ("group", "SELECT a.ds, sum(a.n) n FROM d.a a GROUP BY a.ds", "a(ds=ds)"),
@@ -128,63 +158,71 @@ CASES = [
     ("natural left join", "SELECT a.ds, a.n FROM d.a a NATURAL LEFT JOIN d.b b", "a(ds=ds) b()"),
     ("natural right join", "SELECT b.ds, a.n FROM d.a a NATURAL RIGHT JOIN d.b b", "a() b(ds=ds)"),
     ("natural full join", "SELECT coalesce(a.ds, b.ds) ds, a.n FROM d.a a NATURAL FULL JOIN d.b b", "a() b()"),
+    ("using", "SELECT a.ds, b.n FROM d.a a JOIN d.b b USING (ds)", "a(ds=ds) b(ds=ds)"),
+    ("left using", "SELECT ds, b.n FROM d.a a LEFT JOIN d.b b USING (ds)", "a(ds=ds) b(ds=ds)"),
+    ("right using", "SELECT ds, b.n FROM d.a a RIGHT JOIN d.b b USING (ds)", "a(ds=ds) b(ds=ds)"),
+    ("full using", "SELECT ds, b.n FROM d.a a FULL JOIN d.b b USING (ds)", "a() b()"),
+    ("group by alias", "SELECT substr(a.ds, 1, 7) m, sum(a.n) k FROM d.a a GROUP BY m", "a(SUBSTRING(ds, 1, 7)=ds)"),
+    ("no tables in front", "SELECT ds, n FROM a WHERE hr = '1'", "a(ds=ds hr='1')"),
+    ("star", "SELECT ds, n FROM (SELECT * FROM a WHERE hr = '1') x", "a(ds=ds hr='1')"),
+    ("values", "WITH x AS (VALUES (1)) SELECT a.ds, a.n FROM d.a a, x", "a(ds=ds)"),
+    (
+        "one alias inside and outside",
+        "SELECT x.d0 ds, x.n FROM (SELECT a.ds d0, a.n FROM d.a a) x WHERE EXISTS (SELECT 1 FROM d.a a WHERE a.hr = x.d0)",
+        "a(ds=ds) a()",
+    ),
+    ("field", "SELECT s.ds, 1 n FROM (SELECT named_struct('ds', a.hr) s, a.ds FROM d.a a) x", "a()"),
     ("as-of join", "SELECT a.ds, b.n FROM d.a a ASOF JOIN d.b b ON a.ds = b.ds", "a() b()"),
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dialect", ["hive", "spark"])
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_restrictions_of_query(sql: str, expected: str) -> None:
-    uses = table_uses(sql, dialect="spark" if " AS OF " in sql or "PIVOT" in sql else "hive")
+def test_restrictions_of_query(sql: str, expected: str, dialect: str) -> None:
+    uses = table_uses(sql, dialect=dialect)
+    if dialect == "hive" and relation(VIEW, sql, {}).query is None:  # Hive has no such query
+        assert not any(use.columns for use in uses)
+        return
     assert sorted(describe(use) for use in uses) == sorted(
         re.findall(r"\w+\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: AT)?", expected)
     )
 
 
 def test_other_state_of_view_concerns_all_its_tables() -> None:
-    w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT a.ds FROM d.a a", "hive"))
+    w = relation(ViewName("d", "w"), "SELECT a.ds FROM d.a a", {"ds": "string"})
     (use,) = table_uses("SELECT w.ds, 1 n FROM d.w VERSION AS OF 5 w", dialect="spark", w=w)
     assert describe(use) == "a() AT"
 
 
 @pytest.mark.parametrize("node", [exp.Table, exp.Subquery, exp.Select, exp.Join])
-def test_clause_of_later_parser_restricts_nothing(node: type[exp.Expr], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clause_of_later_parser_restricts_nothing(node: type[exp.Expr]) -> None:
     sql = "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a JOIN d.b b ON a.ds = b.ds) x"
-    parse = sqlglot.parse_one
-
-    def parse_with_clause(*args: object, **options: object) -> exp.Expr:
-        tree = parse(*args, **options)  # type: ignore[call-overload]
-        for item in tree.find_all(node):
-            item.set("clause_of_tomorrow", exp.Var(this="ANYTHING"))
-        return tree
-
-    assert "a(ds=ds)" in [describe(use) for use in table_uses(sql)]
-    monkeypatch.setattr(sqlglot, "parse_one", parse_with_clause)
-    uses = table_uses(sql)
+    view = relation(VIEW, sql, {"ds": "string", "n": "bigint"})
+    assert "a(ds=ds)" in [describe(use) for use in find_table_uses(view, TABLES.get, ["ds"])]
+    assert view.query is not None
+    for item in view.query.tree.find_all(node):
+        item.set("clause_of_tomorrow", exp.Var(this="ANYTHING"))
+    uses = find_table_uses(view, TABLES.get, ["ds"])
     assert {use.columns for use in uses} == {()}
     assert any("ANYTHING" in reason for use in uses for reason in use.reasons)
 
 
 def test_restrictions_through_views() -> None:
-    w = Relation(ViewName("d", "w"), {"day": "string", "n": "bigint"}, query=("SELECT a.ds, a.n FROM d.a a", "hive"))
+    w = relation(ViewName("d", "w"), "SELECT a.ds, a.n FROM d.a a", {"day": "string", "n": "bigint"})
     uses = table_uses("SELECT w.day ds, b.n FROM d.w w JOIN d.b b ON b.hr = w.day", w=w)
     assert [describe(use) for use in uses] == ["a(ds=ds)", "b(hr=ds)"]
 
 
 def test_views_that_are_read_twice_are_analyzed_once() -> None:
     levels = 40
-    views = {
-        f"w{level}": Relation(
-            ViewName("d", f"w{level}"),
-            {"ds": "string", "n": "bigint"},
-            query=(
-                "SELECT a.ds, a.n FROM d.a a"
-                if level == 0
-                else f"SELECT x.ds, y.n FROM d.w{level - 1} x JOIN d.w{level - 1} y ON x.n = y.n",
-                "hive",
-            ),
+    views: dict[str, Relation] = {}
+    for level in range(levels):
+        name = ViewName("d", f"w{level}")
+        sql = f"SELECT x.ds, y.n FROM d.w{level - 1} x JOIN d.w{level - 1} y ON x.n = y.n"
+        relations = {**TABLES, **{ViewName("d", other): view for other, view in views.items()}}
+        views[name.name] = relation(
+            name, sql if level else "SELECT a.ds, a.n FROM d.a a", {"ds": "string", "n": "bigint"}, relations=relations
         )
-        for level in range(levels)
-    }
     uses = table_uses(f"SELECT w.ds, w.n FROM d.w{levels - 1} w", **views)
     assert sorted(describe(use) for use in uses) == ["a()", "a(ds=ds)"]
 
@@ -202,17 +240,24 @@ def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
 
 
 def test_cyclic_views_terminate() -> None:
-    w = Relation(ViewName("d", "w"), {"ds": "string"}, query=("SELECT v.ds FROM d.v v", "hive"))
+    v = Relation(VIEW, {"ds": "string", "n": "bigint"})
+    w = relation(ViewName("d", "w"), "SELECT v.ds FROM d.v v", {"ds": "string"}, relations={**TABLES, VIEW: v})
     assert table_uses("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
 
 
-@pytest.mark.parametrize("sql", ["", "not sql (", "SELECT 1 ds, 2 n; SELECT 2", "INSERT INTO d.a SELECT 1"])
-def test_text_that_is_no_query_restricts_nothing(sql: str) -> None:
-    view = Relation(VIEW, {"ds": "string"}, query=(sql, "hive"), reads=(ViewName("d", "a"),))
-    assert [(use.table.name, use.columns) for use in find_table_uses(view, TABLES.get, ["ds"])] == [("a", ())]
-
-
 # -- Against a database -----------------------------------------------------------------------------------------------
+
+
+MODIFIERS = [
+    "TABLESAMPLE (2 ROWS)",
+    "TABLESAMPLE (50 PERCENT)",
+    "VERSION AS OF 1",
+    "FOR VERSION AS OF 1",
+    "TIMESTAMP AS OF '2020-01-01'",
+    "FOR TIMESTAMP AS OF '2020-01-01'",
+    "FOR SYSTEM_TIME AS OF '2020-01-01'",
+]
+DERIVED = ["substr({}, 1, 1)", "substr({}, 1, 7)", "year({})", "month({})", "date_format({}, 'yyyy-MM')", "to_date({})"]
 
 
 class Grammar:
@@ -248,17 +293,17 @@ class Grammar:
         if kind < 0.35:
             first = f"coalesce({first}, {self.column(count)})"
         elif kind < 0.5:
-            by = self.pick.choice([first, f"substr({first}, 1, 1)"])
-            return f"SELECT substr({first}, 1, 1) AS ds, count(*) AS n {text} GROUP BY {by}"
+            derived = self.pick.choice(DERIVED).format(first)
+            return f"SELECT {derived} AS ds, count(*) AS n {text} GROUP BY {self.pick.choice([first, derived])}"
         elif kind < 0.65:
-            first = f"substr({first}, 1, 1)"
+            first = self.pick.choice(DERIVED).format(first)
         return f"SELECT {first} AS ds, s{self.pick.randrange(count)}.n AS n {text}"
 
     def source(self, depth: int, number: int) -> str:
         if depth > 0 and self.pick.random() < 0.3:
             inner = f"SELECT q.ds AS ds, q.ds AS hr, q.n AS n FROM ({self.query(depth - 1)}) q"
             return f"({inner}) s{number}"
-        modifier = self.pick.choice([*[""] * 8, " TABLESAMPLE (2 ROWS)", " VERSION AS OF 1"])
+        modifier = f" {self.pick.choice(MODIFIERS)}" if self.pick.random() < 0.2 else ""
         return f"d.{self.pick.choice('abc')}{modifier} s{number}"
 
     def conditions(self, count: int, number: int) -> str:
@@ -280,6 +325,11 @@ class Grammar:
                     f"({column} = '0' OR {column} >= '10')",
                     f"substr({column}, 1, 1) = '1'",
                     f"CAST({column} AS INT) = 1",
+                    f"year({column}) = 2026",
+                    f"month({column}) IN (1, 2)",
+                    f"date_format({column}, 'yyyy-MM') = '2026-01'",
+                    f"to_date({column}) >= '2026-01-02'",
+                    f"{column} <> DATE '2026-01-01'",
                 ]
             )
         return f"s{self.pick.randrange(count)}.n {self.pick.choice(['>', '=', '<>'])} {self.pick.randrange(3)}"
@@ -289,15 +339,29 @@ class Grammar:
 
 
 QUESTIONS = int(os.environ.get("HIVE_VIEWS_PARTITION_QUESTIONS", "1000"))
-VALUES = ["0", "0", "01", "1", "10", "2"]
+VALUES = ["0", "0", "01", "1", "10", "2", "2026-01-01", "2026-01-02", "2026-02-01", "2025-01-01"]
+WANTED = ["0", "1", "10", "2", "2026", "2026-01", "2026-01-01"]
+
+
+def part_of_date(length: int, start: int = 0) -> Callable[[str | int | None], str | None]:
+    """Return a function of SQLite that returns a part of an ISO date, or NULL for another text."""
+    return lambda value: str(value)[start:length] if re.fullmatch(r"\d{4}-\d\d-\d\d", str(value)) else None
+
+
+FUNCTIONS = {
+    "year": lambda text: (year := part_of_date(4)(text)) and int(year),
+    "month": lambda text: (month := part_of_date(7, 5)(text)) and int(month),
+    "to_date": part_of_date(10),
+}
 
 
 def in_sqlite(sql: str) -> str:
     """Replace the clauses that SQLite does not have: a sample is the first rows, the old state another table."""
-    sql = re.sub(r"d\.(\w) TABLESAMPLE \((\d) ROWS\)", r"(SELECT * FROM d.\1 ORDER BY rowid LIMIT \2)", sql)
-    return re.sub(r"d\.(\w) VERSION AS OF 1", r"d.old_\1", sql)
+    sql = re.sub(r"d\.(\w) TABLESAMPLE \(\d+ \w+\)", r"(SELECT * FROM d.\1 ORDER BY rowid LIMIT 2)", sql)
+    return re.sub(r"d\.(\w) (?:FOR )?\w+ AS OF (?:1|'[^']*')", r"d.old_\1", sql).replace("DATE '", "'")
 
 
+@pytest.mark.timeout(7200)
 @settings(max_examples=QUESTIONS, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> None:
@@ -305,9 +369,13 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
     sql = Grammar(source).query(2)
     uses = table_uses(sql, {"ds": "string", "n": "bigint"}, "spark")
     assert any(use.state_clause is not None for use in uses) == (" AS OF " in sql)
+    event(f"restricts a table: {any(use.columns for use in uses)}")
     sqlite = in_sqlite(sql)
     connection = sqlite3.connect(":memory:")
     connection.execute("ATTACH ':memory:' AS d")
+    for function, implementation in FUNCTIONS.items():
+        connection.create_function(function, 1, implementation, deterministic=True)
+    connection.create_function("date_format", 2, lambda text, _: part_of_date(7)(text), deterministic=True)
     rows = {
         name: [(source.choice(VALUES), source.choice(VALUES), source.randrange(3)) for _ in range(source.randrange(7))]
         for name in ("a", "b", "c", "old_a", "old_b", "old_c")
@@ -316,7 +384,7 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
         for name, values in rows.items():
             connection.execute(f"CREATE TABLE d.{name} (ds TEXT, hr TEXT, n INTEGER)")
             connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", values)
-        wanted = source.choice(["0", "1", "10"])
+        wanted = source.choice(WANTED)
         before = _rows(connection, sqlite, wanted)
         for name, values in list(rows.items())[:3]:
             kept = [row for row in values if any(_behind(use, row, wanted) for use in uses if use.table.name == name)]
@@ -333,7 +401,7 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
 
 def _rows(connection: sqlite3.Connection, sql: str, wanted: str) -> list[tuple[str, int]]:
     # Compared here: SQLite 3.40 pushes a filter into a union with a RIGHT JOIN, where it is lost.
-    return sorted((row for row in connection.execute(sql) if row[0] == wanted), key=repr)
+    return sorted((row for row in connection.execute(sql) if str(row[0]) == wanted), key=repr)
 
 
 def _behind(use: TableUse, row: tuple[str, str, int], wanted: str) -> bool:

@@ -11,6 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
+from examples.mark_partitions import mark
 from hive_views.dependencies.partitions import PartitionDependencies, TableDependency, Trust
 from hive_views.errors import InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
@@ -269,6 +270,8 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
     [
         "VERSION AS OF {}",
         "FOR VERSION AS OF 'main'",
+        "FOR VERSION AS OF 'work'",
+        "VERSION AS OF 'start'",
         "TIMESTAMP AS OF '2020-01-01'",
         "FOR SYSTEM_TIME AS OF '2020-01-01'",
     ],
@@ -278,7 +281,9 @@ def test_partitions_of_another_state_are_unknown(catalog, database, ask, clause)
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     days = catalog.create_table(f"{database}.days", schema, partition_spec=by_day)
     days.append(pa.table({"id": [1], "ds": ["2026-01-01"]}))
-    old = clause.format(days.current_snapshot().snapshot_id)
+    first = days.current_snapshot().snapshot_id
+    days.manage_snapshots().create_tag(first, "start").create_branch(first, "work").commit()
+    old = clause.format(first)
     days.append(pa.table({"id": [2], "ds": ["2026-01-02"]}))
     catalog.execute(f"CREATE VIEW past AS SELECT id, ds FROM days {old}", database=database)
     catalog.execute("CREATE VIEW above AS SELECT ds FROM past", database=database)
@@ -301,6 +306,104 @@ def test_sampled_table_needs_all_partitions(table, run, ask):
     run("CREATE VIEW sample AS SELECT id, ds FROM days TABLESAMPLE (2 ROWS)")
     answer = ask("sample", ds="d1")
     assert (answer.complete, names(answer, "days")) == (None, ["ds=d1", "ds=d2"])
+
+
+def marks(catalog, name):
+    return {"/".join(value for _, value in item.partition): item.stale for item in catalog.marked_partitions(name)}
+
+
+@pytest.fixture
+def months(table, run, catalog, database):
+    """A view by day and a monthly view over days of the past; both are marked."""
+    table("days", **{f"_{day}": EARLY for day in ("2026-01-30", "2026-01-31", "2026-02-01")})
+    run("CREATE VIEW daily PARTITIONED ON (ds) AS SELECT id, total, ds FROM days")
+    run(
+        "CREATE VIEW monthly PARTITIONED ON (m) AS SELECT sum(total) AS total, substr(ds, 1, 7) AS m FROM days "
+        "GROUP BY substr(ds, 1, 7)"
+    )
+    catalog.add_partitions(f"{database}.daily", {"ds": "2026-01-30"}, {"ds": "2026-01-31"}, {"ds": "2026-02-01"})
+    catalog.add_partitions(f"{database}.monthly", {"m": "2026-01"}, {"m": "2026-02"})
+
+
+def rewrite(raw, database, day):
+    """Hive writes the partition after it was marked."""
+    raw.drop_partition(database, "days", [day], False)
+    add(raw, database, day, str(LATE))
+
+
+def add(raw, database, day, seconds):
+    sd = raw.get_table(database, "days").sd
+    raw.add_partition(Partition([day], database, "days", 0, 0, sd, {"transient_lastDdlTime": seconds}))
+
+
+@pytest.mark.parametrize(
+    ("change", "daily", "monthly"),
+    [
+        (lambda raw, database: None, [], []),
+        (lambda raw, database: rewrite(raw, database, "2026-01-31"), ["2026-01-31"], ["2026-01"]),
+        (lambda raw, database: add(raw, database, "2026-02-02", str(LATE)), [], ["2026-02"]),
+        (lambda raw, database: add(raw, database, "2026-01-01", str(EARLY)), [], ["2026-01"]),
+        (
+            lambda raw, database: raw.drop_partition(database, "days", ["2026-01-30"], False),
+            ["2026-01-30"],
+            ["2026-01"],
+        ),
+        (lambda raw, database: raw.drop_table(database, "days", False), "all", "all"),
+    ],
+    ids=["unchanged", "written", "added", "added with an old time", "dropped", "table dropped"],
+)
+def test_marks_are_stale_after_change_of_needed_partition(months, raw, catalog, database, change, daily, monthly):
+    change(raw, database)
+    for view, expected in (("daily", daily), ("monthly", monthly)):
+        found = marks(catalog, f"{database}.{view}")
+        assert found == {value: expected == "all" or value in expected for value in found}, view
+    assert len(catalog.marked_partitions(database)) == 5
+
+
+def test_answer_has_time_and_state_of_mark(months, ask, raw, database):
+    answer = ask("daily", ds="2026-01-31")
+    assert answer.marked_at > at(EARLY)
+    assert (answer.stale, answer.stale_reason) == (False, "nothing that it needs has changed")
+    rewrite(raw, database, "2026-01-31")
+    answer = ask("daily", ds="2026-01-31")
+    assert answer.stale is True and answer.stale_reason.startswith(
+        f"{database}.days ds=2026-01-31 was written at 2027-"
+    )
+    assert (ask("daily", ds="2026-01-01").marked_at, ask("daily").stale) == (None, None)
+
+
+def test_mark_of_other_program_is_stale_or_unknown(months, raw, catalog, database):
+    sd = raw.get_table(database, "daily").sd
+    raw.drop_partition(database, "daily", ["2026-01-31"], False)
+    raw.add_partition(Partition(["2026-01-31"], database, "daily", 0, 0, sd, {}))
+    assert marks(catalog, f"{database}.daily")["2026-01-31"] is None
+    rewrite(raw, database, "2026-01-31")
+    assert marks(catalog, f"{database}.daily")["2026-01-31"] is True
+
+
+def test_mark_over_iceberg_table_is_exact_within_a_second(catalog, run, database):
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds"))
+    events = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
+    events.append(pa.table({"id": [1, 2], "ds": ["1", "2"]}))
+    run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM events")
+    catalog.add_partitions(f"{database}.v", {"ds": "1"}, {"ds": "2"})
+    assert marks(catalog, f"{database}.v") == {"1": False, "2": False}
+    events.append(pa.table({"id": [3], "ds": ["2"]}))
+    assert marks(catalog, f"{database}.v") == {"1": False, "2": True}
+
+
+def test_scheduler_marks_complete_and_stale_partitions(months, raw, catalog, database):
+    view = f"{database}.daily"
+    assert mark(catalog, view, ["2026-02-02"]) == [f"ds=2026-02-02: {database}.days has no partition ds=2026-02-02"]
+    before = catalog.partition_dependencies(view, {"ds": "2026-01-30"}).marked_at
+    raw.drop_partition(database, "days", ["2026-01-31"], False)
+    add(raw, database, "2026-01-31", str(EARLY + 1))
+    add(raw, database, "2026-02-02", str(EARLY))
+    assert marks(catalog, view)["2026-01-31"] is True
+    assert mark(catalog, view, ["2026-02-02"]) == []
+    assert marks(catalog, view) == dict.fromkeys(["2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02"], False)
+    assert catalog.partition_dependencies(view, {"ds": "2026-01-30"}).marked_at == before
 
 
 def test_monthly_view_needs_partitions_of_month(table, run, ask):

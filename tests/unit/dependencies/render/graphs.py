@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hive_views.dependencies.graph import Edge, Graph, Node
 from hive_views.dependencies.lineage import DependencyState
-from hive_views.dependencies.validity import CheckedView, Validity, ViewProblem
 from hive_views.identifiers import ViewName
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
+from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem
 
 HOSTILE = [
     "end",

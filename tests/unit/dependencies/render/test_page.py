@@ -8,9 +8,9 @@ import pytest
 
 from hive_views.dependencies.render import Standing, html, make_picture
 from hive_views.dependencies.render.page import page_data
-from hive_views.dependencies.validity import CheckedView, Validity, ViewProblem
 from hive_views.identifiers import ViewName
 from hive_views.rendering.html_page import part
+from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem
 from tests.unit.dependencies.render.graphs import HOSTILE, graph, hostile, invalid, valid, warehouse
 
 BOXES = """return [...document.querySelectorAll("#nodes .node")].map((node) => {
@@ -91,6 +91,23 @@ def test_page_draws_200_views_readably_without_overlap(browser, large):
     assert outside == 0, "labels wider than their boxes"
 
 
+@pytest.mark.extended
+def test_page_of_10000_views_is_drawn_searched_and_selected(browser):
+    picture = make_picture(warehouse(10_000))
+    browser.driver.set_script_timeout(300)
+    browser.open(html(picture))
+    assert browser.console() == []
+    assert browser.run("return document.querySelectorAll('#nodes .node').length") == len(picture.boxes) > 10_000
+    assert browser.run("return document.querySelectorAll('#edges .edge').length") == len(list(picture.arrows()))
+    names = list(picture.boxes)
+    typed(browser, str(names[-1]))
+    assert listed(browser)[0] == str(names[-1])
+    click(browser, f"#nodes [data-node='{len(names) - 1}']")
+    up = {names[other] for other in browser.run(CLASSES, "#nodes .node", "up")}
+    assert up == set(picture.graph.upstream(names[-1]))
+    assert browser.console() == []
+
+
 def test_fit_shows_whole_graph(browser, large):
     browser.open(html(large))
     click(browser, "#fit")
@@ -125,11 +142,11 @@ def test_search_filters_objects_by_name(browser, large):
     browser.open(html(large))
     assert len(listed(browser)) == len(large.boxes)
     typed(browser, "MART by_region")
-    wanted = {str(name) for name in large.boxes if name.database == "mart" and "by_region" in name.name}
-    assert wanted
-    assert set(listed(browser)) == wanted
+    expected = {str(name) for name in large.boxes if name.database == "mart" and "by_region" in name.name}
+    assert expected
+    assert set(listed(browser)) == expected
     kept = set(range(len(large.boxes))) - set(browser.run(CLASSES, "#nodes .node", "faded"))
-    assert {str(list(large.boxes)[number]) for number in kept} == wanted
+    assert {str(list(large.boxes)[number]) for number in kept} == expected
     typed(browser, "no such thing")
     assert listed(browser) == []
     typed(browser, "")
@@ -153,8 +170,8 @@ def test_filter_shows_objects_of_standing(browser, large):
     browser.open(html(large))
     click(browser, "#filters [data-standing='invalid']")
     click(browser, "#filters [data-standing='blocked']")
-    wanted = {str(name) for name, box in large.boxes.items() if box.standing in (Standing.INVALID, Standing.BLOCKED)}
-    assert set(listed(browser)) == wanted
+    expected = {str(name) for name, box in large.boxes.items() if box.standing in (Standing.INVALID, Standing.BLOCKED)}
+    assert set(listed(browser)) == expected
     click(browser, "#filters [data-standing='invalid']")
     click(browser, "#filters [data-standing='blocked']")
     assert len(listed(browser)) == len(large.boxes)
@@ -168,8 +185,8 @@ def test_connected_objects_are_shown_alone(browser, large):
     click(browser, "#narrow")
     boxes = browser.run(BOXES)
     graph_of = large.graph
-    wanted = {names[number], *graph_of.upstream(names[number]), *graph_of.downstream(names[number])}
-    assert {names[box[0]] for box in boxes} == wanted
+    expected = {names[number], *graph_of.upstream(names[number]), *graph_of.downstream(names[number])}
+    assert {names[box[0]] for box in boxes} == expected
     assert overlapping(boxes) == []
     click(browser, "#only button")
     assert len(browser.run(BOXES)) == len(names)

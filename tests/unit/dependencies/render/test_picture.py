@@ -6,9 +6,9 @@ from hypothesis import given
 from hive_views.dependencies.graph import Edge, Graph, Node
 from hive_views.dependencies.lineage import DependencyState, Lineage, LineageOrigin
 from hive_views.dependencies.render import Standing, make_picture
-from hive_views.dependencies.validity import CheckedView, Validity
 from hive_views.identifiers import ViewName
 from hive_views.spec.lineage_codec import Dependency, ObjectKind
+from hive_views.sql.analysis.validity import CheckedView, Validity
 from tests.unit.dependencies.render.graphs import graph, graphs, invalid, valid
 
 

@@ -1,0 +1,30 @@
+"""Values of expressions of a partition column."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from hive_views.dependencies.partition_expressions import evaluate
+from hive_views.sql.parsing.parser import parse_query
+
+VALUES = [
+    ("date_format(ds, 'yyyy')", "2026"),
+    ("date_format(ds, 'yyyy-MM')", "2026-03"),
+    ("date_format(ds, 'yyyyMMdd')", "20260309"),
+    ("date_format(ds, 'dd.MM.yyyy')", "09.03.2026"),
+    ("date_format(ds, 'yyyy-M')", None),
+    ("date_format(ds, 'mm')", None),
+    ("date_format(ds, 'MMM')", None),
+    ("date_format(ds, 'yyyy MM strict')", None),
+    ("substr(ds, 1, 7)", "2026-03"),
+    ("month(to_date(ds))", 3),
+]
+
+
+@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize(("sql", "expected"), VALUES)
+def test_value_of_expression(dialect: str, sql: str, expected: str | int | None) -> None:
+    expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
+    expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
+    assert evaluate(expression, "2026-03-09") == expected
