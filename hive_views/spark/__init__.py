@@ -21,16 +21,4 @@ if TYPE_CHECKING:
     from hive_views.spark.session.session import ViewSession as ViewSession
     from hive_views.spark.sessions import end_session as end_session
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    {
-        "analyzer": ("schema_of",),
-        "legacy_import.job": ("ImportJobError", "SparkImport"),
-        "legacy_import.verified_run": ("CheckedRun", "run_verified"),
-        "refresh.engine": ("SparkEngine",),
-        "runtime": ("UnsupportedSparkError", "fetch_runtime", "iceberg_session", "plain_session"),
-        "session.materialized_reads": ("Note",),
-        "session.session": ("ViewSession",),
-        "sessions": ("end_session",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

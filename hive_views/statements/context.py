@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.rendering import html_table
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
@@ -40,6 +41,11 @@ class Result(Generic[View]):
     view: View | None = None
     """The view after the statement; None if the statement is not about a single view, or dropped it."""
 
+    def _repr_html_(self) -> str:
+        """The result as a table, for notebooks."""
+        name = "" if self.identifier is None else f" {'.'.join(self.identifier)}"
+        return html_table(f"{self.kind}{name}", self.rows, self.columns)
+
 
 @dataclass(frozen=True)
 class StatementContext:
@@ -65,8 +71,8 @@ class StatementContext:
                 reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
             raise SqlError(reason, line=line, column=column, name=str(written)) from None
 
-    def define_view(self, name: ViewName) -> ViewDefinition:
-        """Resolve and expand the statement's query."""
+    def define_view(self, name: ViewName, *, for_trino: bool = True) -> ViewDefinition:
+        """Resolve and expand the statement's query; for `for_trino` see `build_definition`."""
         return build_definition_of_statement(
             self.catalog.store,
             name,
@@ -75,6 +81,7 @@ class StatementContext:
             analyzer=self.analyzer,
             catalog_name=self.catalog.name,
             summary=self.summary,
+            for_trino=for_trino,
         )
 
 

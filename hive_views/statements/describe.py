@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 
-from hive_views.dependencies.view_text import ViewText, text_of_version
+from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import hive_columns
@@ -13,8 +13,9 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
-from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION, escape_variables
+from hive_views.sql.rewriting.definition import NO_SUBSTITUTION, escape_variables
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 from hive_views.statements.catalog_protocol import StatementView
 

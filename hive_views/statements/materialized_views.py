@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError
-from hive_views.errors.tree import after_steps
+from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS
@@ -61,7 +60,7 @@ def create(context: StatementContext) -> Result[Any]:
     query = sql.CreateView(
         statement.text, statement.dialect, statement.name, statement.query, columns=statement.columns
     )
-    definition = replace(context, statement=query).define_view(name)
+    definition = replace(context, statement=query).define_view(name, for_trino=False)
     if existing is not None and statement.or_replace:
         if statement.partitioned_on is not None:
             raise unsupported(statement, "PARTITIONED ON cannot be changed by OR REPLACE: drop the view first")
@@ -91,7 +90,7 @@ def alter_as(context: StatementContext) -> Result[Any]:
     """ALTER MATERIALIZED VIEW … AS query: a new definition, without rows until the next refresh."""
     name = context.resolve_name()
     view = context.catalog.materialized.load(name.identifier)
-    return _replace(context, view, context.define_view(name), {})
+    return _replace(context, view, context.define_view(name, for_trino=False), {})
 
 
 def _replace(

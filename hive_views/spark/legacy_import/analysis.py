@@ -36,7 +36,7 @@ def analyze_definitions(
     for name in names:
         target = target_of(name)
         try:
-            view = session.catalog.load_view(target.identifier)
+            view = session.view_catalog.load_view(target.identifier)
             version = view.current_version()
             texts = sql_texts(version)
         except HiveViewsError:

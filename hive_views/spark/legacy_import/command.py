@@ -13,10 +13,10 @@ from hive_views.legacy_import.plan import ImportPlan, PlanProgress, target_metas
 from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
 from hive_views.spark.legacy_import.analyzer_findings import add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.verification import CheckProgress
 from hive_views.spark.legacy_import.verified_run import (
     NONE,
     CheckedRun,
+    CheckProgress,
     is_other_metastore,
     resolve_verify_mode,
     run_verified,

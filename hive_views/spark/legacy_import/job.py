@@ -52,8 +52,7 @@ from hive_views.legacy_import.run import (
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
-from hive_views.spark.legacy_import.verification import CheckProgress
-from hive_views.spark.legacy_import.verified_run import CheckedRun, run_verified
+from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.sessions import spark_exceptions
 

@@ -2,27 +2,367 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import UsageError
+from hive_views.errors import HiveViewsError, JournalError, SqlError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import ImportStatus, read_journal_of
-from hive_views.legacy_import.plan import ImportPlan, target_metastore
-from hive_views.legacy_import.report.report import write_check_results
+from hive_views.io.private_files import private_opener
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, read_journal_of
+from hive_views.legacy_import.legacy_view import Reason, Writer
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, target_metastore
+from hive_views.legacy_import.report.report import read_check_results, write_check_results
+from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import RunResult
-from hive_views.spark.legacy_import.verification import CheckProgress, CheckResult, ViewCheck
+from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.runtime import check_spark_version
-from hive_views.spark.sessions import SESSION_CATALOG
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.spark.session.session import ViewSession
+from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
+from hive_views.sql.analysis.references import find_nondeterminism
+from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
+
+# Checks of an import by Spark: whether its analyzer accepts each definition, and whether each view has the same rows
+#
+# Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
+# reads the new view. Rows are compared by their number and the sum of their hashes, whatever their order.
+# The hash of a row is that of a text with its columns in a canonical form: maps sorted by their keys, floating-point
+# numbers with 12 digits (6 for `float`), one zero and one NaN, and null different from an empty value. Types that the
+# import widens have the same hash.
+
+_VIEWS_PER_QUERY = 20
+"""Views in one query or analysis."""
+_VIEWS_PER_WRITE = 100
+"""Views after which results are written to disk."""
+_KEEP_NULLS = "map('ignoreNullFields', 'false')"
+_SMALL_INTEGERS = re.compile(r"\b(tinyint|smallint)\b")
+_SIZED_STRINGS = re.compile(r"\b(varchar|char)\(\d+\)")
+
+CheckProgress = Callable[[str, int, int], None]
+"""Called with `before` or `after`, the number of checked views, and the number of all views."""
+
+
+@dataclass(frozen=True)
+class ViewContent:
+    """What Spark returns for a view, or why it cannot read it. The fields are those of the file's JSON objects."""
+
+    columns: tuple[str, ...] = ()
+    """The names of its columns, in lower case."""
+    number: int | None = None
+    """The number of rows; None if they were not counted."""
+    checksum: str | None = None
+    """The sum of the rows' hashes."""
+    problem: str | None = None
+    """The first line of Spark's error if it cannot read the view."""
+    types: tuple[str, ...] = ()
+    """The columns' types as Spark writes them, with the types that Iceberg does not have as those that replace them;
+    empty if they are not known."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of the check of one view."""
+
+    good: bool
+    """Whether no difference is known."""
+    text: str
+    """A sentence about it."""
+    is_rejected: bool = False
+    """Whether Spark cannot read the new view, or returns other columns for it than before."""
+
+
+class ViewCheck:
+    """Compares views before and after an import. Results from before are kept in a file, for a run that resumes."""
+
+    def __init__(
+        self, spark: SparkSession, catalog: HiveViewCatalog, file: Path, *, columns_only: bool = False
+    ) -> None:
+        """Read the file if it exists; raises JournalError."""
+        self._spark = spark
+        self._views = ViewSession(spark, catalog)
+        self._file = file
+        self._columns_only = columns_only
+        self._before: dict[ViewName, ViewContent] = {}
+        try:
+            data = file.read_bytes()
+            complete = data.rfind(b"\n") + 1
+            if complete < len(data):
+                os.truncate(file, complete)  # removes a line that a crash cut off
+            for line in data[:complete].splitlines():
+                document = json.loads(line)
+                name = ViewName.from_text(document.pop("name"))
+                document |= {"columns": tuple(document["columns"]), "types": tuple(document.get("types", ()))}
+                self._before[name] = ViewContent(**document)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise JournalError(str(file), f"it does not hold the content of views: {error!r}") from error
+
+    def read_before(
+        self, plan: ImportPlan, converted: Sequence[ViewName] = (), progress: CheckProgress | None = None
+    ) -> None:
+        """Read the legacy views of a plan before it is run, except those that were read or converted already."""
+        done = {*self._before, *converted}
+        # Plain Spark takes Trino's encoding for an empty query.
+        names = [entry.name for entry in plan.ready if entry.writer is not Writer.TRINO and entry.name not in done]
+        for start in range(0, len(names), _VIEWS_PER_WRITE):
+            part = names[start : start + _VIEWS_PER_WRITE]
+            contents = self._read(part, SESSION_CATALOG, lambda name: name, self._spark.sql)
+            try:
+                with open(self._file, "a", encoding="utf-8", opener=private_opener) as file:
+                    for name, content in contents.items():
+                        file.write(json.dumps({"name": str(name), **vars(content)}) + "\n")
+            except OSError as error:
+                raise JournalError(str(self._file), str(error)) from error
+            self._before.update(contents)
+            if progress is not None:
+                progress("before", start + len(part), len(names))
+
+    def compare_after(
+        self, plan: ImportPlan, outcomes: Sequence[ImportOutcome], progress: CheckProgress | None = None
+    ) -> dict[ViewName, CheckResult]:
+        """Read the converted views and compare them with the legacy views."""
+        converted = {outcome.name for outcome in outcomes if outcome.status is ImportStatus.CONVERTED}
+        entries = {entry.name: entry for entry in plan.entries if entry.name in converted}
+        catalog = self._views.view_catalog.name
+
+        def target_of(name: ViewName) -> ViewName:
+            return entries[name].target
+
+        names = list(entries)
+        contents: dict[ViewName, ViewContent] = {}
+        for start in range(0, len(names), _VIEWS_PER_WRITE):
+            contents |= self._read(names[start : start + _VIEWS_PER_WRITE], catalog, target_of, self._views.sql)
+            if progress is not None:
+                progress("after", len(contents), len(names))
+        differing = [
+            name
+            for name, content in contents.items()
+            if content.problem is None and _is_different(self._before.get(name), content)
+        ]
+        # A view that returns other rows on each query differs independently of the import.
+        second_reads = self._read(differing, catalog, target_of, self._views.sql)
+        return {
+            name: _compare(entries[name], self._before.get(name), content, second_reads.get(name))
+            for name, content in contents.items()
+        }
+
+    def close(self) -> None:
+        """Drop the temporary objects in Spark."""
+        self._views.close()
+
+    def _read(
+        self,
+        names: Sequence[ViewName],
+        catalog: str,
+        target_of: Callable[[ViewName], ViewName],
+        run_sql: Callable[[str], DataFrame],
+    ) -> dict[ViewName, ViewContent]:
+        tables = {name: quote_name((catalog, *target_of(name).identifier)) for name in names}
+        contents: dict[ViewName, ViewContent] = {}
+        types: dict[ViewName, list[DataType]] = {}
+        is_view_session = run_sql == self._views.sql
+        if self._columns_only and is_view_session:
+            schemas = analyze_definitions(self._views, names, target_of)
+            contents = {name: _content_of_schema(schema) for name, schema in schemas.items()}
+        remaining = [name for name in names if name not in contents]
+        # A `ViewSession` takes longer for a query of many views than for the views one by one (measured with PySpark
+        # 4.1.4).
+        size = 1 if is_view_session else _VIEWS_PER_QUERY
+        for start in range(0, len(remaining), size):
+            for name, schema in _read_schemas(remaining[start : start + size], tables, run_sql).items():
+                if isinstance(schema, ViewContent):
+                    contents[name] = schema
+                    continue
+                contents[name] = _content_of_schema(schema)
+                types[name] = [column.dataType for column in schema.fields]
+        if self._columns_only:
+            return {name: contents[name] for name in names}
+        queries = {}
+        for name, column_types in types.items():
+            aliases = ", ".join(f"c{number}" for number in range(len(column_types)))
+            queries[name] = (
+                f"SELECT count(*), CAST(sum(CAST(xxhash64({row_text(column_types)}) AS DECIMAL(38, 0))) AS STRING) "
+                f"FROM (SELECT * FROM {tables[name]}) AS t ({aliases})"
+            )
+        readable = list(queries)
+        for start in range(0, len(readable), _VIEWS_PER_QUERY):
+            contents.update(_read_sums(readable[start : start + _VIEWS_PER_QUERY], queries, contents, run_sql))
+        return {name: contents[name] for name in names}
+
+
+def row_text(types: Sequence[DataType]) -> str:
+    """Return a Spark expression for a row of columns c0, c1 … as one text, which is equal for equal rows."""
+    names = (f"x{number}" for number in count())
+    fields = [f"'c{number}', {_canonical(f'c{number}', data_type, names)}" for number, data_type in enumerate(types)]
+    return f"to_json(named_struct({', '.join(fields)}), {_KEEP_NULLS})"
+
+
+def _canonical(value: str, data_type: DataType, names: Iterator[str]) -> str:
+    """Return a Spark expression for the canonical form of a value."""
+    name = data_type.typeName()
+    if name in ("double", "float"):
+        # The sum makes -0.0 a 0.0.
+        return f"format_string('{'%.11e' if name == 'double' else '%.5e'}', CAST({value} AS DOUBLE) + 0D)"
+    if name == "struct":
+        fields = [
+            f"'f{number}', {_canonical(f'{value}.{quote_identifier(item.name)}', item.dataType, names)}"
+            for number, item in enumerate(data_type.fields)
+        ]
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
+    if name == "array":
+        item = next(names)
+        return f"transform({value}, {item} -> {_canonical(item, data_type.elementType, names)})"
+    if name == "map":
+        item = next(names)
+        key = _canonical(f"{item}.key", data_type.keyType, names)
+        pair = f"'k', {key}, 'v', {_canonical(f'{item}.value', data_type.valueType, names)}"
+        return f"array_sort(transform(map_entries({value}), {item} -> to_json(named_struct({pair}), {_KEEP_NULLS})))"
+    if name == "timestamp":
+        return f"unix_micros({value})"
+    if name == "binary":
+        return f"hex({value})"
+    return f"CAST({value} AS STRING)"
+
+
+def _read_schemas(
+    names: Sequence[ViewName], tables: Mapping[ViewName, str], run_sql: Callable[[str], DataFrame]
+) -> dict[ViewName, StructType | ViewContent]:
+    """Read the columns of views in one analysis. If it fails, each half is analyzed, down to the failing views."""
+    columns = ", ".join(f"struct(t{number}.*) AS c{number}" for number in range(len(names)))
+    joined = " CROSS JOIN ".join(f"{tables[name]} AS t{number}" for number, name in enumerate(names))
+    try:
+        fields = run_sql(f"SELECT {columns} FROM {joined}").schema.fields
+    except _read_errors() as error:
+        if len(names) == 1:
+            return {names[0]: ViewContent(problem=_first_line(error))}
+        middle = len(names) // 2
+        return _read_schemas(names[:middle], tables, run_sql) | _read_schemas(names[middle:], tables, run_sql)
+    return {name: field.dataType for name, field in zip(names, fields, strict=True)}
+
+
+def _read_sums(
+    names: Sequence[ViewName],
+    queries: Mapping[ViewName, str],
+    contents: Mapping[ViewName, ViewContent],
+    run_sql: Callable[[str], DataFrame],
+) -> dict[ViewName, ViewContent]:
+    """Read counts and checksums in one query. If it fails, each half is read, down to the failing views."""
+    query = " UNION ALL ".join(f"SELECT {number} AS n, * FROM ({queries[name]})" for number, name in enumerate(names))
+    try:
+        rows: list[Any] = run_sql(query).collect()
+    except _read_errors() as error:
+        if len(names) == 1:
+            return {names[0]: replace(contents[names[0]], problem=_first_line(error))}
+        middle = len(names) // 2
+        first_half = _read_sums(names[:middle], queries, contents, run_sql)
+        return first_half | _read_sums(names[middle:], queries, contents, run_sql)
+    return {names[row[0]]: replace(contents[names[row[0]]], number=row[1], checksum=row[2]) for row in rows}
+
+
+def _content_of_schema(schema: StructType) -> ViewContent:
+    return ViewContent(
+        tuple(column.name.lower() for column in schema.fields),
+        types=tuple(_as_iceberg_type(column.dataType.simpleString().lower()) for column in schema.fields),
+    )
+
+
+def _as_iceberg_type(type_text: str) -> str:
+    """Replace the types that Iceberg does not have, whose change the plan reports."""
+    return _SIZED_STRINGS.sub("string", _SMALL_INTEGERS.sub("int", type_text))
+
+
+def _changed_types(before: ViewContent, after: ViewContent) -> list[str]:
+    """Describe columns with another type; empty if the types are not known."""
+    if not before.types or not after.types:
+        return []
+    columns = zip(before.columns, before.types, after.types, strict=True)
+    return [f"{name} was {old} and is {new}" for name, old, new in columns if old != new]
+
+
+def _is_different(before: ViewContent | None, after: ViewContent) -> bool:
+    if before is None or before.problem is not None:
+        return False
+    if before.columns != after.columns or _changed_types(before, after):
+        return True
+    if before.number is None or after.number is None:
+        return False
+    return (before.number, before.checksum) != (after.number, after.checksum)
+
+
+def _compare(
+    entry: PlanEntry, before: ViewContent | None, after: ViewContent, second_read: ViewContent | None
+) -> CheckResult:
+    is_unreadable = after.problem is not None
+    if entry.writer is Writer.TRINO:
+        text = _describe_new("plain Spark cannot read legacy Trino views", after)
+        return CheckResult(not is_unreadable, text, is_unreadable)
+    if before is None:
+        text = _describe_new("the legacy view was not read before the import", after)
+        return CheckResult(not is_unreadable, text, is_unreadable)
+    if before.problem is not None:
+        return CheckResult(True, _describe_new(f"Spark could not read the legacy view ({before.problem})", after))
+    if is_unreadable:
+        return CheckResult(False, f"Spark read the legacy view, and cannot read the new one: {after.problem}", True)
+    if before.columns != after.columns:
+        text = f"its columns were {', '.join(before.columns)} and are {', '.join(after.columns)}"
+        return CheckResult(False, text, True)
+    changed_types = _changed_types(before, after)
+    if changed_types:
+        return CheckResult(False, f"its columns have other types: {', '.join(changed_types)}", True)
+    if before.number is None or after.number is None:
+        return CheckResult(True, "Spark's analyzer returns the same columns")
+    if not _is_different(before, after):
+        return CheckResult(True, f"the same {before.number} rows")
+    numbers = f"{before.number} rows before, {after.number} after"
+    if second_read is not None and second_read != after:
+        return CheckResult(True, f"not comparable: it returns other rows each time ({numbers})")
+    causes = _find_nondeterminism(entry)
+    if causes:
+        return CheckResult(
+            True, f"not comparable: its rows may differ each time, because of {', '.join(causes)} ({numbers})"
+        )
+    content = "" if before.number != after.number else ", with other content"
+    return CheckResult(False, f"OTHER ROWS: {numbers}{content}")
+
+
+def _describe_new(reason: str, after: ViewContent) -> str:
+    if after.problem is not None:
+        return f"{reason}, and Spark cannot read the new one: {after.problem}"
+    if after.number is None:
+        return f"{reason}; Spark's analyzer accepts the new one"
+    return f"{reason}; the new one returns {after.number} rows"
+
+
+def _find_nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
+    try:
+        return find_nondeterminism(entry.new_text or "", "hive")
+    except SqlError:
+        return ()
+
+
+def _read_errors() -> tuple[type[Exception], ...]:
+    return (HiveViewsError, *spark_exceptions())
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "java_exception", None) or error).strip()
+    return text.splitlines()[0][:300] if text else type(error).__name__
+
 
 COLUMNS, ROWS, NONE = "columns", "rows", "none"
 VERIFY_MODES = (COLUMNS, ROWS, NONE)
@@ -36,7 +376,8 @@ class CheckedRun(RunResult):
     """The result of a run and of Spark's checks."""
 
     checks: Mapping[ViewName, CheckResult] = field(default_factory=dict)
-    """The result of the check of each converted view; also kept next to the journal."""
+    """The result of the check of each view that was converted; also kept next to the journal. A view that Spark rejects
+    was restored, and its outcome is that it was refused."""
     verify: str = NONE
     """What was compared: one of VERIFY_MODES."""
 
@@ -97,7 +438,8 @@ def run_verified(
         check_progress: Called while Spark checks the views, before and after the run.
 
     Returns:
-        The outcome of each view, and the result of the check of each converted view.
+        The outcome of each view, and the result of the check of each converted view. A view that this run converted,
+        and that Spark cannot read or returns with other columns than before, is restored and refused.
 
     Raises:
         UsageError: If `verify` is not possible, or the session's catalog has none of the views' databases.
@@ -120,8 +462,38 @@ def run_verified(
         results = check.compare_after(plan, result.outcomes, check_progress)
     finally:
         check.close()
-    write_check_results(journal, {name: check_result.text for name, check_result in results.items()})
-    return CheckedRun(result.outcomes, results, verify)
+    # Of a view that was checked before, another program may have changed a source since.
+    unchecked = results.keys() - read_check_results(journal).keys()
+    rejections = {name: results[name].text for name in unchecked if results[name].is_rejected}
+    outcomes = {outcome.name: outcome for outcome in result.outcomes}
+    restored = _restore(catalog, to, journal, outcomes, rejections) if rejections else {}
+    results |= {name: replace(results[name], text=outcome.text or "") for name, outcome in restored.items()}
+    # A restored view is converted, and checked, by the next run.
+    write_check_results(journal, {name: results[name].text for name in results.keys() - restored.keys()})
+    return CheckedRun(tuple((outcomes | restored).values()), results, verify)
+
+
+def _restore(
+    catalog: HiveViewCatalog,
+    to: HiveViewCatalog | None,
+    journal: Path,
+    outcomes: Mapping[ViewName, ImportOutcome],
+    rejections: Mapping[ViewName, str],
+) -> dict[ViewName, ImportOutcome]:
+    """Restore the legacy rows of the views that Spark rejects, and return the new outcomes of those restored.
+
+    A view stays converted if it cannot be restored, for example because it was changed since. A view that reads a
+    rejected one is rejected itself.
+    """
+    reverts = revert_run(catalog, journal, names=list(rejections), to=to)
+    restored = {}
+    for name in [revert.name for revert in reverts if revert.status in (RevertStatus.REVERTED, RevertStatus.ALREADY)]:
+        text = f"{rejections[name]}. The legacy row was restored"
+        restored[name] = replace(outcomes[name], status=ImportStatus.REFUSED, reason=Reason.UNREADABLE, text=text)
+    with Journal(journal) as open_journal:
+        for outcome in restored.values():
+            open_journal.record_outcome(outcome)
+    return restored
 
 
 def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan) -> None:

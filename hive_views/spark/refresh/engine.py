@@ -201,14 +201,7 @@ class SparkEngine:
         self._name = name or catalog.name
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`.
-
-        Args:
-            keys: Settings to return in any case.
-
-        Returns:
-            ANSI mode, the time zone, and the settings that can change results and differ from Spark's defaults.
-        """
+        """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
         return result_settings(self._spark, keys)
 
     def stage(self, work: StagingRequest) -> None:
@@ -224,14 +217,7 @@ class SparkEngine:
             self._write(session, work)
 
     def casts_relative_times(self, work: StagingRequest) -> bool | None:
-        """Whether Spark casts a constant text such as `now` or `today` to a date or time, by its analyzed plans.
-
-        Args:
-            work: The queries and their inputs.
-
-        Returns:
-            None on Spark Connect, whose clients cannot inspect plans.
-        """
+        """Whether Spark casts a constant text such as `now` or `today` to a date or time, by its analyzed plans."""
         if not is_classic(self._spark):
             return None
         with self._session_for(work) as session:
@@ -301,8 +287,10 @@ class SparkEngine:
                 f"SELECT {listed} FROM {view} GROUP BY {groups} "
                 f"HAVING sum(CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END) <> 0"
             )
-        columns = list(map(quote_identifier, before.columns))
-        texts = [f"{text} AS hive_views_{at}" for at, text in enumerate(_exact_values(before.schema.fields))]
+        # A column that only one of the states has was added since, and the definition does not read it.
+        fields = [field for field in before.schema.fields if field.name in now.columns]
+        columns = [quote_identifier(field.name) for field in fields]
+        texts = [f"{text} AS hive_views_{at}" for at, text in enumerate(_exact_values(fields))]
         before, now = (frame.selectExpr(*columns, *texts) for frame in (before, now))
         return before.exceptAll(now).unionAll(now.exceptAll(before)).select(*columns)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.session.plan_comparison import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
-from hive_views.spark.session.source_text import SourceText
-from hive_views.spark.session.spark_errors import convert_spark_errors
+from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
 from hive_views.spark.sessions import captured_settings
 from hive_views.spec.session_settings import (
@@ -21,13 +21,12 @@ from hive_views.spec.session_settings import (
     recorded_settings,
 )
 from hive_views.sql.parsing.lexer import error_at, line_and_column
-from hive_views.sql.parsing.parser_settings import setting_dependence
+from hive_views.sql.parsing.parser import setting_dependence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyiceberg.schema import Schema
-    from pyspark.sql.types import StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.view_builder import Analyzer
@@ -42,14 +41,7 @@ if TYPE_CHECKING:
 
 
 class DefinitionAnalyzer:
-    """Analyzes definitions in Spark, without running them.
-
-    Args:
-        catalog: The catalog of the views.
-        names: Resolves names in the user's session.
-        queries: Replaces the views that a definition reads.
-        helper: The session in which Spark analyzes.
-    """
+    """Analyzes definitions in Spark, without running them."""
 
     def __init__(
         self, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter, helper: HelperSession
@@ -135,18 +127,19 @@ class DefinitionAnalyzer:
         def analyze(expanded: str) -> Schema:
             context = self._queries.definition_context(expanded, database)
 
-            def analyze_in_spark(source: SourceText) -> StructType:
+            def analyze_in_spark(source: SourceText) -> AnalyzedQuery:
                 configured = self._helper.configured(context, settings or {})
                 with configured as (session, _), convert_spark_errors(source, self._queries.find_definition):
-                    columns: StructType = session.sql(source.spark_text).schema
-                    return columns
+                    return AnalyzedQuery.of(session.sql(source.spark_text))
 
             # First the typed query, so that Spark's errors point into it; then the query with its final column names.
             prepared = self._queries.prepare_definition(query, context, typed, view).source
-            analyze_in_spark(
+            typed_query = analyze_in_spark(
                 SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
             )
             final = self._queries.prepare_definition(expanded, context).source
-            return iceberg_schema(analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view)))
+            final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
+            check_equal(typed_query, final_query)
+            return iceberg_schema(final_query.columns)
 
         return analyze

@@ -15,11 +15,9 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spark.session.settings import substitute_variables
-from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits
-from hive_views.spark.session.spark_errors import convert_spark_errors
-from hive_views.sql.parsing.lexer import error_at, line_and_column
-from hive_views.sql.parsing.parser_settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
-from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits, convert_spark_errors
+from hive_views.sql.parsing.lexer import error_at, line_and_column, spark_tokens
+from hive_views.sql.parsing.parser import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.rewriting.quoting import string_literal
 
@@ -55,14 +53,7 @@ class _CheckedText:
 
 
 class StatementGuard:
-    """Checks statements that are passed on to Spark.
-
-    Args:
-        spark: The user's session.
-        catalog: The catalog of the views.
-        names: Resolves names.
-        queries: Tells which views Spark does not read according to their definition.
-    """
+    """Checks statements that are passed on to Spark."""
 
     def __init__(
         self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter

@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from hive_views.spark.session.names import NameContext
 from hive_views.spark.session.settings import SUBSTITUTE, TEXT_SETTINGS
-from hive_views.spark.session.source_text import SourceText
-from hive_views.spark.session.spark_errors import convert_spark_errors
+from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
 from hive_views.spec.session_settings import RECORDED, can_change_results
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
 
 
 class HelperSession:
-    """The second session of a `ViewSession`, opened when it is first needed.
-
-    Args:
-        spark: The user's session.
-        session: The second one; None opens it.
-    """
+    """The second session of a `ViewSession`, opened when it is first needed."""
 
     def __init__(self, spark: SparkSession, session: SparkSession | None = None) -> None:
         self._spark = spark

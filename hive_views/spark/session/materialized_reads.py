@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WAP_BRANCH = "spark.wap.branch"
+"""The setting by which a session reads a branch of tables instead of `main` (Iceberg's SparkSQLProperties)."""
+
 
 @dataclass(frozen=True)
 class Note:
@@ -86,9 +89,9 @@ class MaterializedReader:
 
     def _other_settings(self, recorded: Mapping[str, str]) -> str:
         """The recorded settings of stored rows that differ from the session's, as text."""
-        if not recorded:
-            return ""
-        differing = differing_settings(recorded, result_settings(self._spark, recorded))
+        differing = differing_settings(recorded, result_settings(self._spark, recorded)) if recorded else []
+        if self._spark.conf.get(_WAP_BRANCH, None):
+            differing.append(_WAP_BRANCH)  # a refresh never reads the branch, which the definition does
         return format_settings(recorded, differing)
 
     def _load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:

@@ -49,10 +49,9 @@ from hive_views.spark.session.names import (
     NameResolver,
     ResolvedName,
 )
-from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
+from hive_views.spark.session.plan_comparison import AnalyzedRelation, PlanReader
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, APPLIED_BY_EXECUTION, TEXT_SETTINGS
-from hive_views.spark.session.source_text import RewrittenText, SourceText
-from hive_views.spark.session.spark_errors import ViewErrorLocation, convert_spark_errors
+from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.table_reads import (
     Replacement,
     TableRead,
@@ -136,14 +135,7 @@ class _TableReadError(Exception):
 
 
 class QueryRewriter:
-    """Prepares statements that read views.
-
-    Args:
-        spark: The user's session.
-        catalog: The catalog of the views.
-        names: Resolves names.
-        helper: Creates the temporary views that replace ours.
-    """
+    """Prepares statements that read views."""
 
     def __init__(
         self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, helper: HelperSession

@@ -8,29 +8,30 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import HiveViewsError
+from hive_views.errors import HiveViewsError, SqlError, UsageError
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
 from hive_views.spark.session.query_rewriter import PreparedStatement, QueryRewriter
 from hive_views.spark.session.settings import substitute_variables
-from hive_views.spark.session.source_text import RewrittenText, SourceText, offset_of
-from hive_views.spark.session.spark_errors import (
+from hive_views.spark.session.source_text import (
+    RewrittenText,
+    SourceText,
     convert_spark_errors,
+    offset_of,
     spark_sql_error,
     statement_fragment,
     view_error_location,
 )
 from hive_views.spark.session.statements import StatementRunner
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.spark_lexer import spark_tokens
+from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.spark.session.materialized_reads import Note
@@ -41,6 +42,8 @@ _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "ME
 """First words of the statements that contain no other statements."""
 _READING_STATEMENTS = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
 """First words of the statements that may read views and can be rewritten."""
+_READER_SETTERS = frozenset({"format", "option", "options", "schema"})
+"""The methods of Spark's reader that return the reader."""
 _HISTORY_LENGTH = 64
 """The number of statements that `errors()` can point into."""
 
@@ -51,6 +54,10 @@ class ViewSession:
     The catalog runs statements about these views. Queries on them are passed to Spark unchanged if Spark reads the
     views according to their definitions; otherwise the views are replaced by their definitions (decision 0013). All
     other statements are passed to Spark unchanged.
+
+    Other attributes (`createDataFrame`, `conf`, `catalog`, `udf`, …) are those of the Spark session, so that a
+    `ViewSession` can be used where one is expected; `view_catalog` is the catalog of the views. Spark's own catalog and
+    readers of files do not know how the catalog reads a view.
 
     Args:
         spark: A classic or Spark Connect session, with or without Iceberg's runtime. A Spark catalog with the name of
@@ -67,7 +74,7 @@ class ViewSession:
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, helper: SparkSession | None = None) -> None:
         check_spark_version(spark.version)
         self.spark = spark
-        self.catalog = catalog
+        self.view_catalog = catalog
         names = NameResolver(spark, catalog)
         self._helper = HelperSession(spark, helper)
         self._queries = QueryRewriter(spark, catalog, names, self._helper)
@@ -113,6 +120,45 @@ class ViewSession:
             if substituted.text != text and error.line is not None and getattr(error, "view", None) is None:
                 _point_into_original(error, substituted)
             raise
+
+    def table(self, name: str) -> DataFrame:
+        """Return the rows of a table or view, as `SELECT * FROM` its name.
+
+        Args:
+            name: The name as in Spark SQL: `view`, `db.view` or `catalog.db.view`, with backticks where needed.
+
+        Raises:
+            SqlError: If this is not a name, or as raised by `sql`.
+        """
+        return self.sql(f"SELECT * FROM {_checked_name(name)}")
+
+    def create_view(self, name: str, query: str, *, replace: bool = False) -> None:
+        """Create a view, as CREATE [OR REPLACE] VIEW.
+
+        Args:
+            name: The name as in Spark SQL.
+            query: The text of the definition. A DataFrame has no SQL text and cannot be stored as a view.
+            replace: Whether to replace an existing view.
+
+        Raises:
+            SqlError: If the name or the query is invalid, or as raised by `sql`.
+        """
+        if not isinstance(query, str):
+            raise UsageError("query", "a view is defined by a SQL text, which a DataFrame does not have: pass the text")
+        self.sql(f"CREATE {'OR REPLACE ' if replace else ''}VIEW {_checked_name(name)} AS {query}")
+
+    @property
+    def read(self) -> _Reader:
+        """Spark's reader, whose `table` reads views as `ViewSession.table` does."""
+        return _Reader(self, self.spark.read)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "spark":  # private, or not set yet
+            raise AttributeError(name)
+        return getattr(self.spark, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self.spark) if not name.startswith("_"))})
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -178,6 +224,44 @@ class ViewSession:
             if prepared.rewritten.text[start : start + len(fragment_text)] == fragment_text:
                 return _in_original(prepared.source, substituted)
         return None
+
+
+class _Reader:
+    """A DataFrameReader that reads tables and views through a `ViewSession`, and all else through Spark."""
+
+    def __init__(self, session: ViewSession, reader: DataFrameReader) -> None:
+        self._session = session
+        self._reader = reader
+
+    def table(self, name: str) -> DataFrame:
+        """Return the rows of a view; Spark reads tables, with the reader's options."""
+        if self._session._queries.prepare(f"SELECT * FROM {_checked_name(name)}").views:
+            return self._session.table(name)
+        return self._reader.table(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self._reader, name)
+        if name not in _READER_SETTERS:
+            return value
+
+        def set_and_return(*args: Any, **options: Any) -> _Reader:
+            value(*args, **options)
+            return self
+
+        return set_and_return
+
+
+def _checked_name(name: str) -> str:
+    """The name, if it consists of identifiers joined by dots."""
+    tokens = list(spark_tokens(name))
+    is_name = len(tokens) % 2 == 1 and all(
+        token.text == "." if index % 2 else token.kind in ("word", "quoted") for index, token in enumerate(tokens)
+    )
+    if not is_name:
+        raise SqlError(f"{name!r} is not the name of a table or view: write db.name, with backticks where needed")
+    return name
 
 
 def _in_original(source: SourceText, substituted: RewrittenText) -> SourceText:

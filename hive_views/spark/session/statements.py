@@ -37,16 +37,7 @@ _MATERIALIZED_VIEW_STATEMENTS = (
 
 
 class StatementRunner:
-    """Runs statements about our views by the catalog; leaves all other statements to Spark.
-
-    Args:
-        spark: The user's session.
-        catalog: The catalog of the views.
-        names: Resolves names.
-        queries: Replaces the views that a definition reads.
-        guard: Finds the view that a name means.
-        helper: The session in which Spark analyzes definitions.
-    """
+    """Runs statements about our views by the catalog; leaves all other statements to Spark."""
 
     def __init__(
         self,

@@ -35,38 +35,38 @@ def contents(
     """Run queries."""
     for key, value in {**SETTINGS, **(settings or {})}.items():
         session.conf.set(key, value)
-    found: dict[str, Content] = {}
+    results: dict[str, Content] = {}
     frames: dict[str, DataFrame] = {}
     for name, query in queries.items():
         try:
             frame = session.sql(query)
         except spark_exceptions() as error:
-            found[name] = {"problem": _problem(error)}
+            results[name] = {"problem": _problem(error)}
             continue
         columns = frame.columns
-        found[name] = {"columns": [column.lower() for column in columns]}
+        results[name] = {"columns": [column.lower() for column in columns]}
         named = frame.toDF(*(f"c{number}" for number in range(len(columns))))
         frames[name] = named.selectExpr(f"'{name}' AS name", f"to_json(struct(*), {_NULLS}) AS row")
     names = list(frames)
     for start in range(0, len(names), _AT_ONCE):
-        _run(names[start : start + _AT_ONCE], frames, found)
-    return found
+        _run(names[start : start + _AT_ONCE], frames, results)
+    return results
 
 
-def _run(names: Sequence[str], frames: Mapping[str, DataFrame], found: dict[str, Content]) -> None:
+def _run(names: Sequence[str], frames: Mapping[str, DataFrame], results: dict[str, Content]) -> None:
     """Run some; where that fails, its halves, down to the one that makes it fail."""
     try:
         rows = reduce(lambda one, other: one.union(other), (frames[name] for name in names)).collect()
     except spark_exceptions() as error:
         if len(names) == 1:
-            found[names[0]] = {"problem": f"at run time: {_problem(error)}"}
+            results[names[0]] = {"problem": f"at run time: {_problem(error)}"}
             return
         middle = len(names) // 2
-        _run(names[:middle], frames, found)
-        _run(names[middle:], frames, found)
+        _run(names[:middle], frames, results)
+        _run(names[middle:], frames, results)
         return
     for name in names:
-        found[name]["rows"] = sorted(row.row for row in rows if row.name == name)
+        results[name]["rows"] = sorted(row.row for row in rows if row.name == name)
 
 
 def _problem(error: Exception) -> str:

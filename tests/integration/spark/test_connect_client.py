@@ -50,7 +50,7 @@ def test_connect_session_needs_no_jvm_or_py4j(answers, spark: SparkSession, data
     spark.sql(f"CREATE TABLE prod.{database}.orders (id INT, item STRING) USING iceberg")
     spark.sql(f"INSERT INTO prod.{database}.orders VALUES (1, 'a'), (2, '7')")
     # What each gives: its rows, or the kind of error and where.
-    said: dict[str, Any] = {
+    expected_rows: dict[str, Any] = {
         f"USE prod.{database}": [],
         "SET spark.sql.ansi.enabled=false": [["spark.sql.ansi.enabled", "false"]],
         "CREATE VIEW v (n, what) AS SELECT id, item FROM orders": [],
@@ -75,7 +75,7 @@ def test_connect_session_needs_no_jvm_or_py4j(answers, spark: SparkSession, data
         "SELECT count(*) FROM stored.refreshes": [[1]],
         "DROP VIEW v CASCADE": [[f"{database}.above"], [f"{database}.v"]],
     }
-    for (text, wanted), answer in zip((said | after).items(), answers([*said, *after]), strict=True):
+    for (text, wanted), answer in zip((expected_rows | after).items(), answers([*expected_rows, *after]), strict=True):
         if isinstance(wanted, tuple):
             error = answer["error"]
             assert (error["kind"], error["line"], error["column"]) == wanted, error

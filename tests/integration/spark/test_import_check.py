@@ -9,14 +9,17 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
+from hive_views.legacy_import.journal import ImportStatus, read_journal
+from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.plan import plan_import
 from hive_views.legacy_import.readers.spark import DEFAULTS
 from hive_views.legacy_import.report.report import read_check_results
 from hive_views.legacy_import.revert import revert_run
+from hive_views.legacy_import.run import run_plan
+from hive_views.metastore.row_codec import row_fingerprint
 from hive_views.spark.legacy_import.command import run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.verification import ViewCheck, row_text
-from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS
+from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, row_text, run_verified
 from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
 from tests.integration.legacy_import.rows import trino_view_row
 
@@ -59,8 +62,8 @@ def test_row_text_is_equal_only_for_equal_rows(spark):
     for one, other in SAME:
         assert texts(spark, [(one,)]) == texts(spark, [(other,)]), one
     for rows in OTHER:
-        found = texts(spark, rows)
-        for (one, text), (other, also) in itertools.combinations(zip(rows, found, strict=True), 2):
+        changed_texts = texts(spark, rows)
+        for (one, text), (other, also) in itertools.combinations(zip(rows, changed_texts, strict=True), 2):
             assert text != also, (one, other)
 
 
@@ -186,6 +189,43 @@ def test_spark_import_checks_columns_by_default(spark, catalog: HiveViewCatalog,
 
     unchecked = job.run(plan, journal, verify="none")
     assert (unchecked.checks, unchecked.verify, unchecked.outcomes) == ({}, "none", result.outcomes)
+    revert_run(catalog, journal)
+
+
+def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatalog, views, tmp_path):
+    spark.sql(f"CREATE VIEW spark_catalog.{views}.apart AS SELECT 1 AS one")
+    plan = plan_import(catalog, databases=[views])
+    journal = tmp_path / "journal"
+
+    def run(alter: str):
+        result = run_plan(plan, catalog, journal)
+        assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}
+        spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+        spark.sql(f"CREATE TABLE spark_catalog.{views}.t ({alter}) USING parquet")
+        return result
+
+    before = {entry.name: entry.fingerprint for entry in plan.entries}
+    for columns in ("id INT, x DOUBLE, m MAP<STRING, INT>", "id STRING, x DOUBLE, m MAP<STRING, INT>, s STRING"):
+        checked = run_verified(spark, plan, catalog, journal, lambda columns=columns: run(columns))
+        statuses = {outcome.name.name: (outcome.status, outcome.reason) for outcome in checked.outcomes}
+        rejected = {name for name, end in statuses.items() if end == (ImportStatus.REFUSED, Reason.UNREADABLE)}
+        assert rejected == {"plain", "above", "summed"}, "chance was checked by the first run, apart reads no table"
+        assert {name.name for name, check in checked.checks.items() if check.is_rejected} >= rejected
+        assert {name.name for name in read_check_results(journal)} == statuses.keys() - rejected
+        for outcome in checked.outcomes:
+            row = catalog.store.get_row(outcome.name)
+            assert (row_fingerprint(row) == before[outcome.name]) == (outcome.name.name in rejected)
+        recorded = read_journal(journal).outcomes
+        assert all(recorded[each.name].status is each.status for each in checked.outcomes)
+        assert "The legacy row was restored" in next(o.text for o in checked.outcomes if o.name.name == "plain")
+        spark.sql(f"DROP TABLE spark_catalog.{views}.t")
+        spark.sql(
+            f"CREATE TABLE spark_catalog.{views}.t (id INT, x DOUBLE, m MAP<STRING, INT>, s STRING) USING parquet"
+        )
+    # The next run converts what was restored.
+    again = run_verified(spark, plan, catalog, journal, lambda: run_plan(plan, catalog, journal))
+    assert {outcome.status for outcome in again.outcomes} == {ImportStatus.CONVERTED}
+    assert again.as_before
     revert_run(catalog, journal)
 
 

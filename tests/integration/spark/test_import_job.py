@@ -6,8 +6,11 @@ import os
 import re
 import resource
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +29,7 @@ from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
+from hive_views.metastore.queries import all_view_names
 from hive_views.metastore.row_codec import encode_row
 from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
 from tests.faults.observer import until
@@ -168,6 +172,46 @@ def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: Embedde
             result = job.run(plan, journal, verify="none")
         check_done(catalog, plan, journal)
         assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+
+
+def executors(cluster: int) -> list[int]:
+    """Return the processes of a Spark cluster's executors by the process group of the cluster."""
+    processes = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_executor = b"CoarseGrainedExecutorBackend" in (directory / "cmdline").read_bytes()
+            if is_executor and os.getpgid(int(directory.name)) == cluster:
+                processes.append(int(directory.name))
+    return processes
+
+
+@pytest.mark.timeout(1800)
+def test_lost_executors_are_replaced(short: EmbeddedMetastore, tmp_path: Path) -> None:
+    """The executors of a cluster are killed while one of them swaps a row; Spark repeats their tasks."""
+    database, settings = shop(short)
+    hold, journal = Hold(), tmp_path / "journal"
+    with ThriftProxy(short.port) as proxy, HiveViewCatalog("prod", **settings) as catalog:
+        before = {name: encode_row(catalog.store.get_row(name)) for name in all_view_names(catalog.store, database)}
+        proxy.on(ALTER, hold, nth=4)
+        command = [sys.executable, "-m", "tests.integration.spark.cluster_import"]
+        command += [proxy.uri, short.warehouse, database, str(journal)]
+        # A process group of its own, by which the executors are recognized.
+        with subprocess.Popen(command, text=True, start_new_session=True, stdout=subprocess.PIPE) as driver:
+            try:
+                until(lambda: hold.arrived.is_set() or driver.poll() is not None, seconds=800)
+                killed = executors(driver.pid)
+                for process in killed:
+                    os.kill(process, signal.SIGKILL)
+                hold.release()
+                output, _ = driver.communicate(timeout=800)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(driver.pid, signal.SIGKILL)
+        assert killed
+        assert driver.returncode == 0
+        assert int(output.split()[-1]) > 0
+        check_done(catalog, read_journal(journal).plan, journal)
+        assert {name: encode_row(catalog.store.get_row(name)) for name in before} == before
 
 
 def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:

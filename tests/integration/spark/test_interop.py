@@ -8,7 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveView, HiveViewCatalog
-from hive_views.errors import NoSuchViewError, SqlError, UnrecordedTextError
+from hive_views.errors import NoSuchViewError, NotAnIcebergViewError, SqlError, UnrecordedTextError
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import import plan_import, run_plan
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.revert import revert_run
+from hive_views.metastore.row_codec import row_fingerprint
 from hive_views.spark.analyzer import schema_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import sql_texts
@@ -179,6 +184,29 @@ def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, crea
     assert catalog.load_view(f"{database}.v").drift == view.drift
     assert catalog.repair_view(f"{database}.v").drift == ()
     assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
+
+
+def test_copy_of_a_views_create_statement_in_plain_spark(
+    plain: PlainReader, catalog, create, orders, database, tmp_path
+) -> None:
+    view = create("v", "SELECT id FROM orders")
+    [(statement,)] = plain.sql(f"SHOW CREATE TABLE {database}.v")
+    assert "'metadata_location'" in statement
+    copied = statement.replace(f"{database}.v", f"{database}.w").rpartition("AS ")[0]
+    plain.sql(f"{copied} AS SELECT 7 AS id")
+    assert plain.sql(f"SELECT * FROM {database}.w") == [(7,)]
+    assert catalog.list_views(database) == [(database, "v")]
+    with pytest.raises(NotAnIcebergViewError):
+        catalog.load_view(f"{database}.w")
+    before = catalog.store.get_row(ViewName(database, "w"))
+    [outcome] = run_plan(plan_import(catalog, databases=[database]), catalog, tmp_path / "journal").outcomes
+    assert (outcome.name.name, outcome.status) == ("w", ImportStatus.CONVERTED)
+    converted = catalog.load_view(f"{database}.w")
+    assert converted.uuid() != view.uuid()
+    assert "7" in sql_texts(converted.current_version())["spark"]
+    revert_run(catalog, tmp_path / "journal")
+    assert row_fingerprint(catalog.store.get_row(ViewName(database, "w"))) == row_fingerprint(before)
+    assert catalog.load_view(f"{database}.v") == view
 
 
 @pytest.mark.parametrize(

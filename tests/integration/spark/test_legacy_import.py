@@ -226,11 +226,11 @@ def fast(spark: SparkSession) -> SparkSession:
 
 def chosen(plan: ImportPlan) -> ImportPlan:
     """Every twentieth view, and those that these read."""
-    wanted = {entry.name for entry in plan.ready[::20]}
+    sample = {entry.name for entry in plan.ready[::20]}
     for entry in reversed(plan.entries):  # those that read come behind those that are read
-        if entry.name in wanted:
-            wanted.update(entry.reads)
-    return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in wanted), cycles=())
+        if entry.name in sample:
+            sample.update(entry.reads)
+    return replace(plan, entries=tuple(entry for entry in plan.entries if entry.name in sample), cycles=())
 
 
 def imported(
@@ -307,8 +307,8 @@ def test_all_spark_views_are_converted(corpus: Corpus) -> None:
 
 
 def test_views_unreadable_by_plain_spark_before_are_counted(corpus: Corpus) -> None:
-    found = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
-    assert found == PROBLEMS, dict(found)
+    problems = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
+    assert problems == PROBLEMS, dict(problems)
     assert len(corpus.by_chance) < 3
 
 
@@ -317,7 +317,7 @@ def test_plain_spark_returns_the_same_rows(corpus: Corpus, plain: PlainReader) -
     # 'it''s' is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`.
     assert list(corpus.differing(after)) == [DOUBLED], corpus.differing(after)
     assert {row.replace("it's", "its") for row in corpus.before[DOUBLED]["rows"]} == set(after[DOUBLED]["rows"])
-    assert sum(len(found["rows"]) > 0 for found in after.values()) > 300
+    assert sum(len(content["rows"]) > 0 for content in after.values()) > 300
 
 
 def test_iceberg_catalog_returns_the_same_text_and_rows(
@@ -340,9 +340,9 @@ def test_iceberg_catalog_returns_the_same_text_and_rows(
     for ansi, chosen_names in names.items():
         assert len(chosen_names) > 10
         after |= contents(fast(spark), queries(chosen_names, "prod"), {"spark.sql.ansi.enabled": ansi})
-    differing = corpus.differing({name: found for name, found in after.items() if name != DOUBLED})
+    differing = corpus.differing({name: content for name, content in after.items() if name != DOUBLED})
     # Iceberg's own catalog (1.11) leaves named windows of a view's text unresolved; a `ViewSession` does not.
-    problems = {name: found.get("problem", "other rows") for name, (_, found) in differing.items()}
+    problems = {name: content.get("problem", "other rows") for name, (_, content) in differing.items()}
     assert problems, "Iceberg reads them now: say so in the docs"
     assert all(text.endswith("WINDOW_SPECIFICATION") for text in problems.values()), problems
 
@@ -367,8 +367,8 @@ def test_check_confirms_all_rows(corpus: Corpus) -> None:
     bad = {str(name): verdict.text for name, verdict in shipped.checks.items() if not verdict.good}
     assert set(bad) <= {DOUBLED}, bad
     assert set(shipped.checks) == {outcome.name for outcome in shipped.outcomes}
-    said = Counter(verdict.text.startswith("the same ") for verdict in shipped.checks.values())
-    assert said[True] > 15, shipped.checks
+    same_rows = Counter(verdict.text.startswith("the same ") for verdict in shipped.checks.values())
+    assert same_rows[True] > 15, shipped.checks
 
 
 def test_the_exported_script_runs_on_spark(corpus: Corpus, catalog: HiveViewCatalog, plain: PlainReader) -> None:

@@ -187,8 +187,8 @@ def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
     views.create((market, "seen"), "SELECT page, n FROM visits")
     views.refresh((market, "seen"), SparkEngine(spark, catalog))
     assert stored(catalog, market, "seen") == [("x", 1)]
-    found = views.freshness((market, "seen"))
-    assert not found.is_fresh and [reason.cause for reason in found.reasons] == [Cause.BEST_EFFORT]
+    freshness = views.freshness((market, "seen"))
+    assert not freshness.is_fresh and [reason.cause for reason in freshness.reasons] == [Cause.BEST_EFFORT]
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached", "table"])

@@ -63,7 +63,7 @@ MOMENTS = (datetime(2026, 3, 29, 0, 30, tzinfo=UTC), datetime(1969, 12, 31, 23, 
 
 
 def some_facts(dice: random.Random) -> list[tuple]:
-    found = [
+    rows = [
         (
             dice.randint(1, 4),
             dice.choice(("a", "b", "c", "", None)),
@@ -75,7 +75,7 @@ def some_facts(dice: random.Random) -> list[tuple]:
         )
         for _ in range(dice.randint(0, 4))
     ]
-    return found + found[: dice.randint(0, 1)]  # a row that is there twice
+    return rows + rows[: dice.randint(0, 1)]  # a row that is there twice
 
 
 def some_dims(dice: random.Random) -> list[tuple]:

@@ -171,3 +171,77 @@ def test_properties_of_the_storage(spark, catalog, database, session, refresh):
         session.sql("ALTER MATERIALIZED VIEW mv_registered SET TBLPROPERTIES ('format-version' = '3')")
     with pytest.raises(InvalidPropertyError, match="when-stale"):
         session.sql("CREATE MATERIALIZED VIEW no TBLPROPERTIES ('hive-views.when-stale' = 'fail') AS SELECT id FROM t")
+
+
+V2 = "USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
+NUMBERS = f"CREATE TABLE t (a INT, b INT) {V2}; INSERT INTO t VALUES (1, 10), (2, 20)"
+TEXTS = f"CREATE TABLE a (k STRING) {V2}; INSERT INTO a VALUES ('01'), ('1'), ('2'), (NULL)"
+EXPIRE = f"CALL prod.system.expire_snapshots(table => 'DATABASE.t', {FAR}, clean_expired_metadata => true)"
+WINDOW = "session_window(x, '5 minutes')"
+
+SCENARIOS = [  # what a refresh must notice: query, partitions, tables, changes, action
+    # Keys are equal as numbers, and their texts differ.
+    ("SELECT a.k, t.v FROM a LEFT JOIN t ON a.k = t.k", "",
+     f"{TEXTS}; CREATE TABLE t (k INT, v INT) {V2}; INSERT INTO t VALUES (1, 10), (2, 20)",
+     "UPDATE t SET v = 11 WHERE k = 1", "full"),
+    ("SELECT a.k, s.v FROM a LEFT JOIN (SELECT b.k, t.v FROM b JOIN t ON b.k = t.k) AS s ON a.k = s.k", "",
+     f"{TEXTS}; CREATE TABLE b (k INT) {V2}; INSERT INTO b VALUES (1); "
+     f"CREATE TABLE t (k STRING, v INT) {V2}; INSERT INTO t VALUES ('01', 10)",
+     "UPDATE t SET v = 11", "full"),
+    # Columns are bound by position.
+    ("SELECT a, b FROM v", "", f"{NUMBERS}; CREATE VIEW v AS SELECT * FROM t",
+     "ALTER TABLE t ALTER COLUMN b FIRST", "full"),
+    ("SELECT x.b, x.a FROM t AS x (b, a)", "PARTITIONED BY (a)",
+     "CREATE TABLE t (a INT, b INT) USING iceberg PARTITIONED BY (a); INSERT INTO t VALUES (1, 2), (2, 1), (3, 9)",
+     "UPDATE t SET b = 7 WHERE a = 1", "full"),
+    ("SELECT count(DISTINCT *) AS n FROM t", "", NUMBERS, "ALTER TABLE t ADD COLUMN z INT", "full"),
+    # The columns of a table without rows determine types and names.
+    ("SELECT CAST(x AS STRING) AS x FROM (SELECT x FROM t UNION ALL SELECT x FROM u) AS s", "",
+     f"CREATE TABLE t (x FLOAT) {V2}; INSERT INTO t VALUES (0.1); CREATE TABLE u (x FLOAT) {V2}",
+     "ALTER TABLE u ALTER COLUMN x TYPE DOUBLE", "full"),
+    # The id of the expired schema is that of the new one.
+    ("SELECT a, x FROM t", "", f"{NUMBERS}; ALTER TABLE t ADD COLUMN c INT; ALTER TABLE t RENAME COLUMN b TO x",
+     f"ALTER TABLE t RENAME COLUMN x TO b; {EXPIRE}; ALTER TABLE t RENAME COLUMN c TO x", "full"),
+    (f"SELECT {WINDOW} AS w, count(*) AS n FROM t GROUP BY {WINDOW}", "",
+     f"CREATE TABLE t (x TIMESTAMP) {V2}; INSERT INTO t VALUES (TIMESTAMP '2024-01-01 10:00:00')",
+     "INSERT INTO t VALUES (TIMESTAMP '2024-01-01 10:03:00')", "full"),
+    # Both states of a table with delete files are compared by the columns that they have in common.
+    ("SELECT a, max(b) AS b FROM t GROUP BY a", "", f"{NUMBERS}; INSERT INTO t VALUES (1, 30), (2, 5)",
+     "ALTER TABLE t ADD COLUMN z INT; DELETE FROM t WHERE b = 30", "keys"),
+]  # fmt: skip
+
+
+def test_changes_that_only_look_incremental(spark, catalog, database, session, refresh):
+    def run(statements: str) -> None:
+        for statement in statements.replace("DATABASE", database).split("; "):
+            spark.sql(statement)
+
+    for query, partitions, tables, changes, action in SCENARIOS:
+        run(tables)
+        session.sql(f"CREATE MATERIALIZED VIEW mv {partitions} AS {query}")
+        refresh("mv")
+        assert is_fresh(catalog, database), query
+        run(changes)
+        assert not is_fresh(catalog, database), query
+        report = refresh("mv")
+        assert report.action == action, (query, report.why)
+        assert_rows(session, spark, query)
+        spark.conf.set("spark.wap.branch", "audit")
+        session.sql("SELECT * FROM mv")
+        assert not session.notes[0].from_storage and "spark.wap.branch" in session.notes[0].why
+        spark.conf.unset("spark.wap.branch")
+        run("; ".join(["DROP VIEW IF EXISTS v", *(f"DROP TABLE IF EXISTS {name}" for name in "abtu")]))
+        session.sql("DROP MATERIALIZED VIEW mv")
+
+
+def test_changed_view_of_plain_spark_is_computed_in_full(spark, session, refresh, database):
+    spark.sql("CREATE TABLE t (id INT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1)")
+    plain = f"spark_catalog.{database}.plain"
+    spark.sql(f"CREATE VIEW {plain} AS SELECT id + 1 AS id FROM prod.{database}.t")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id FROM plain")
+    refresh("mv")
+    spark.sql(f"ALTER VIEW {plain} AS SELECT id + 2 AS id FROM prod.{database}.t")
+    report = refresh("mv")
+    assert report.action == "full" and "a view that it reads changed" in report.why
+    assert [row.id for row in spark.sql("SELECT id FROM mv__storage").collect()] == [3]

@@ -15,7 +15,7 @@ from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine, _spark_types
 from hive_views.spark.sessions import all_settings
-from hive_views.sql.analysis.aggregates import AGGREGATES
+from hive_views.sql.analysis.incremental import AGGREGATES
 from tests.integration.catalog.fixtures import catalog, open_catalog
 
 __all__ = ["catalog", "open_catalog"]
@@ -117,12 +117,12 @@ def test_query_type_unlike_storage_column_is_rejected(spark, catalog, odd):
 def test_all_aggregates_of_spark_are_recognized(spark):
     registry = spark._jsparkSession.sessionState().functionRegistry()
     names = registry.listFunction().iterator()
-    found = set()
+    functions = set()
     while names.hasNext():
         name = names.next()
         if registry.lookupFunction(name).get().getGroup() == "agg_funcs":
-            found.add(name.funcName())
-    assert found and found <= AGGREGATES
+            functions.add(name.funcName())
+    assert functions and functions <= AGGREGATES
 
 
 def test_type_names_equal_those_of_spark(spark, catalog, database):

@@ -106,10 +106,10 @@ def test_corrupt_jar_is_downloaded_again(tmp_path: Path) -> None:
     # A mirror that is a folder: what Maven Central has, without the network.
     group, artifact, release = iceberg_coordinates().split(":")
     mirror = tmp_path / "mirror"
-    place = mirror / group.replace(".", "/") / artifact / release
-    place.mkdir(parents=True)
-    shutil.copyfile(kept, place / f"{artifact}-{release}.jar")
-    (place / f"{artifact}-{release}.pom").write_text(
+    directory = mirror / group.replace(".", "/") / artifact / release
+    directory.mkdir(parents=True)
+    shutil.copyfile(kept, directory / f"{artifact}-{release}.jar")
+    (directory / f"{artifact}-{release}.pom").write_text(
         f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId>"
         f"<artifactId>{artifact}</artifactId><version>{release}</version></project>"
     )

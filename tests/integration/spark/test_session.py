@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import SqlError
+from hive_views.errors import SqlError, UsageError
 from hive_views.spark import ViewSession
 from hive_views.spec.session_settings import PREFIX
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
@@ -71,6 +71,27 @@ def test_create_read_change_and_drop(client: SessionClient, catalog: HiveViewCat
     client.rows("ALTER VIEW above RENAME TO higher")
     assert client.columns("DROP VIEW v CASCADE") == ["dropped"]
     assert catalog.list_views(home) == []
+
+
+def test_members_of_the_spark_session(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.catalog.setCurrentCatalog("spark_catalog")
+        session.catalog.setCurrentDatabase(home)
+        session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        session.create_view("hours", "SELECT hour(timestamp'1970-01-01 00:00:00Z') AS tokyo, id FROM orders")
+        session.create_view("hours", "SELECT hour(timestamp_seconds(0)) AS tokyo FROM orders LIMIT 1", replace=True)
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        for name in ("hours", f"{home}.hours", f"`prod`.{home}.`hours`"):
+            assert session.table(name).collect() == session.read.option("a", "b").table(name).collect() == [(9,)]
+        assert session.read.table("orders").count() == session.createDataFrame([(1,), (2,), (3,)], "id int").count()
+        assert "view_catalog" in dir(session) and "createDataFrame" in dir(session)
+        assert session.view_catalog is catalog
+        with pytest.raises(SqlError, match="is not the name of a table or view"):
+            session.table("orders LIMIT 1")
+        with pytest.raises(UsageError, match="pass the text"):
+            session.create_view("frame", session.table("orders"))  # type: ignore[arg-type]
+        with pytest.raises(AttributeError, match="nothing"):
+            session.nothing()
 
 
 def test_time_travel_and_metadata_tables(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:

@@ -181,8 +181,8 @@ def test_view_over_iceberg_table_needs_iceberg(session: ViewSession, plain: Plai
         with pytest.raises(RefusedError, match=f"{home}.iced is an Iceberg table, which this Spark cannot read"):
             client.rows(text)
     # Parameters of a query (with Iceberg's extensions Spark 4.1 loses them, in any query).
-    found = plain.ask_views(f"SELECT b FROM {home}.p JOIN {home}.plain USING (a) WHERE a = :x", {"x": 2})
-    assert found["rows"] == [["two"]]
+    answer = plain.ask_views(f"SELECT b FROM {home}.p JOIN {home}.plain USING (a) WHERE a = :x", {"x": 2})
+    assert answer["rows"] == [["two"]]
     # Our catalog's name works there all the same, for what plain Spark reads.
     assert client.rows(
         f"SELECT p.a, plain.b FROM prod.{home}.p JOIN prod.{home}.plain ON p.a = plain.a AND p.a = 2"

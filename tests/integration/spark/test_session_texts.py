@@ -56,7 +56,7 @@ def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
     with ViewSession(session, catalog) as views:
         views.sql(f"USE spark_catalog.{home}")
         for number, query in enumerate(ODD):
-            wanted = sorted(map(str, session.sql(query).collect()))
+            expected = sorted(map(str, session.sql(query).collect()))
             try:
                 views.sql(f"CREATE VIEW odd_{number} AS {query}")
             except HiveViewsError as error:
@@ -67,14 +67,14 @@ def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
                 wrong[query] = f"kept: {view.original_text}"
             views.sql(f"CREATE VIEW above_{number} AS SELECT * FROM odd_{number};")
             for name in (f"odd_{number}", f"odd_{number} VERSION AS OF 1", f"above_{number} VERSION AS OF 1"):
-                found = sorted(map(str, views.sql(f"SELECT * FROM {name};").collect()))
-                if found != wanted:
-                    wrong[query] = f"{name}: {found} instead of {wanted}"
+                rows = sorted(map(str, views.sql(f"SELECT * FROM {name};").collect()))
+                if rows != expected:
+                    wrong[query] = f"{name}: {rows} instead of {expected}"
             # Iceberg's own catalog leaves named windows unresolved (1.11): an error, which is Spark's.
             for place in ("spark_catalog",) if "WINDOW" in query else ("spark_catalog", "prod"):
-                found = sorted(map(str, session.sql(f"SELECT * FROM {place}.{home}.odd_{number}").collect()))
-                if [row.lower() for row in found] != [row.lower() for row in wanted]:
-                    wrong[query] = f"{place}: {found} instead of {wanted}"
+                rows = sorted(map(str, session.sql(f"SELECT * FROM {place}.{home}.odd_{number}").collect()))
+                if [row.lower() for row in rows] != [row.lower() for row in expected]:
+                    wrong[query] = f"{place}: {rows} instead of {expected}"
     assert not wrong, "\n".join(f"{query!r}: {what}" for query, what in wrong.items())
 
 
@@ -262,11 +262,11 @@ def test_variables_have_the_values_of_the_defining_session(
                 "${hive_views.most}", "2"
             )
             assert session.sql("SELECT 1 /* ${hive_views.odd} */ AS n").columns == ["n"]
-        for text, wanted in (
+        for text, expected in (
             ("${env:HIVE_VIEWS_NOT_SET} ${system:java.specification.vendor}", " Oracle Corporation"),
             ("${system:hive_views.not.set} ${other:name}", "${system:hive_views.not.set} ${other:name}"),
         ):
-            assert substitute_variables(session.spark, text).text.endswith(wanted)
+            assert substitute_variables(session.spark, text).text.endswith(expected)
         session.spark.conf.set("hive_views.circle", "${hive_views.circle}")
         session.spark.conf.set("hive_views.name", "{hive_views.most}")
         for text, reason, column in (
@@ -288,10 +288,10 @@ def test_variables_have_the_values_of_the_defining_session(
         session.sql("CREATE VIEW template AS SELECT '${hive_views.most}' AS t, r'\\${a}' AS r, 'it''s ${b}' AS q")
         session.sql("SET spark.sql.variable.substitute=true")
         session.sql("SET hive_views.most=9")
-        found = session.sql(
+        frame = session.sql(
             "SELECT m, t, r, q, '${hive_views.most}' FROM ${hive_views.where}.few JOIN template"
         ).collect()
-        assert [tuple(row) for row in found] == [("2", "${hive_views.most}", "\\${a}", "it's ${b}", "9")]
+        assert [tuple(row) for row in frame] == [("2", "${hive_views.most}", "\\${a}", "it's ${b}", "9")]
         row = session.spark.table(f"spark_catalog.{home}.template").collect()[0]  # the row's text, to plain readers
         assert tuple(row) == ("${hive_views.most}", "\\${a}", "it's ${b}")
         assert session.spark.table("template").collect()[0].t == "9"  # what Iceberg's own catalog makes of it

@@ -9,7 +9,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-from hive_views.spark.session.plans import PlanReader
+from hive_views.spark.session.plan_comparison import PlanReader
 from hive_views.spark.session.source_text import offset_of
 from hive_views.spark.session.table_reads import (
     Replacement,
@@ -156,8 +156,8 @@ def replaced(text: str, session: SparkSession) -> str:
     ],
 )
 def test_possible_tables_in_unparsed_text(text: str, expected: list[str]) -> None:
-    found = possible_table_reads(text)
-    assert [".".join(read.parts) for read in found] == expected
+    reads = possible_table_reads(text)
+    assert [".".join(read.parts) for read in reads] == expected
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def refreshed_twice(catalog: HiveViewCatalog, market: str, layout: str, travel: 
     return first, second
 
 
-def ids(client: SessionClient, place: str) -> list[int]:
-    return sorted(row[0] for row in client.rows(f"SELECT id FROM {place}"))
+def ids(client: SessionClient, table: str) -> list[int]:
+    return sorted(row[0] for row in client.rows(f"SELECT id FROM {table}"))
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_time_means_definition_without_time_travel_property(spark, catalog, mark
 def test_table_layout(spark, catalog, market):
     first, second = refreshed_twice(catalog, market, "table")
     with ViewSession(spark, catalog) as session:
-        for place in (f"prod.{market}.mv", f"prod.{market}.mv.storage"):
-            assert session.sql(f"SELECT * FROM {place} VERSION AS OF {first}").count() == 2
+        for name in (f"prod.{market}.mv", f"prod.{market}.mv.storage"):
+            assert session.sql(f"SELECT * FROM {name} VERSION AS OF {first}").count() == 2
         assert session.sql(f"SELECT * FROM prod.{market}.mv.storage").count() == 3
         found = session.sql(f"SELECT snapshot_id FROM prod.{market}.mv.refreshes ORDER BY made_current_at").collect()
         assert [row.snapshot_id for row in found] == [first, second]

@@ -1,4 +1,4 @@
-"""A shop: two Iceberg tables made through the catalog, and two plain Hive tables that Hive itself would have made."""
+"""A database with two Iceberg tables, and two Hive tables with rows as Hive writes them."""
 
 from __future__ import annotations
 

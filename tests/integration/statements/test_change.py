@@ -1,4 +1,4 @@
-"""ALTER VIEW and DROP: properties, renames, RECOMPILE, RESTRICT and CASCADE, and everything that is refused."""
+"""ALTER VIEW and DROP: properties, renames, RECOMPILE, RESTRICT, CASCADE, and rejected statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE VIEW and ALTER VIEW AS: types, texts, names, and everything that is refused."""
+"""CREATE VIEW and ALTER VIEW AS: types, texts, names, and rejected statements."""
 
 from __future__ import annotations
 
@@ -101,16 +101,16 @@ def test_which_texts_a_dialect_gets(run, dialect: str, sql: str, dialects: tuple
 
 
 def test_analyzer_computes_column_types(run) -> None:
-    asked: list[str] = []
+    analyzed: list[str] = []
 
     def analyzer(query: str) -> Schema:
-        asked.append(query)
+        analyzed.append(query)
         return Schema(NestedField(1, "n", IntegerType(), required=False))
 
     view = run("CREATE VIEW v (n COMMENT 'c') AS SELECT sales.f(id) AS q FROM orders", analyzer=analyzer).view
     assert columns(view) == ["n int"]
     assert view.schema().fields[0].doc == "c"
-    assert asked == [view.expanded_text]
+    assert analyzed == [view.expanded_text]
 
 
 def test_or_replace_and_alter_as(run, catalog, shop: str) -> None:

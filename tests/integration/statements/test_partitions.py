@@ -1,4 +1,4 @@
-"""Views PARTITIONED ON columns, and their partitions: what Hive promises of them, on a real metastore."""
+"""Views PARTITIONED ON columns and their partitions, with the rules of HIVE-1941."""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""SHOW VIEWS, DESCRIBE, and SHOW CREATE VIEW, whose text makes the same view again."""
+"""SHOW VIEWS, DESCRIBE, and SHOW CREATE VIEW, whose text creates the same view."""
 
 from __future__ import annotations
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField
 
+from hive_views import define
 from hive_views.errors import NoSuchNamespaceError, NoSuchViewError, SqlError
 
 
@@ -120,3 +123,11 @@ def test_show_create_works_without_source_table(run, shop: str) -> None:
     assert f"CREATE VIEW `{shop}`.`v` (\n  `id`)\n" in shown
     with pytest.raises(SqlError):
         run("ALTER VIEW v RECOMPILE")
+
+
+def test_show_create_refuses_text_with_second_statement(run, shop: str, catalog) -> None:
+    """A metadata file of another writer: the output would be run as two statements."""
+    version = define("SELECT 1 AS n;\nDROP DATABASE prod CASCADE", dialect="spark", default_namespace=(shop,))
+    catalog.create_view((shop, "v"), Schema(NestedField(1, "n", IntegerType())), version)
+    with pytest.raises(SqlError, match="exactly one query"):
+        run("SHOW CREATE VIEW v")

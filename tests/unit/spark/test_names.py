@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 
 from hive_views.spark.session.names import is_same_metastore
 from hive_views.spark.session.settings import find_variables
-from hive_views.spark.session.spark_errors import spark_sql_error
+from hive_views.spark.session.source_text import spark_sql_error
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.spark import SparkEngine, SparkImport, UnsupportedSparkError, ViewSession, plain_session
-from hive_views.spark import runtime as module
 from hive_views.spark.runtime import check_spark_version, iceberg_coordinates
 
 CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
@@ -37,8 +37,12 @@ def test_session_of_unsupported_version_is_rejected(create: Any) -> None:
         create(SPARK, CATALOG)
 
 
-def test_unsupported_installation_starts_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "version", lambda package: SPARK.version)
+def test_unsupported_installation_starts_no_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The metadata of an installed PySpark decides."""
+    metadata = tmp_path / "pyspark-3.5.9.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 3.5.9\n")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnsupportedSparkError):
         plain_session("thrift://127.0.0.1:1", "")
     with pytest.raises(UnsupportedSparkError):

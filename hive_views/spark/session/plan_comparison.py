@@ -1,0 +1,339 @@
+"""Compares the analyzed plans of a typed and of an expanded query: types, relations, and the origin of each column.
+
+It does not depend on this package's resolver: Spark resolves both texts. Two plans that agree here can still differ in
+their filters and join conditions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from hive_views.errors import SqlError
+from hive_views.spark.sessions import GLOBAL_TEMP, is_classic, spark_exceptions
+from hive_views.sql.parsing.lexer import spark_tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+# -- Reads Spark's own plans of a text: which relations it reads, according to Spark's parser and analyzer -------------
+#
+# Plans are read in the form that EXPLAIN prints, which classic sessions and Spark Connect have in common.
+
+_NODE = re.compile(r"(?P<prefix>(?:(?:[: ] {2})*[:+]- )?)['!~]?(?P<name>[A-Z]\w*) ?(?P<arguments>.*)")
+_SECTIONS = re.compile(
+    r"== Parsed Logical Plan ==\n(?P<parsed>.*?)"
+    r"== Analyzed Logical Plan ==\n(?P<analyzed>.*?)"
+    r"(?:== Optimized Logical Plan ==.*|\Z)",
+    re.DOTALL,
+)
+_CASTS = re.compile(r"\[cast\(")
+_QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
+_CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
+"""Words that make a statement which begins with WITH or FROM more than a query."""
+_LEAVES = frozenset({"RelationV2", "Relation", "HiveTableRelation", "StreamingRelationV2"})
+_ERROR = "org.apache.spark."
+"""How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
+_WRITE_MARK = "__required_write_privileges__"
+"""An option that Spark's parser gives to the relations that a statement writes to (4.0, 4.1)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanNode:
+    """One operator of a plan."""
+
+    name: str
+    """Its class, such as `UnresolvedRelation`."""
+    arguments: str
+    """Its arguments as EXPLAIN prints them."""
+    depth: int
+    """The indentation in steps; a node's children are one step deeper, and the texts that it contains two."""
+    parent: PlanNode | None
+
+    @property
+    def relation(self) -> str | None:
+        """The name that a relation has in the text, its parts joined by `, `; None for other nodes and for targets."""
+        if _WRITE_MARK in self.arguments or (self.parent is not None and self.parent.name == "CacheTable"):
+            return None
+        start = {"UnresolvedRelation": "[", "RelationTimeTravel": "'UnresolvedRelation ["}.get(self.name)
+        if start is None or not self.arguments.startswith(start):
+            return None
+        return self.arguments[len(start) : self.arguments.find("], [")]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedRelation:
+    """A table or view in an analyzed plan."""
+
+    parts: tuple[str, ...]
+    """Its name as Spark resolved it."""
+    is_view: bool
+    """Whether it is a view, and not a table."""
+
+
+@dataclass(frozen=True)
+class AnalyzedStatement:
+    """A statement after Spark's analysis."""
+
+    relations: tuple[AnalyzedRelation, ...]
+    """The tables and views that it reads, directly or through views and functions."""
+    frame: DataFrame | None
+    """The result, if the statement is a query on a classic session."""
+
+
+class PlanReader:
+    """Reads plans in a session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def parsed(self, text: str, session: SparkSession | None = None) -> tuple[PlanNode, ...]:
+        """The plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
+        session = session or self._spark
+        if is_classic(session):
+            return tuple(plan_nodes(_parsed_plan(session, text).treeString()))
+        return tuple(plan_nodes(_explained(session, text, None)["parsed"]))
+
+    def analyzed(self, text: str, args: Any = None) -> AnalyzedStatement | None:
+        """A statement after Spark's analysis, without running it; None if Spark rejects it."""
+        frame = None
+        try:
+            if is_classic(self._spark):
+                if is_query(text):
+                    frame = self._spark.sql(text) if args is None else self._spark.sql(text, args)
+                    tree = frame._jdf.queryExecution().analyzed().treeString()
+                elif args is None:
+                    java_session = self._spark._jsparkSession
+                    skip = self._spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+                    plan = _parsed_plan(self._spark, text)
+                    tree = java_session.sessionState().executePlan(plan, skip).analyzed().treeString()
+                else:
+                    tree = _explained(self._spark, text, args)["analyzed"]
+            else:
+                tree = _explained(self._spark, text, args)["analyzed"]
+        except spark_exceptions():
+            return None
+        if tree.startswith(_ERROR):
+            return None
+        return AnalyzedStatement(tuple(_relations(tuple(plan_nodes(tree)))), frame)
+
+
+def is_query(text: str) -> bool:
+    """Whether a text is a query, which running does not change anything."""
+    words = [token.keyword or token.text for token in spark_tokens(text)]
+    first = words[0] if words else ""
+    return first in _QUERY_WORDS and (first in ("SELECT", "VALUES", "TABLE") or _CHANGE_WORDS.isdisjoint(words))
+
+
+def plan_nodes(tree: str) -> Iterator[PlanNode]:
+    """The nodes of a printed plan, parents first. Lines that are parts of literals or of the statement are skipped."""
+    path: list[PlanNode] = []
+    for line in tree.split("\n"):
+        match = _NODE.match(line)
+        depth = 0 if match is None else len(match["prefix"]) // 3
+        if match is None or (depth == 0 and path):
+            continue
+        while path and path[-1].depth >= depth:
+            path.pop()
+        node = PlanNode(match["name"], match["arguments"], depth, path[-1] if path else None)
+        path.append(node)
+        yield node
+
+
+def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
+    for alias, child in pairwise(nodes):
+        if alias.name == "SubqueryAlias" and child.parent is alias:
+            parts = tuple(alias.arguments.split("."))
+            # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types.
+            # Other aliases with few parts are those of a statement.
+            if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
+                yield AnalyzedRelation(parts, child.name not in _LEAVES)
+
+
+def _parsed_plan(session: SparkSession, text: str) -> Any:
+    """The plan of a classic session's parser, which takes its settings from the session that is active in the JVM."""
+    active_sessions = session._jvm.org.apache.spark.sql.classic.SparkSession
+    previous = active_sessions.getActiveSession()
+    active_sessions.setActiveSession(session._jsparkSession)
+    try:
+        return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    finally:
+        if previous.isDefined():
+            active_sessions.setActiveSession(previous.get())
+
+
+def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
+    """The plans that EXPLAIN EXTENDED prints; raises Spark's error if the text is invalid."""
+    # The planning of a statement that creates a view ends after its analysis. It cannot contain parameters.
+    is_view = args is None and is_query(text) and not {"?", ":"} & {token.text for token in spark_tokens(text)}
+    explain = f"EXPLAIN EXTENDED {'CREATE TEMPORARY VIEW hive_views_explained AS ' if is_view else ''}{text}"
+    [row] = (session.sql(explain) if args is None else session.sql(explain, args)).collect()
+    sections = _SECTIONS.match(row[0])
+    if sections is None:
+        raise ValueError(f"Spark's EXPLAIN EXTENDED is not understood: {row[0][:200]}")
+    return sections.groupdict()
+
+
+_UNREADABLE: tuple[type[Exception], ...] = (
+    *(AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError),
+)
+"""What reading the JSON form of a plan raises where a version of Spark writes it differently."""
+
+
+@dataclass(frozen=True)
+class AnalyzedQuery:
+    """What Spark's analyzer says about a query.
+
+    Attributes:
+        columns: The columns of its result.
+        relations: The relations that it reads, in the order of the plan; None without a JSON form of it, as on Spark
+            Connect.
+        sources: The columns of relations that each column of the result is computed from; empty without `relations`.
+    """
+
+    columns: StructType
+    relations: tuple[str, ...] | None = None
+    sources: tuple[frozenset[str], ...] = ()
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> AnalyzedQuery:
+        """Read a query's plan; the query is not run."""
+        columns: StructType = frame.schema
+        if not is_classic(frame.sparkSession):
+            return cls(columns)
+        plan = frame._jdf.queryExecution().analyzed()
+        reader = _PlanJson()
+        try:
+            reader.read(json.loads(plan.toJSON()))
+        except spark_exceptions() + _UNREADABLE:
+            return cls(columns)
+        attributes = plan.output()
+        ids = [attributes.apply(position).exprId().id() for position in range(attributes.size())]
+        return cls(columns, tuple(reader.relations), tuple(reader.sources_of(item) for item in ids))
+
+
+def check_equal(typed: AnalyzedQuery, expanded: AnalyzedQuery) -> None:
+    """Reject an expanded query that Spark analyzes differently than the typed one; raises SqlError."""
+    reason = _difference(typed, expanded)
+    if reason is not None:
+        raise SqlError(
+            f"Spark analyzes the expanded text differently than the typed text: {reason}. The statement is rejected, "
+            "since readers could get other rows: write the query in another way, for example with table aliases"
+        )
+
+
+def _difference(typed: AnalyzedQuery, expanded: AnalyzedQuery) -> str | None:
+    types = [[column.dataType for column in query.columns.fields] for query in (typed, expanded)]
+    if len(types[0]) != len(types[1]):
+        return f"it has {len(types[1])} columns instead of {len(types[0])}"
+    for column, ours, theirs in zip(typed.columns.fields, types[1], types[0], strict=True):
+        if ours != theirs:
+            return f"column {column.name} is {ours.simpleString()} instead of {theirs.simpleString()}"
+    if typed.relations is None or expanded.relations is None:
+        return None
+    if typed.relations != expanded.relations:
+        return f"it reads {_listed(expanded.relations)} instead of {_listed(typed.relations)}"
+    for column, source, expected in zip(typed.columns.fields, expanded.sources, typed.sources, strict=True):
+        if source != expected:
+            return f"column {column.name} comes from {_listed(sorted(source))} instead of {_listed(sorted(expected))}"
+    return None
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names or ()) or "nothing"
+
+
+@dataclass
+class _PlanJson:
+    """Reads the JSON form of a plan (`TreeNode.toJSON`): lists of nodes, parents first."""
+
+    relations: list[str] = field(default_factory=list)
+    leaves: dict[int, str] = field(default_factory=dict)
+    """The column of a relation by the id of its attribute."""
+    inputs: dict[int, set[int]] = field(default_factory=dict)
+    """The attributes that an attribute is computed from."""
+
+    def read(self, nodes: list[dict[str, Any]]) -> None:
+        """Read a plan."""
+        self._read(iter(nodes), "")
+
+    def _read(self, nodes: Iterator[dict[str, Any]], name: str, *, is_view: bool = False) -> None:
+        node = next(nodes)
+        if node["class"].endswith(".SubqueryAlias"):
+            qualifier = str(node["identifier"].get("qualifier") or "[]").strip("[]")
+            if qualifier and not qualifier.startswith(GLOBAL_TEMP):  # temporary views have names of their session
+                name = f"{qualifier}.{node['identifier']['name']}".replace(", ", ".")
+        elif node["class"].endswith(".View") and not name:
+            identifier = node["desc"]["identifier"]
+            name = "" if identifier.get("database") else identifier["table"]
+        if node["num-children"] == 0:
+            self._add_relation(name or node["class"].rpartition(".")[2], _attributes(node))
+        elif is_view:
+            projected = [item[0] for item in node.get("projectList", ()) if "exprId" in item[0]]
+            self._add_relation(name, {item["exprId"]["id"]: item["name"] for item in projected})
+        elif node["class"].endswith(".Generate"):
+            generator = set(_attributes(node.get("generator")))
+            self.inputs.update(dict.fromkeys(_attributes(node.get("generatorOutput")), generator))
+        for value in node.values():
+            self._read_expressions(value)
+        for _ in range(node["num-children"]):
+            self._read(nodes, name, is_view=node["class"].endswith(".View"))
+
+    def _add_relation(self, name: str, columns: dict[int, str]) -> None:
+        self.relations.append(name)
+        for item, column in columns.items():
+            self.leaves[item] = f"{name}.{column.lower()} (relation {len(self.relations)})"
+
+    def _read_expressions(self, value: Any) -> None:
+        """Read the aliases, and the plans of subqueries, in the arguments of a node."""
+        if isinstance(value, dict):
+            for item in value.values():
+                self._read_expressions(item)
+            return
+        if not isinstance(value, list) or not value:
+            return
+        first = value[0]
+        kind = first.get("class", "") if isinstance(first, dict) else ""
+        if ".plans.logical." in kind:
+            self._read(iter(value), "")
+            return
+        if kind.endswith(".expressions.Alias"):
+            self.inputs[first["exprId"]["id"]] = set(_attributes(value[1:])) | set(_attributes(first.get("child")))
+        for item in value:
+            self._read_expressions(item)
+
+    def sources_of(self, attribute: int) -> frozenset[str]:
+        """Return the columns of relations that an attribute is computed from."""
+        sources: set[str] = set()
+        visited: set[int] = set()
+        stack = [attribute]
+        while stack:
+            item = stack.pop()
+            if item in visited:
+                continue
+            visited.add(item)
+            if item in self.leaves:
+                sources.add(self.leaves[item])
+            else:
+                stack += self.inputs.get(item, ())
+        return frozenset(sources)
+
+
+def _attributes(value: Any) -> dict[int, str]:
+    """Return the ids and names of the attributes in a part of a plan's JSON."""
+    attributes: dict[int, str] = {}
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack += item
+        elif isinstance(item, dict):
+            if str(item.get("class", "")).endswith(".expressions.AttributeReference"):
+                attributes[item["exprId"]["id"]] = item["name"]
+            stack += [part for part in item.values() if isinstance(part, (list, dict))]
+    return attributes

@@ -1,0 +1,44 @@
+"""An import on a Spark cluster with two executors: `python -m tests.integration.spark.cluster_import URI WAREHOUSE …`.
+
+The other arguments are the database and the journal. It prints how many views were converted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.plan import plan_import
+from hive_views.spark.legacy_import.job import SparkImport
+
+ROOT = Path(__file__).parents[3]
+
+
+def main(uri: str, warehouse: str, database: str, journal: str) -> None:
+    # Workers write into Spark's home, so it is a directory of links.
+    home = Path(journal).parent / "spark"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (home / entry.name).symlink_to(entry)
+    os.environ["SPARK_HOME"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master("local-cluster[2,1,600]").config("spark.executor.memory", "600m")
+    builder = builder.config("spark.executorEnv.PYTHONPATH", str(ROOT)).config("spark.ui.enabled", "false")
+    spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    properties = {"uri": uri, "warehouse": warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+    with HiveViewCatalog("prod", **properties) as catalog:
+        plan = plan_import(catalog, databases=[database])
+        result = SparkImport(spark, catalog, most_calls=2).run(plan, Path(journal), verify="none")
+    print(sum(outcome.status is ImportStatus.CONVERTED for outcome in result.outcomes), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
