@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from hive_views.errors import (
+    CommitStateUnknownError,
     InvalidPropertyError,
+    MetastoreError,
     MetastoreRefusedError,
     NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
@@ -32,12 +35,35 @@ COMMENT = "comment"
 def create_database(client: MetastoreClient, name: str, properties: Mapping[str, str]) -> None:
     """Create a database."""
     _check(properties)
+    with suppress(NoSuchNamespaceError):
+        client.get_database(name)
+        raise NamespaceAlreadyExistsError(name)
+    database = _with_properties(Database(name=name), properties)
     try:
-        client.create_database(_with_properties(Database(name=name), properties))
+        client.create_database(database)
     except AlreadyExistsException:
-        raise NamespaceAlreadyExistsError(name) from None
+        # It was missing: the server may be repeating the request, and databases have no identity of their own.
+        if not _is_stored(client, database):
+            raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
         raise rejection_error("create_database", name, error) from error
+
+
+def _is_stored(client: MetastoreClient, sent: Database) -> bool:
+    """Whether the database has all that was sent."""
+    try:
+        stored = client.get_database(sent.name)
+    except NoSuchNamespaceError:
+        return False
+    except MetastoreError as error:
+        raise CommitStateUnknownError(
+            sent.name, None, f"create_database found the name taken; then: {error}"
+        ) from error
+    return (
+        sent.parameters.items() <= (stored.parameters or {}).items()
+        and (sent.description or "") == (stored.description or "")
+        and sent.locationUri in (None, stored.locationUri)
+    )
 
 
 def drop_database(client: MetastoreClient, name: str) -> None:

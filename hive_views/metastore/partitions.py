@@ -15,8 +15,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal, InvalidOperation
 from urllib.parse import unquote
 
-from hive_views.errors import InvalidViewError, MetastoreRefusedError
-from hive_views.errors.tree import after_steps
+from hive_views.errors import InvalidViewError, MetastoreRefusedError, after_steps
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -31,6 +30,9 @@ from hive_views.metastore.transport.client import MetastoreClient
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Hive's text for a partition value that is NULL."""
+
+SOURCES = "hive_views_sources"
+"""Parameter of a view's partition: a fingerprint of what it needed when it was added."""
 
 Values = tuple[str, ...]
 """The values of one partition, in the order of the partition columns."""
@@ -48,6 +50,8 @@ class StoredPartition:
     """When Hive or Spark last wrote it; None if they recorded no time."""
     from_creation: bool
     """Whether that time is only its creation time."""
+    fingerprint: str | None = None
+    """Of a view's partition: the fingerprint of what it needed when it was added; None if it was not recorded."""
 
 
 def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
@@ -76,10 +80,11 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     for partition in partitions:
         values = tuple(partition.values)
         name = by_values.get(values, "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=False)))
-        changed = (partition.parameters or {}).get(CHANGE_TIME)
+        parameters = partition.parameters or {}
+        changed = parameters.get(CHANGE_TIME)
         seconds = int(changed) if changed and changed.isdigit() else partition.createTime or 0
         written = datetime.fromtimestamp(seconds, timezone.utc) if seconds > 0 else None
-        stored.append(StoredPartition(name, values, written, not changed))
+        stored.append(StoredPartition(name, values, written, not changed, parameters.get(SOURCES)))
     return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
@@ -114,17 +119,17 @@ def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table:
         )
 
 
-def add_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
-    """Add partitions to a view and return those that did not exist before."""
+def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values, str | None]) -> list[Values]:
+    """Add partitions, with their fingerprints, to a view and return those that did not exist before."""
     added: list[Values] = []
-    for values in partitions:
+    for values, fingerprint in partitions.items():
         partition = Partition(
             values=list(values),
             dbName=row.name.database,
             tableName=row.name.name,
             createTime=0,
             lastAccessTime=0,
-            parameters={},
+            parameters={} if fingerprint is None else {SOURCES: fingerprint},
         )
         if row.table.sd is not None and row.table.sd.location:
             partition.sd = copy.copy(row.table.sd)

@@ -39,6 +39,8 @@ _INVALID_OPERATIONS = (
 
 _META_EXCEPTIONS = (
     re.escape(CAS_REJECTED),  # compare-and-swap; 2.3.10, 4.0.1, 4.2.0
+    # A CachedStore; 4.2.0.
+    r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
     r"Failed to create external path ",  # the directory of a database; 4.2.0
     r"Permission denied: user \[",  # Apache Ranger's check before the change, not measured

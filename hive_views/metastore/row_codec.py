@@ -81,7 +81,12 @@ _FINGERPRINT_EXCLUDED = frozenset({CHANGE_TIME, HIVE_UUID})
 _LINEAGE = frozenset({ROW_LINEAGE, ROW_LINEAGE_OF})
 
 _ICEBERG_KEYS = frozenset({TABLE_TYPE, METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID, CURRENT_SCHEMA})
+SPARK_DATABASE = "view.catalogAndNamespace.part.1"
+_OLD_SPARK_DATABASE = "view.default.database"
+"""Row parameters of plain Spark (before 3.0: the old one): the current database when a view was defined."""
+
 _RESERVED = _ICEBERG_KEYS | {trino_encoding.FLAG} | _LINEAGE
+_SPARK_VERSION = "spark.sql.create.version"
 _RETENTION = 2147483647
 _INPUT_FORMAT = "org.apache.hadoop.mapred.FileInputFormat"
 _OUTPUT_FORMAT = "org.apache.hadoop.mapred.FileOutputFormat"
@@ -131,6 +136,12 @@ class Row:
     def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
         """The columns of the object; a Trino view's row has a placeholder column, and its text the view's columns."""
         return trino_encoding.columns_of(self.texts) or self.columns
+
+    @property
+    def default_database(self) -> str:
+        """The database of unqualified names in the text: plain Spark records its author's current one."""
+        recorded = self.parameters.get(SPARK_DATABASE) or self.parameters.get(_OLD_SPARK_DATABASE)
+        return (recorded or self.name.database).lower()
 
     @property
     def metadata_location(self) -> str | None:
@@ -188,7 +199,9 @@ class Row:
         if self.kind is RowKind.ICEBERG_VIEW and not self.metadata_location:
             raise MissingPointerError(str(self.name))
         if self.kind is not RowKind.ICEBERG_VIEW:
-            raise NotAnIcebergViewError(str(self.name), self.table_type, self.parameters.get(TABLE_TYPE))
+            is_copy = self.kind is RowKind.HIVE_VIEW and _is_written_by_create_view(self.table)
+            format_type = None if is_copy else self.parameters.get(TABLE_TYPE)
+            raise NotAnIcebergViewError(str(self.name), self.table_type, format_type)
         return self
 
 
@@ -210,11 +223,31 @@ def read_row(table: Table) -> Row:
 
 
 def row_kind(table: Table) -> RowKind:
-    """Return the kind of a row, as Iceberg's Java catalog does (HiveOperationsBase.validateTableIsIcebergView)."""
+    """Return the kind of a row by Iceberg's parameters, if an Iceberg catalog can have written them.
+
+    Unlike for Iceberg's Java catalog (HiveOperationsBase.validateTableIsIcebergView), a view that CREATE VIEW of plain
+    Spark wrote is a Hive view whatever its TBLPROPERTIES are: SHOW CREATE TABLE prints those of an Iceberg view.
+    """
     format_type = (table.parameters or {}).get(TABLE_TYPE, "").upper()
     if (table.tableType or "").upper() == VIRTUAL_VIEW:
-        return RowKind.ICEBERG_VIEW if format_type == ICEBERG_VIEW else RowKind.HIVE_VIEW
+        is_iceberg = format_type == ICEBERG_VIEW and not _is_written_by_create_view(table)
+        return RowKind.ICEBERG_VIEW if is_iceberg else RowKind.HIVE_VIEW
     return RowKind.ICEBERG_TABLE if format_type == ICEBERG_TABLE else RowKind.HIVE_TABLE
+
+
+def _is_written_by_create_view(table: Table) -> bool:
+    """Whether plain Spark's CREATE VIEW wrote a row: it has Spark's parameter, no location and Hive's formats.
+
+    Its ALTER VIEW adds the parameter, too, but keeps location and formats. A row by hand lacks the parameter.
+    """
+    descriptor = table.sd
+    return (
+        _SPARK_VERSION in (table.parameters or {})
+        and descriptor is not None
+        and not descriptor.location
+        and bool(descriptor.inputFormat)
+        and descriptor.inputFormat != _INPUT_FORMAT
+    )
 
 
 def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: CatalogConfig, *, now_s: int) -> Table:

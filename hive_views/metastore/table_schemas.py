@@ -14,8 +14,7 @@ from typing import Any
 
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind, hive_type
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema

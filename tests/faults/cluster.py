@@ -1,4 +1,4 @@
-"""Two metastores of the newest release on one PostgreSQL, for tests of outages."""
+"""Two metastores of the newest release on one database, for tests of outages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from tests.conftest import CACHE
 from tests.faults.observer import until
-from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, postgresql
+from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, mariadb, postgresql
 
 ALIVE = {"hive-views.call-timeout-ms": "5000", "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 
@@ -33,12 +33,15 @@ class Cluster:
         return {"uri": f"{self.first.uri},{self.second.uri}", "warehouse": self.first.warehouse, **ALIVE}
 
 
+DATABASES = {"postgresql": postgresql, "mysql": mariadb}
+
+
 @contextmanager
-def two_metastores(top: Path) -> Iterator[Cluster]:
+def two_metastores(top: Path, kind: str = "postgresql") -> Iterator[Cluster]:
     """Start the database and both metastores."""
-    with postgresql() as store:
+    with DATABASES[kind]() as store:
         store.create("metastore")
-        database = Database("postgresql", store.port, "metastore", "hive", PASSWORD)
+        database = Database(kind, store.port, "metastore", "hive", PASSWORD)
         settings = {
             "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
             "metastore.txn.timeout": "12s",
@@ -59,13 +62,18 @@ def two_metastores(top: Path) -> Iterator[Cluster]:
             try:
                 yield Cluster(store, first, second)
             finally:
-                control(store, "stop")
+                stop_database(store)
 
 
-def kill_database(store: Server) -> None:
-    """Kill a database server like a loss of power, and start it again on the same port."""
+@contextmanager
+def database_down(store: Server) -> Iterator[None]:
+    """Kill a database server like a loss of power, and start it again on the same port after the body."""
     if store.kind == "postgresql":
-        control(store, "restart")
+        control(store, "stop")
+        try:
+            yield
+        finally:
+            control(store, "restart")
         return
     pid_file = store.directory / "tmp" / "pid"
     pid = int(pid_file.read_text())
@@ -73,10 +81,19 @@ def kill_database(store: Server) -> None:
     os.kill(pid, signal.SIGKILL)
     until(lambda: not _is_running(pid))
     pid_file.unlink(missing_ok=True)
-    with (store.directory / "restarted.log").open("ab") as log:
-        subprocess.Popen(command, cwd=store.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    until(pid_file.exists)
-    until(lambda: _answers(store))
+    try:
+        yield
+    finally:
+        with (store.directory / "restarted.log").open("ab") as log:
+            subprocess.Popen(command, cwd=store.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        until(pid_file.exists)
+        until(lambda: _answers(store))
+
+
+def kill_database(store: Server) -> None:
+    """Kill a database server and start it again."""
+    with database_down(store):
+        pass
 
 
 def stop_database(store: Server) -> None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from tests.conftest import SERVER
-from tests.faults.observer import Observer
+from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer
-from tests.faults.view_changes import State, prepare, read_state
+from tests.faults.view_changes import State, ViewChange, prepare, read_state
 from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
-from tests.proxy import ThriftProxy
+from tests.proxy import Hold, ThriftProxy
 
 __all__ = ["catalog", "open_catalog", "raw"]
 
 Behind = Callable[..., HiveViewCatalog]
+LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
+"""The property of catalogs that take no locks."""
+
+WithoutLock = Callable[[ViewChange], "tuple[Hold, Future[object]]"]
 
 
 @pytest.fixture
@@ -36,6 +42,12 @@ def behind(proxy: ThriftProxy, open_catalog: CatalogFactory) -> Behind:
         return open_catalog({"uri": proxy.uri, **more})
 
     return opening
+
+
+@pytest.fixture
+def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
+    """A client that takes no locks."""
+    return open_catalog(LOCK_FREE)
 
 
 @pytest.fixture
@@ -64,3 +76,28 @@ def aside() -> Iterator[ThreadPoolExecutor]:
     """Threads for concurrent operations."""
     with ThreadPoolExecutor(8) as pool:
         yield pool
+
+
+@pytest.fixture
+def without_lock(
+    raw: Client,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> WithoutLock:
+    """Starts a change and holds its request until its heartbeat has noticed that the lock is lost."""
+
+    def start(change: ViewChange) -> tuple[Hold, Future[object]]:
+        held = Hold()
+        proxy.on(change.method, held)
+        running = aside.submit(change.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
+        held.wait_until_held()
+        for lock in observer.locks():
+            raw.unlock(UnlockRequest(lockid=lock.lockid))
+        until(lambda: "is lost" in caplog.text)
+        return held, running
+
+    return start

@@ -11,19 +11,19 @@ import pytest
 
 
 @contextmanager
-def small_disk(place: Path, size: str) -> Iterator[Path]:
+def small_disk(directory: Path, size: str) -> Iterator[Path]:
     """Mount a temporary file system in memory; skip the test if mounting is not permitted."""
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
     try:
-        yield place
+        yield directory
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(directory)], check=True)
 
 
-def remount(place: Path, how: str) -> None:
+def remount(directory: Path, how: str) -> None:
     """Remount it read-only (`ro`) or writable (`rw`)."""
-    subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True)
+    subprocess.run(["mount", "-o", f"remount,{how}", str(directory)], check=True)

@@ -1,13 +1,16 @@
 """Writers that are killed at random moments: `python -m tests.faults.loss_worker PLAN`, PLAN being a `Plan` as JSON.
 
 One process imports everything once, forks the writers, kills each of them with SIGKILL after its lifetime and forks
-another one, until the plan's time is over. A writer commits in a loop and keeps a diary: the next attempt, and,
-synchronized to disk before anything else, whether it was acknowledged, rejected or left unknown.
+another one, until the plan's time is over and each writer has had a commit acknowledged. A writer that is killed
+before its first one has twice the lifetime next, so on a slow machine the run takes longer and still commits. A writer
+commits in a loop and keeps a diary: the next attempt, and, synchronized to disk before anything else, whether it was
+acknowledged, rejected or left unknown.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import random
 import signal
@@ -18,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import CommitStateUnknownError, HiveViewsError
+from hive_views.errors import CommitStateUnknownError, HiveViewsError, MetastoreUnavailableError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.spec.changes import create
 from tests.integration.catalog.samples import SCHEMA, version
@@ -63,18 +66,25 @@ def run(plan: Plan) -> int:
     kills = 0
     living: dict[int, tuple[int, float]] = {}
     generation = 0
+    # One byte per writer, shared with it: whether the living one has had a commit acknowledged.
+    acknowledged = mmap.mmap(-1, plan.writers)
+    starving = set(range(plan.writers))
+    factors = [1.0] * plan.writers
     try:
-        while time.monotonic() < deadline:
+        while starving or time.monotonic() < deadline:
+            starving -= {writer for writer in starving if acknowledged[writer]}
             for writer in range(plan.writers):
                 if writer in living and time.monotonic() >= living[writer][1]:
                     kill(living.pop(writer)[0])
                     kills += 1
+                    factors[writer] = 1.0 if acknowledged[writer] else factors[writer] * 2
+                    acknowledged[writer] = 0
                 if writer not in living:
                     generation += 1
                     pid = os.fork()
                     if pid == 0:
-                        write(plan, writer, generation)
-                    living[writer] = (pid, time.monotonic() + chance.uniform(*plan.life))
+                        write(plan, writer, generation, acknowledged)
+                    living[writer] = (pid, time.monotonic() + factors[writer] * chance.uniform(*plan.life))
             time.sleep(0.005)
     finally:
         for pid, _ in living.values():
@@ -106,13 +116,15 @@ def kill(pid: int) -> None:
     assert os.WIFSIGNALED(status), f"a writer ended by itself: {status}"
 
 
-def write(plan: Plan, writer: int, generation: int) -> NoReturn:
+def write(plan: Plan, writer: int, generation: int, acknowledged: mmap.mmap) -> NoReturn:
     """Commit until killed."""
     diary = os.open(Path(plan.diaries) / f"{writer}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def note(**entry: Any) -> None:
         os.write(diary, (json.dumps({"writer": writer, "at": time.monotonic_ns(), **entry}) + "\n").encode())
         os.fsync(diary)
+        if entry["event"] == "done":
+            acknowledged[writer] = 1
 
     try:
         work(plan, writer, generation, note)
@@ -145,6 +157,8 @@ def work(plan: Plan, writer: int, generation: int, note: Any) -> NoReturn:
             note(event="unknown", error=str(error), **what)
         except HiveViewsError as error:
             note(event="failed", error=f"{type(error).__name__}: {error}", **what)
+            if isinstance(error, MetastoreUnavailableError):
+                time.sleep(0.2)  # a server that is down rejects thousands of connections per second
         else:
             note(event="done", version=made.metadata.current_version_id, location=made.metadata_location, **what)
 

@@ -184,10 +184,10 @@ class Model:
 
     def change(self, client: int, change: Change, faults: Faults = ()) -> None:
         """Execute a change with faults; see `step`."""
-        wanted = self.after(change)
+        expected = self.after(change)
         drops = change.kind == "drop"
         catalog = (self.hasty if any(is_slow(action) for _, action in faults) else self.clients)[client]
-        self.step(client, wanted, faults, lambda: make(catalog, self.database, change), drops=drops)
+        self.step(client, expected, faults, lambda: make(catalog, self.database, change), drops=drops)
 
     def step(
         self,
@@ -239,7 +239,7 @@ class Model:
 
     def killed(self, change: Change, nth: int, *, carried_out: bool, late: bool = False, method: str = ANY) -> None:
         """Kill a client during a change; its lock stays."""
-        wanted = self.after(change)
+        expected = self.after(change)
         action: Action = DropReply(silent=True) if carried_out else Hold()
         self.mortal.on(method, action, nth=nth)
         mortal = self.worker.begin(self._properties(self.mortal.uri), self.database, change)
@@ -252,8 +252,8 @@ class Model:
                 self.mortal.disconnect()
                 action.released.set()
         self._settle(self.mortal)
-        assert reply is None or reply == "done" or wanted is None, f"refused for no reason: {reply}"
-        self._check_outcome("killed" if reply is None else "done" if reply == "done" else "refused", wanted)
+        assert reply is None or reply == "done" or expected is None, f"refused for no reason: {reply}"
+        self._check_outcome("killed" if reply is None else "done" if reply == "done" else "refused", expected)
         self._check_held_lock()
         self._expire_locks(excused=reply is None)
 

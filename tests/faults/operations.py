@@ -210,7 +210,9 @@ class _MarkingEngine(DuckEngine):
         return staged
 
 
-def _refresh(layout: str) -> Operation:
+def _refresh(layout: str, *, stages: bool = False) -> Operation:
+    """The publication of a refresh; with `stages` all of it."""
+
     def prepare(world: World) -> None:
         sales = world.direct.create_table((world.database, "sales"), SALES)
         world.direct.materialized.create(
@@ -219,7 +221,9 @@ def _refresh(layout: str) -> Operation:
         sales.append(rows((1, "a", 10), (2, "b", 20), (3, "a", 5)))
 
     def run(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
-        engine = _MarkingEngine(catalog, begin)
+        if stages:
+            begin()
+        engine = _MarkingEngine(catalog, (lambda: None) if stages else begin)
         return catalog.materialized.refresh((world.database, MATERIALIZED), engine)
 
     def continue_with(catalog: HiveViewCatalog, world: World) -> object:
@@ -236,7 +240,8 @@ def _refresh(layout: str) -> Operation:
         shown = str((found, texts, seen.from_storage, view.metadata.view_uuid))
         return {MATERIALIZED: labels.applied_to(shown.replace(world.database, "DATABASE"))}
 
-    return Operation(f"refresh, {layout}", prepare, run, continue_with, read, counts_files=False)
+    name = f"{'whole ' if stages else ''}refresh, {layout}"
+    return Operation(name, prepare, run, continue_with, read, counts_files=False)
 
 
 OPERATIONS = (
@@ -257,6 +262,8 @@ OPERATIONS = (
     _refresh("registered"),
     _refresh("attached"),
     _refresh("table"),
+    _refresh("registered", stages=True),
+    _refresh("attached", stages=True),
 )
 
 SAMPLE = tuple(

@@ -89,6 +89,8 @@ class ScriptedServer:
         self.port: int = self._listener.getsockname()[1]
         self.methods: list[str] = []
         """The called methods, in order."""
+        self.requests: list[bytes] = []
+        """The requests, in order of arrival."""
 
     @property
     def uri(self) -> str:
@@ -144,6 +146,7 @@ class ScriptedServer:
         with suppress(OSError, EOFError, ProtocolError):
             while True:
                 header, request = requests.read()
+                self.requests.append(request)
                 action = self._choose_action(header.method)
                 if isinstance(action, Rewrite):
                     assert len(action.old) == len(action.new)

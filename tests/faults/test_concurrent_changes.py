@@ -29,15 +29,8 @@ from tests.faults.view_changes import (
     new_files,
     same_file,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.proxy import DropReply, DropRequest, Duplicate, Hold, ThriftProxy
-
-
-@pytest.fixture
-def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
-    """A client that takes no locks."""
-    return open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
 
 
 class Race:

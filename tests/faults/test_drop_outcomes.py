@@ -13,6 +13,7 @@ from hive_views import HiveViewCatalog
 from hive_views.cli.commands.writing import drop_view
 from hive_views.errors import (
     CommitFailedError,
+    CommitStateUnknownError,
     MetadataFileNotFoundError,
     MetastoreError,
     MetastoreRefusedError,
@@ -21,12 +22,13 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
 from hive_views.metastore.capabilities import is_cas_verified
-from tests.faults.conftest import Behind
+from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer, until
-from tests.faults.scripted import Answer, ScriptedServer
+from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW, PROPERTIES, VIEW, State, same_file
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
@@ -53,9 +55,6 @@ def test_reported_file_is_that_of_the_dropped_state(
     held.release()
     assert same_file(dropping.result().metadata_location, after.pointer)
     assert after.pointer != before.view.pointer
-
-
-LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
 def lock_free(behind: Behind, database: str, **more: str) -> HiveViewCatalog:
@@ -110,6 +109,27 @@ def test_rejected_drop_without_lock_renames_back(
     assert observer.names() == {VIEW}
 
 
+def test_unknown_drop_without_lock_names_the_new_name(
+    catalog: HiveViewCatalog,
+    metastore: EmbeddedMetastore,
+    database: str,
+    scripted: ScriptedServer,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+) -> None:
+    client, early = lock_free(behind, database, uri=scripted.uri), EarlyAnswer(MetaException("during COMMIT"))
+    scripted.on(ALTER_TABLE, early)
+    with pytest.raises(CommitStateUnknownError) as caught:
+        client.drop_view((database, VIEW))
+    early.deliver(metastore.port)
+    (hidden,) = observer.names()
+    assert hidden != VIEW
+    assert f"look for {database}.{hidden}, too" in str(caught.value)
+    catalog.rename_view((database, hidden), (database, VIEW))
+    assert observer.view(VIEW).metadata == before.view.metadata
+
+
 @pytest.mark.parametrize("attempt", range(3))
 def test_reported_file_has_all_acknowledged_lock_free_commits(
     attempt: int, open_catalog: CatalogFactory, database: str, before: State
@@ -161,7 +181,7 @@ def test_late_creation_after_rejection_finds_its_storage(
                 if held.arrived.is_set():
                     lock_free = HiveViewCatalog(
                         "prod",
-                        **{**catalog.properties, "iceberg.engine.hive.lock-enabled": "false"},
+                        **{**catalog.properties, **LOCK_FREE},
                     )
                     lock_free.create_view((database, "mv"), SCHEMA, version(database))
                 send(table)

@@ -250,23 +250,23 @@ def test_verdict_is_never_wrong(
     try:
         for number in range(earlier):
             base = world.make(base, [AddVersion(SCHEMA, text(f"earlier {number}"))], next(ticks))
-        wanted = world.make(base, ours, next(ticks))
+        row = world.make(base, ours, next(ticks))
     except ValueError:
         return  # version 1 has expired and cannot be rolled back to
-    if wanted.metadata is base.metadata:
+    if row.metadata is base.metadata:
         return
-    now, path = (wanted, [base, wanted]) if applied else (base, [base])
+    now, path = (row, [base, row]) if applied else (base, [base])
     for changes, java in theirs:
         try:
             now = world.make(now, changes, next(ticks), java=java)
         except ValueError:
             continue
         path.append(now)
-    verdict = world.verdict(base, wanted, now)
+    verdict = world.verdict(base, row, now)
     # Another writer may have made the identical change in the same millisecond: indistinguishable, and harmless.
-    old, new = base.metadata.properties, wanted.metadata.properties
+    old, new = base.metadata.properties, row.metadata.properties
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-    same = any(visible_parts(state, changed) == visible_parts(wanted, changed) for state in path if state is not wanted)
+    same = any(visible_parts(state, changed) == visible_parts(row, changed) for state in path if state is not row)
     if verdict is True:
         assert applied or same
     if verdict is False:

@@ -9,9 +9,10 @@ import pytest
 from thrift.Thrift import TApplicationException, TException
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import CommitFailedError, CommitStateUnknownError
+from hive_views.errors import CommitFailedError, CommitStateUnknownError, NamespaceAlreadyExistsError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    AlreadyExistsException,
     InvalidOperationException,
     MetaException,
     NoSuchObjectException,
@@ -193,3 +194,21 @@ def test_database_change_that_takes_effect_after_reported_failure(
         if method == "alter_database":
             assert catalog.load_namespace_properties(other)["color"] == "blue"
         assert ((other,) in catalog.list_namespaces()) is (method != "drop_database")
+
+
+def test_create_database_repeated_by_server(
+    catalog: HiveViewCatalog, open_catalog: CatalogFactory, database: str, scripted: ScriptedServer
+) -> None:
+    """The metastore lost the reply to its COMMIT, and its next attempt finds the name taken (4.2.0 on MariaDB)."""
+    faulty, other = open_catalog({"uri": scripted.uri}), f"{database}_other"
+    scripted.on("create_database", Answer(AlreadyExistsException("taken"), carried_out=True))
+    faulty.create_namespace(other, {"color": "red"})
+    # Another client has created it with other properties since it was found missing.
+    scripted.on("get_database", Answer(NoSuchObjectException("missing")))
+    with pytest.raises(NamespaceAlreadyExistsError):
+        faulty.create_namespace(other, {"color": "blue"})
+    scripted.on("get_database", Answer(NoSuchObjectException("missing")))
+    scripted.on("get_database", Answer(MetaException("not now")), nth=2)
+    with pytest.raises(CommitStateUnknownError, match="not now"):
+        faulty.create_namespace(other, {"color": "red"})
+    assert catalog.load_namespace_properties(other)["color"] == "red"

@@ -1,7 +1,7 @@
 """Each Thrift call of each operation with each fault; see `fault_matrix`.
 
-By default one fault per call, chosen so that each method gets as many different ones as possible; all faults with
-`make test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1), against the server that HIVE_VIEWS_TEST_SERVER names.
+By default one fault per operation and method, chosen so that each method gets as many different ones as possible; all
+faults with `make test-faults` (HIVE_VIEWS_WHOLE_FAULTS=1), against the server that HIVE_VIEWS_TEST_SERVER names.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
-from tests.faults.conftest import Behind
-from tests.faults.observer import Observer, until
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
+from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import (
     ALTER_TABLE,
@@ -45,8 +45,6 @@ from tests.faults.view_changes import (
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
-
-LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
 def test_17278_drop_table_rejects_view(
@@ -210,23 +208,10 @@ def test_failed_lock_release_does_not_fail_commit(
 
 
 def test_lock_lost_after_cas_success_is_no_unknown_outcome(
-    raw: Client,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-    caplog: pytest.LogCaptureFixture,
+    without_lock: WithoutLock, observer: Observer, before: State
 ) -> None:
     """CAS protects the commit as well; Java reports CommitStateUnknownException."""
-    held = Hold()
-    proxy.on(ALTER_TABLE, held)
-    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
-    held.wait_until_held()
-    for lock in observer.locks():
-        raw.unlock(UnlockRequest(lockid=lock.lockid))
-    until(lambda: "is lost" in caplog.text)
+    held, running = without_lock(REPLACE)
     held.release()
     running.result()
     REPLACE.check(observer, before)

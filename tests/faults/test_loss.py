@@ -1,8 +1,9 @@
 """Acknowledged commits are never lost: writers are killed at random moments, and all commits are counted afterwards.
 
 Half of the writers disable the metastore's lock. An observer, which shares no code with them, reads each row all the
-time. Less than half a minute by default. With HIVE_VIEWS_LOSS_SECONDS=1200 it is longer, and the metastore and its
-database are killed and paused too; HIVE_VIEWS_LOSS_SERVER names them, e.g. `4.2.0/mysql` (`make loss`).
+time. Less than half a minute by default on an idle machine. With HIVE_VIEWS_LOSS_SECONDS=1200 it is longer, and the
+metastore and its database are killed and paused too; HIVE_VIEWS_LOSS_SERVER names them, e.g. `4.2.0/mysql` (`make
+loss`).
 
 Each file is a vector clock: its property `writer-N` is the last number of that writer that its author has seen.
 """
@@ -34,15 +35,15 @@ from hive_views.local_metastore.standalone import Database as StoreDatabase
 from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.conftest import CACHE
-from tests.faults.cluster import database_processes, kill_database, stop_database
+from tests.faults.cluster import DATABASES, database_processes, kill_database, stop_database
 from tests.faults.loss_worker import Plan, key, query
 from tests.faults.observer import Observer, until
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.metastore.rpc import connect
-from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, mariadb, missing, postgresql
+from tests.integration.schema_upgrade.servers import PASSWORD, Server, free_port, missing
 
-SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "15"))
-"""The duration for which writers write and are killed, in seconds."""
+SECONDS = float(os.environ.get("HIVE_VIEWS_LOSS_SECONDS", "10"))
+"""The duration for which writers write and are killed, in seconds; longer until each has had a commit acknowledged."""
 SERVER = os.environ.get("HIVE_VIEWS_LOSS_SERVER", "")
 """The metastore as `release/database`; by default the embedded one (2.3.10 on Derby)."""
 REPORT = os.environ.get("HIVE_VIEWS_LOSS_REPORT")
@@ -111,7 +112,7 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
     if reason := missing(kind):
         pytest.skip(f"needs {reason}")
     with ExitStack() as stack:
-        store = stack.enter_context({"postgresql": postgresql, "mysql": mariadb}[kind]())
+        store = stack.enter_context(DATABASES[kind]())
         store.create("metastore")
         standalone = StandaloneMetastore(
             directory,
@@ -233,6 +234,8 @@ def test_acknowledged_commits_are_never_lost(servers: Servers, tmp_path: Path) -
                 output, _ = writers.communicate(timeout=FAULT_INTERVAL_S)
                 break
             except subprocess.TimeoutExpired:
+                if SECONDS < FAULT_INTERVAL_S:  # the short form takes longer on a busy machine
+                    continue
                 fault = chance.choice(servers.faults)
                 faults[fault.__name__] += 1
                 fault()
@@ -262,7 +265,7 @@ def test_acknowledged_commits_are_never_lost(servers: Servers, tmp_path: Path) -
     if REPORT:
         with Path(REPORT).open("a") as out:
             out.write(line + "\n")
-    assert counts["done"] > 0
+    assert counts["done"] >= WRITERS
     assert counts["client_kills"] >= WRITERS
 
 

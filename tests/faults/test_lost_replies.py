@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from hive_views.errors import CommitStateUnknownError
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.metastore.capabilities import is_cas_verified
-from tests.faults.conftest import Behind
+from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import (
@@ -113,7 +114,7 @@ def test_lost_reply_is_settled_without_locks(
     change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
 ) -> None:
     """CAS alone settles a lost reply as well."""
-    free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
+    free = behind(**LOCK_FREE)
     assert is_cas_verified(free.store.client, database)
     proxy.on(change.method, DropReply())
     change.run(free, database)
@@ -148,3 +149,16 @@ def test_registration_retried_by_server(
     faulty.register_view((database, NEW), before.view.pointer)
     assert observer.view(NEW).metadata == before.view.metadata
     assert observer.locks() == []
+
+
+@pytest.mark.swaps
+def test_registration_without_lock_retried_by_server(
+    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
+) -> None:
+    """Without a lock another client may have registered the same file."""
+    faulty = behind(**LOCK_FREE)
+    faulty.drop_view((database, VIEW))
+    proxy.on(CREATE_TABLE, Duplicate())
+    with pytest.raises(CommitStateUnknownError, match="metadata location is"):
+        faulty.register_view((database, NEW), before.view.pointer)
+    assert observer.view(NEW).metadata == before.view.metadata

@@ -115,9 +115,9 @@ class Machine(RuleBasedStateMachine):
         text = self.model.text()
         now = self.model.expected.get(name)
         same = now is not None and (now.identity, now.texts, now.log) == (known.identity, known.texts, known.log)
-        wanted = {**self.model.expected, name: now.with_text(text)} if now is not None and same else None
+        expected = {**self.model.expected, name: now.with_text(text)} if now is not None and same else None
         new = self.model.definition(text)
-        self.model.step(client, wanted, faults, lambda: view.update().replace_version(new).commit())
+        self.model.step(client, expected, faults, lambda: view.update().replace_version(new).commit())
 
     @rule(pick=PICKS, clients=PAIRS)
     def both_at_once(self, pick: int, clients: tuple[int, int]) -> None:

@@ -21,12 +21,11 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from tests.faults.conftest import Behind
+from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
 from tests.faults.race_worker import PATIENCE, Contest, compete, query
 from tests.integration.catalog.samples import SCHEMA, version
 
-LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 LOCKING = {"iceberg.hive.lock-check-max-wait-ms": "200"}
 FIRST = "select 0 as id, 'first' as data"
 
@@ -102,9 +101,9 @@ def check_contest(observer: Observer, acknowledged: list[list[dict[str, int]]], 
     texts = {query(process, number): version_id for process, number, version_id in lines if number % 2 == 0}
     assert view.version_ids == view.log == list(range(1, len(texts) + 2))
     assert {text: number for number, text in enumerate(view.queries, 1)} == {FIRST: 1, **texts}
-    wanted = {f"p{process}-{number}" for process, number, _ in lines if number % 2}
-    assert {key for key in view.properties if key.startswith("p") and "-" in key} == wanted
-    assert wanted <= view.row["parameters"].keys()
+    expected = {f"p{process}-{number}" for process, number, _ in lines if number % 2}
+    assert {key for key in view.properties if key.startswith("p") and "-" in key} == expected
+    assert expected <= view.row["parameters"].keys()
     assert len(observer.files()) == view.commits, "a refused commit left its file, or an acknowledged one lost it"
     assert observer.locks() == []
 

@@ -31,7 +31,7 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
-from tests.faults.conftest import Behind
+from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import (
@@ -152,6 +152,19 @@ def test_unreadable_row_changes_nothing(
     assert caught.value.method == "get_table"
     assert change.method not in scripted.methods
     check_untouched(observer, before)
+
+
+@pytest.mark.parametrize(("nth", "is_readable"), [(1, True), (EVERY, False)], ids=["once", "always"])
+def test_row_dropped_during_read_is_read_again(
+    nth: int, is_readable: bool, database: str, scripted: ScriptedServer, behind: Behind, before: State
+) -> None:
+    scripted.on(READ_ROW, Answer(MetaException("No such database row")), nth=nth)
+    faulty = behind(uri=scripted.uri)
+    if is_readable:
+        assert faulty.load_view((database, VIEW)).name() == (database, VIEW)
+    else:
+        with pytest.raises(MetastoreRefusedError, match="No such database row"):
+            faulty.load_view((database, VIEW))
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
@@ -279,7 +292,7 @@ def test_commit_after_concurrent_commit_fails(
     aside: ThreadPoolExecutor,
 ) -> None:
     """Changes of properties and location are retried on the current state; definitions are not."""
-    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free = open_catalog(LOCK_FREE)
     free.load_view((database, VIEW)).update().set_properties({"commit.retry.num-retries": str(attempts)}).commit()
 
     def other() -> None:
@@ -343,7 +356,7 @@ def test_create_with_name_taken_meanwhile(
     aside: ThreadPoolExecutor,
     open_catalog: Behind,
 ) -> None:
-    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free = open_catalog(LOCK_FREE)
     error = meanwhile(proxy, CREATE, aside, lambda: CREATE.run(behind(), database), lambda: CREATE.run(free, database))
     assert isinstance(error, ViewAlreadyExistsError)
     CREATE.check(observer, before)
@@ -384,7 +397,7 @@ def test_rename_to_name_taken_meanwhile(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free = open_catalog(LOCK_FREE)
     error = meanwhile(proxy, RENAME, aside, lambda: RENAME.run(behind(), database), lambda: CREATE.run(free, database))
     assert isinstance(error, ViewAlreadyExistsError)
     assert "Cannot rename" in str(error)
@@ -400,7 +413,7 @@ def test_rename_after_concurrent_commit_fails(
     before: State,
     aside: ThreadPoolExecutor,
 ) -> None:
-    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free = open_catalog(LOCK_FREE)
     error = meanwhile(
         proxy, RENAME, aside, lambda: RENAME.run(behind(), database), lambda: PROPERTIES.run(free, database)
     )

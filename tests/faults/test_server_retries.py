@@ -13,7 +13,7 @@ from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
 from hive_views.materialized.layouts.attached import AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.spec.staleness_policy import METADATA
-from tests.faults.conftest import Behind
+from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.faults.view_changes import (
@@ -34,14 +34,6 @@ from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import DropReply, Duplicate, Hold, ThriftProxy
-
-LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
-
-
-@pytest.fixture
-def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
-    """A client that takes no locks."""
-    return open_catalog(LOCK_FREE)
 
 
 @pytest.mark.swaps

@@ -19,6 +19,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnlockRequest,
 )
+from tests.faults.conftest import LOCK_FREE
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, ScriptedServer, like_version_3
 from tests.faults.test_refresh import SCHEMA
@@ -182,7 +183,7 @@ def test_applied_commit_below_later_commits(
     aside: ThreadPoolExecutor,
 ) -> None:
     """The row has the previous metadata location, so one later commit does not hide this one."""
-    free = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
+    free = open_catalog(LOCK_FREE)
     with ThriftProxy(scripted.port) as proxy:
         faulty = open_catalog({"uri": proxy.uri})
         set_property(faulty, database, shape="round")

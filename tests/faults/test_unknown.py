@@ -8,11 +8,9 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from hive_views.metastore.capabilities import is_cas_verified
-from tests.faults.conftest import Behind
-from tests.faults.observer import Observer, until
+from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
+from tests.faults.observer import Observer
 from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE,
@@ -155,7 +153,7 @@ def test_property_change_below_two_commits_reports_unknown_outcome(
     aside: ThreadPoolExecutor,
 ) -> None:
     """A property change leaves no trace in the history, so its outcome cannot be proved."""
-    free = behind(**{"iceberg.engine.hive.lock-enabled": "false"})
+    free = behind(**LOCK_FREE)
     assert is_cas_verified(free.store.client, database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
         lost = proxy.on(ALTER_TABLE, action)
@@ -177,26 +175,12 @@ def test_property_change_below_two_commits_reports_unknown_outcome(
 
 @pytest.mark.parametrize("change", [REPLACE, CREATE, RENAME], ids=str)
 def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
-    change: ViewChange,
-    raw: Client,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-    caplog: pytest.LogCaptureFixture,
+    change: ViewChange, without_lock: WithoutLock, proxy: ThriftProxy, observer: Observer, before: State
 ) -> None:
     """The change was applied, and the probe of the server's methods fails: the file must be kept."""
-    held = Hold()
-    proxy.on(change.method, held)
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
-    running = aside.submit(change.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
-    held.wait_until_held()
-    for lock in observer.locks():
-        raw.unlock(UnlockRequest(lockid=lock.lockid))
-    until(lambda: "is lost" in caplog.text)
+    held, running = without_lock(change)
     held.release()
     with pytest.raises(CommitStateUnknownError, match="the lock was lost") as raised:
         running.result()

@@ -16,8 +16,8 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
 from hive_views.metastore.capabilities import honors_cas
-from tests.faults.conftest import Behind
-from tests.faults.observer import Observer, until
+from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
+from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
 from tests.faults.view_changes import (
     ALTER_TABLE,
@@ -35,8 +35,6 @@ from tests.faults.view_changes import (
 )
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
-
-LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 
 pytestmark = pytest.mark.hive2
 """The embedded metastore imitates version 3."""
@@ -257,23 +255,10 @@ def test_unknown_outcome_keeps_the_lock(
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_lock_lost_during_commit(
-    answered: bool,
-    raw: Client,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-    caplog: pytest.LogCaptureFixture,
+    answered: bool, without_lock: WithoutLock, proxy: ThriftProxy, observer: Observer, before: State
 ) -> None:
     """Others may have committed in between, so a success proves nothing; nothing is sent again."""
-    held = Hold()
-    proxy.on(ALTER_TABLE, held)
-    running = aside.submit(REPLACE.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
-    held.wait_until_held()
-    unlock_all(raw, observer)
-    until(lambda: "is lost" in caplog.text)
+    held, running = without_lock(REPLACE)
     if answered:
         held.release()
     else:

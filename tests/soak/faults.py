@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hive_views.local_metastore.standalone import StandaloneMetastore
-from tests.faults.cluster import Cluster, control
+from tests.faults.cluster import Cluster, database_down
 from tests.proxy import ANY, Action, CutReply, Delay, DropReply, DropRequest, Pass, ThriftProxy
 from tests.soak.worker_processes import WorkerProcesses
 
@@ -210,9 +210,8 @@ class Faults:
         metastore.start(timeout_s=240)
 
     def _stop_database(self) -> None:
-        control(self._cluster.store, "stop")
-        time.sleep(self._random.uniform(0.0, 4.0))
-        control(self._cluster.store, "restart")
+        with database_down(self._cluster.store):
+            time.sleep(self._random.uniform(0.0, 4.0))
 
     def _make_read_only(self, stop: threading.Event) -> bool:
         if not self._disk.is_supported:

@@ -82,6 +82,7 @@ class ChangeRequest:
         self._has_failed = False
         self._is_applied = False
         self._must_keep_file = False
+        self._server: str | None = None
         self.lost_reply: MetastoreError | None = None
         """Why the last request without a reply has none; None if every request was answered."""
 
@@ -140,6 +141,8 @@ class ChangeRequest:
     def send(self, call: Callable[[], None], repeat: Callable[[], None] | None = None) -> Rejection | None:
         """Send the request until the server answers it; return its rejection, or None if it was applied."""
         self._is_sent = True
+        if self._lock is None and len(self._client.uris) > 1:
+            self._server, _ = self._client.current_server()
         try:
             return self._send_to_verified_server(call)
         except MetastoreConnectionLostError:
@@ -185,6 +188,16 @@ class ChangeRequest:
             return self._retrying(MetastoreError)(read)
         except MetastoreError as error:
             raise self.outcome_unknown(str(self.lost_reply or error)) from error
+
+    def is_read_current(self) -> bool:
+        """Whether the server that answers now reads a state that is as new as the lock: it lists the lock.
+
+        With several URIs it may be another server than before, and its database a replica that lags. Without a lock,
+        only the server of the first request is trusted.
+        """
+        if self._lock is None:
+            return self._server is None or self._client.current_server()[0] == self._server
+        return any(lock.lockid == self._lock.lock_id for lock in self._client.show_locks(*self._name.identifier))
 
     def mark_applied(self) -> None:
         """Record that one of the requests without a confirmation was applied, so that it is no longer pending."""

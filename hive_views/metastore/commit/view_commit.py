@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from hive_views.errors import (
     CommitFailedError,
+    CommitStateUnknownError,
     DamagedRowWarning,
     HiveViewsError,
     InvalidViewError,
@@ -192,7 +193,11 @@ def _drop_renamed(store: MetastoreStore, row: Row) -> None:
     """Rename a view in the state that was read, and drop it under its new name."""
     name = row.name
     hidden = ViewName(name.database, f"{name.name[:_MAX_NAME_PART]}__dropped_{uuid.uuid4().hex[:12]}")
-    renamed = _send_rename(store, row, hidden, ChangeRequest(store.client, store.config, name))
+    try:
+        renamed = _send_rename(store, row, hidden, ChangeRequest(store.client, store.config, name))
+    except CommitStateUnknownError as error:
+        remark = f"{error.reason}. A drop without locks first renames the view: look for {hidden}, too"
+        raise CommitStateUnknownError(str(name), None, remark) from error
     try:
         _send_view_drop(store, renamed, ChangeRequest(store.client, store.config, hidden, is_conditional=False))
     except HiveViewsError as error:
@@ -270,7 +275,8 @@ def _send_create(
         if is_ours and (is_new_uuid or request.may_be_applied or request.has_lock):
             request.mark_applied()
             return
-        if not is_ours and request.may_be_applied:
+        if is_ours or request.may_be_applied:
+            # The server's first attempt may have added the row, or another client that registers the same file.
             raise request.outcome_unknown(
                 f"{request.cause(rejection)}; the view's metadata location is {row.metadata_location} now"
             )
@@ -379,6 +385,8 @@ def send_drop(
         raise NoSuchViewError(str(name), "dropped meanwhile")
     if request.read_back(is_there):
         raise request.rejection_error("drop_table", rejection)
+    if request.lost_reply is not None and not request.read_back(request.is_read_current):
+        raise request.outcome_unknown(f"{request.lost_reply}; the metastore that answers now may lag behind")
     # The view may have been renamed: then none of the requests dropped it, and its files are in use.
     moved = request.read_back(find_moved)
     if moved is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from tenacity.stop import stop_after_delay
 
-from hive_views.config import CatalogConfig
+from hive_views.config import CatalogConfig, required_engines
 from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import steps_out
@@ -26,6 +26,9 @@ _RETRY_MAX_WAIT_MS = ("commit.retry.max-wait-ms", 60_000)
 _RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
 """View properties and their defaults as in Iceberg's TableProperties."""
 
+_MAX_RETRY_NUMBER = 86_400_000
+"""A day in milliseconds: a metadata file of another writer must not let a commit wait forever."""
+
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 
 
@@ -33,10 +36,12 @@ def check_view_properties(properties: Mapping[str, str]) -> None:
     """Reject view properties that cannot be stored or that would make later commits of the view fail.
 
     Raises:
-        InvalidPropertyError: If a key or value cannot be stored, a `commit.retry.*` value is not a whole number, or
-            `write.metadata.path` is neither a URI nor an absolute path.
+        InvalidPropertyError: If a key or value cannot be stored, a `commit.retry.*` value is not a whole number,
+            `write.metadata.path` is neither a URI nor an absolute path, or `hive-views.require-engines` names an
+            unknown engine.
     """
     check_properties(properties)
+    required_engines(properties)
     if METADATA_PATH in properties:
         check_location(properties[METADATA_PATH], METADATA_PATH)
     for key in (_RETRIES, _RETRY_MIN_WAIT_MS, _RETRY_MAX_WAIT_MS, _RETRY_TOTAL_MS):
@@ -91,13 +96,14 @@ def new_view_location(store: MetastoreStore, name: ViewName, location: str | Non
 
 def commit_retries(properties: Mapping[str, str], is_retryable: Callable[[BaseException], bool]) -> Retrying:
     """Return the retry policy that a view's `commit.retry.*` properties describe."""
+    total_s = _stored_number(properties, _RETRY_TOTAL_MS) / 1000
     return Retrying(
         retry=retry_if_exception(is_retryable),
-        stop=stop_after_attempt(1 + _stored_number(properties, _RETRIES))
-        | stop_after_delay(_stored_number(properties, _RETRY_TOTAL_MS) / 1000),
+        stop=stop_after_attempt(1 + _stored_number(properties, _RETRIES)) | stop_after_delay(total_s),
         wait=wait_random_exponential(
             multiplier=_stored_number(properties, _RETRY_MIN_WAIT_MS) / 1000,
-            max=_stored_number(properties, _RETRY_MAX_WAIT_MS) / 1000,
+            # The time limit is checked between two waits only.
+            max=min(_stored_number(properties, _RETRY_MAX_WAIT_MS) / 1000, total_s),
         ),
         reraise=True,
     )
@@ -120,4 +126,6 @@ def _number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
         raise InvalidPropertyError(key[0], value, "it must be a whole number") from None
     if number < 0:
         raise InvalidPropertyError(key[0], value, "it must not be negative")
+    if number > _MAX_RETRY_NUMBER:
+        raise InvalidPropertyError(key[0], value, f"it must be at most {_MAX_RETRY_NUMBER}")
     return number

@@ -147,6 +147,13 @@ def acquire_lock(
     try:
         _release_leftovers(client, name)
         acquisition.obtain(deadline)
+        if client.reads_from_cache():
+            raise LockError(
+                str(name),
+                "this metastore answers reads from a cache (metastore.rawstore.impl is CachedStore), so what is read "
+                "under its lock may be outdated. Use a metastore without this cache for changes",
+                lock_id=acquisition.lock_id,
+            )
         return MetastoreLock(acquisition, key)
     except BaseException:
         try:

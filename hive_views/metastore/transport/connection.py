@@ -7,10 +7,14 @@ or unread bytes mean that the server closed it, or that it still carries the ans
 
 from __future__ import annotations
 
+import select
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
+from pathlib import Path
 from ssl import SSLSocket
 from struct import Struct
 from time import monotonic
@@ -20,11 +24,67 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
-from hive_views.config import ConnectionConfig, split_uri
+from hive_views.config import ConnectionConfig, TlsConfig, split_uri
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.transport.failures import SecurityFailure
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
-from hive_views.metastore.transport.tls import is_quiet, secure
+
+
+def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:
+    """Start TLS on a connected socket."""
+    context = _context(
+        config, tuple(map(_modification_time, (config.ca_file, config.certificate_file, config.key_file)))
+    )
+    sock.settimeout(timeout)
+    try:
+        return context.wrap_socket(sock, server_hostname=config.host or host)
+    except ssl.SSLCertVerificationError as error:
+        raise SecurityFailure(
+            "check the metastore's certificate",
+            f"{error.verify_message}. hive-views.tls-ca-file names the trusted certificates, "
+            "hive-views.tls-host the name that the certificate must have",
+        ) from error
+    except TimeoutError:
+        raise
+    except (ssl.SSLError, OSError) as error:
+        raise SecurityFailure(
+            "agree on TLS",
+            f"{getattr(error, 'reason', None) or error}. Perhaps the metastore speaks no TLS at this port",
+        ) from error
+
+
+def is_quiet(sock: ssl.SSLSocket) -> bool:
+    """Return whether nothing is there to be read; without MSG_PEEK, which TLS sockets do not support."""
+    if sock.pending():
+        return False
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return not poll.poll(0)
+
+
+def _modification_time(path: str | None) -> int | None:
+    """Return what changes when a file is renewed, so that the cached context is not used any more."""
+    try:
+        return None if path is None else Path(path).stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def _context(config: TlsConfig, _modification_times: tuple[int | None, ...]) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=config.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise SecurityFailure("read hive-views.tls-ca-file", f"{config.ca_file}: {error}") from error
+    if config.certificate_file:
+        try:
+            context.load_cert_chain(config.certificate_file, config.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise SecurityFailure(
+                "read hive-views.tls-certificate-file", f"{config.certificate_file}: {error}"
+            ) from error
+    return context
+
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
 """The longest string read from a metastore, in bytes. Thrift's own default, 16,384,000, cuts off long view texts."""

@@ -77,9 +77,9 @@ class Directory:
 def _entries(passwords: dict[str, str], members: tuple[str, ...]) -> Iterator[list[str]]:
     """Return the entries of the directory, as lines of LDIF."""
     yield [f"dn: {BASE}", "objectClass: top", "objectClass: domain", "dc: hive-views"]
-    for place in (PEOPLE, GROUPS):
-        name = place.partition(",")[0].removeprefix("ou=")
-        yield [f"dn: {place}", "objectClass: top", "objectClass: organizationalUnit", f"ou: {name}"]
+    for unit in (PEOPLE, GROUPS):
+        name = unit.partition(",")[0].removeprefix("ou=")
+        yield [f"dn: {unit}", "objectClass: top", "objectClass: organizationalUnit", f"ou: {name}"]
     for user, password in passwords.items():
         kinds = [f"objectClass: {kind}" for kind in ("top", "person", "organizationalPerson", "inetOrgPerson")]
         names = [f"uid: {user}", f"cn: {user}", f"sn: {user}"]

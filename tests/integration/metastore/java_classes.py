@@ -56,13 +56,13 @@ class JavaClasses:
 
     def plain(self, struct: Any, name: str) -> dict[str, Any]:
         """Return the fields of a struct that are set, as plain values by name."""
-        found = {}
+        values = {}
         for identifier in self._package_class(name).metaDataMap.keySet():
             if struct.isSet(identifier):
                 field = identifier.getFieldName()
                 kind = get_field(self._package_class(name).metaDataMap.get(identifier), "valueMetaData")
-                found[field] = self._plain(struct.getFieldValue(identifier), kind)
-        return found
+                values[field] = self._plain(struct.getFieldValue(identifier), kind)
+        return values
 
     def has(self, name: str, field: str) -> bool:
         """Return whether a struct has a field in this release."""

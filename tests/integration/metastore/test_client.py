@@ -143,10 +143,10 @@ def test_databases_are_created_altered_and_dropped(
     assert caught.value.namespace == name
     client.create_database(Database(name=name, locationUri=f"{metastore.warehouse}/{name}.db", parameters={"k": "v"}))
     assert {name, database, "default"} <= set(client.get_all_databases())
-    found = client.get_database(name)
-    assert found.parameters == {"k": "v"}
-    found.parameters = {"k": "w"}
-    client.alter_database(name, found)
+    loaded = client.get_database(name)
+    assert loaded.parameters == {"k": "v"}
+    loaded.parameters = {"k": "w"}
+    client.alter_database(name, loaded)
     assert client.get_database(name).parameters == {"k": "w"}
     client.create_table(view(name, "v"))
     with pytest.raises(InvalidOperationException):
@@ -464,10 +464,10 @@ def test_supported_methods_are_probed_once(client: MetastoreClient, proxy: Thrif
     assert client.supports("get_table")
     assert not client.supports("alter_table_req")
     assert not client.supports("get_catalogs")
-    asked = len(proxy.calls)
+    calls_before = len(proxy.calls)
     assert client.supports("get_table_req")
     assert not client.supports("alter_table_req")
-    assert len(proxy.calls) == asked
+    assert len(proxy.calls) == calls_before
 
 
 @pytest.mark.parametrize("method", ["get_table_req", "lock", "check_lock", "unlock", "heartbeat", "get_database"])

@@ -288,9 +288,9 @@ def test_rename_keeps_metadata_file(store: MetastoreStore, created: LoadedView, 
     target = ViewName(database, "w")
     renamed = rename(store, created, target)
     assert renamed.row.name == target
-    found = load_view(store, target)
-    assert found.metadata == renamed.metadata == created.metadata
-    assert found.row.metadata_location == created.row.metadata_location
+    loaded = load_view(store, target)
+    assert loaded.metadata == renamed.metadata == created.metadata
+    assert loaded.row.metadata_location == created.row.metadata_location
     assert store.get_row(created.row.name) is None
     assert len(files_below(tmp_path)) == 1
     changed(store, renamed, BLUE)

@@ -99,14 +99,14 @@ def listening(pid: int) -> list[tuple[str, int]]:
             held.add(str(descriptor.readlink()))
         except FileNotFoundError:
             continue
-    found = []
+    addresses = []
     for family in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{family}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
                 address, _, port = fields[1].rpartition(":")
-                found.append((address, int(port, 16)))
-    return found
+                addresses.append((address, int(port, 16)))
+    return addresses
 
 
 class LogKeeper(logging.Handler):

@@ -27,8 +27,8 @@ WARNINGS = {
 
 def test_doctor_reports_known_server_faults(catalog: HiveViewCatalog, database: str) -> None:
     report = examine(catalog, database=database)
-    found = {finding.check for finding in report.findings if finding.level not in (Level.OK, Level.SKIPPED)}
-    assert found == {check for check, expected in WARNINGS.items() if expected}
+    warnings = {finding.check for finding in report.findings if finding.level not in (Level.OK, Level.SKIPPED)}
+    assert warnings == {check for check, expected in WARNINGS.items() if expected}
 
 
 def test_commit_without_lock_is_rejected_without_cas(open_catalog: CatalogFactory, database: str) -> None:

@@ -42,6 +42,14 @@ IMPATIENT = LockConfig(timeout_ms=300, check_min_wait_ms=5, check_max_wait_ms=50
 
 
 @pytest.fixture
+def client(client: MetastoreClient, proxy: ThriftProxy) -> MetastoreClient:
+    """A client that knows that its metastore does not read from a cache."""
+    assert not client.reads_from_cache()
+    proxy.clear()
+    return client
+
+
+@pytest.fixture
 def observer(metastore: EmbeddedMetastore) -> Iterator[MetastoreClient]:
     """The client of another program, without faults."""
     with client_for(metastore.uri) as made:
@@ -368,6 +376,7 @@ def test_persistently_failing_lock_request_raises_with_cause(
 
 def test_unreachable_metastore_is_reported(client: MetastoreClient, proxy: ThriftProxy, name: ViewName) -> None:
     proxy.refuse()
+    proxy.disconnect()
     with pytest.raises(MetastoreUnavailableError, match=proxy.uri):
         acquire_lock(client, QUICK, name)
 

@@ -165,6 +165,12 @@ def use(metastore: StandaloneMetastore, database: str, **properties: str) -> Hiv
     return catalog
 
 
+def service_properties(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The properties of a catalog for `kerberized`."""
+    service = "sealed" if "privacy" in request.node.name else "hive"
+    return {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": service}
+
+
 def refused(catalog_uri: str, **properties: str) -> MetastoreAuthenticationError:
     catalog = HiveViewCatalog("refused", **{"uri": catalog_uri, "hive-views.connect-timeout-ms": "30000", **properties})
     with pytest.raises(MetastoreAuthenticationError) as raised:
@@ -195,14 +201,15 @@ CUTS = 8
 """In how many parts the bytes of a commit are divided, in each direction."""
 
 
-def test_secured_connection_cut_in_the_middle(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
-    """The proxy cannot see messages, so it cuts after a number of bytes; every reported outcome is true."""
-    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
-    secured = {**credentials(tmp_path), **tls}
+def check_cuts(metastore: StandaloneMetastore, **secured: str) -> None:
+    """Cut connections in the middle of commits; every reported outcome is true.
+
+    The proxy cannot see messages, so it cuts after a number of bytes.
+    """
     database, name = "cut", ("cut", "v")
     outcomes: dict[str, str] = {}
-    with CuttingProxy(guarded.port) as proxy:
-        properties = {"uri": f"thrift://localhost:{proxy.port}", "warehouse": guarded.warehouse, **secured}
+    with CuttingProxy(metastore.port) as proxy:
+        properties = {"uri": f"thrift://localhost:{proxy.port}", "warehouse": metastore.warehouse, **secured}
         with HiveViewCatalog("secured", **properties) as catalog:
             catalog.create_namespace(database)
             catalog.execute("CREATE VIEW cut.v TBLPROPERTIES ('version.history.num-entries'='1000') AS SELECT 0 AS a")
@@ -224,14 +231,20 @@ def test_secured_connection_cut_in_the_middle(guarded: StandaloneMetastore, cert
                 for part in range(CUTS):
                     proxy.cut_after(sizes[requests] * part // CUTS, requests=requests)
                     commit(len(outcomes) + 1)
-    with HiveViewCatalog("secured", **{**properties, "uri": uri(guarded)}) as direct:
+    with HiveViewCatalog("secured", **{**properties, "uri": uri(metastore)}) as direct:
         view = direct.load_view(name)
         texts = [version.sql_representations[0].sql for version in view.metadata.versions]
         assert len(texts) == len(set(texts)) == len(view.history())
         for text, outcome in outcomes.items():
             assert outcome == "unknown" or (text in texts) is (outcome == "done"), (text, outcome)
         direct.drop_view(name)
+    assert proxy.cuts == 2 * CUTS
     assert list(outcomes.values()).count("done") > CUTS
+
+
+def test_tls_connection_cut_in_the_middle(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    check_cuts(guarded, **credentials(tmp_path), **tls)
 
 
 def test_secrets_appear_in_no_log_or_process_list(
@@ -382,11 +395,15 @@ def test_sasl_with_metastore_without_sasl(metastore: EmbeddedMetastore, tmp_path
     assert "hive.metastore.sasl.enabled" in str(error)
 
 
+def test_kerberos_connection_cut_in_the_middle(kerberized: StandaloneMetastore, request: pytest.FixtureRequest) -> None:
+    check_cuts(kerberized, **service_properties(request))
+
+
 def test_kerberos_and_a_token(
     kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest
 ) -> None:
     sealed = "privacy" in request.node.name
-    service = {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": "sealed" if sealed else "hive"}
+    service = service_properties(request)
     user = f"{USER}-{'sealed' if sealed else 'hive'}"
     use(kerberized, "kerberos", **service)
     config = CatalogConfig.from_properties({"uri": uri(kerberized), **service})

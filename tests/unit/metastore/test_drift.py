@@ -40,9 +40,9 @@ from tests.unit.metastore.rows import (
 )
 def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
     row, metadata = read_row(golden_row(golden)), golden_metadata(golden)
-    found = find_drift(row, metadata, CONFIG)
-    assert [difference.field for difference in found] == fields
-    for difference in found:
+    drift = find_drift(row, metadata, CONFIG)
+    assert [difference.field for difference in drift] == fields
+    for difference in drift:
         assert difference.row != difference.file
 
 
