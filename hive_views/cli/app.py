@@ -17,7 +17,17 @@ from typer.core import TyperGroup
 from hive_views import __version__
 from hive_views.cli import exit_codes as exits
 from hive_views.cli.binding import bind
-from hive_views.cli.commands import databases, dependencies, materialized, metastore, reading, sql, upgrade, writing
+from hive_views.cli.commands import (
+    copying,
+    databases,
+    dependencies,
+    materialized,
+    metastore,
+    reading,
+    sql,
+    upgrade,
+    writing,
+)
 from hive_views.cli.commands import doctor as diagnosis
 from hive_views.cli.commands import legacy_import as importing
 from hive_views.cli.connection import ConnectionOptions, parse_properties
@@ -165,9 +175,10 @@ bind(
     diagnosis.print_summary,
     panel=_METASTORE_PANEL,
     tell=diagnosis.print_finding,
-    code=diagnosis.exit_code,
+    has_failed=lambda report: report.level.value == "problem",
 )
 importing.register(app, panel="Migrate views")
+copying.register(app, panel="Migrate views")
 materialized.register(app)
 metastore.register(app)
 databases.register(app, panel=_METASTORE_PANEL)

@@ -40,6 +40,7 @@ def bind(
     *,
     question: Callable[..., str] | None = None,
     code: Callable[[T], ExitCode] | None = None,
+    has_failed: Callable[[T], bool] | None = None,
     tell: Callable[[Any], None] | None = None,
     panel: str | None = None,
 ) -> None:
@@ -48,11 +49,13 @@ def bind(
     Args:
         app: The application.
         name: The command's name.
-        function: A function with typed parameters and a Google-style docstring.
+        function: A function with typed parameters and a Google-style docstring, which describes the options that the
+            parameters' types (`Annotated[…, typer.Option(help=…)]`) do not describe.
         render: Prints the result as text on stdout.
         question: Returns, for the function's arguments, the question to confirm before the function is called; empty
             for none. `--yes` confirms it, and is required without a terminal.
         code: Returns the exit code for a result; 0 by default.
+        has_failed: Instead of `code`: whether the exit code is 1.
         tell: The value of a parameter `tell`, which prints parts of the result as they are available; None with
             `--json`.
         panel: The heading of the command in the list of commands.
@@ -77,11 +80,13 @@ def bind(
             print_json(result)
         else:
             render(result)
+        if has_failed is not None and has_failed(result):
+            raise typer.Exit(ExitCode.FAILED)
         if code is not None and code(result) != ExitCode.OK:
             raise typer.Exit(code(result))
 
     parameters = [
-        parameter.replace(annotation=_documented(key, hints[key], helps[key]), kind=inspect.Parameter.KEYWORD_ONLY)
+        parameter.replace(annotation=_documented(key, hints[key], helps.get(key)), kind=inspect.Parameter.KEYWORD_ONLY)
         for key, parameter in signature.parameters.items()
         if key in hints
     ]
@@ -122,15 +127,15 @@ def _plain_help(text: str) -> str:
     return " ".join(text.split()).replace("[", r"\[")
 
 
-def _documented(name: str, annotation: Any, text: str) -> Any:
-    """The annotation with the help text of its option or argument."""
+def _documented(name: str, annotation: Any, text: str | None) -> Any:
+    """The annotation with the help text of its option or argument: the function's, else the annotation's own."""
     if annotation is bool:
         # Named, so that Typer does not add `--no-…`.
         return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)]
     kind = getattr(annotation, "__origin__", annotation) if hasattr(annotation, "__metadata__") else annotation
     # A copy, since functions share annotations but not their help texts.
     option = copy.copy(next(iter(getattr(annotation, "__metadata__", ())), typer.Option()))
-    option.help = text
+    option.help = text or option.help
     return Annotated[kind, option]
 
 

@@ -63,10 +63,10 @@ def _check_unique(names: Sequence[str]) -> None:
 
 def parse_type(text: str, column: str) -> IcebergType:
     """Parse a type in Iceberg's or Hive's spelling, for a column as the user wrote it; nested ids are provisional."""
-    from hive_views.sql.types import iceberg_types
+    from hive_views.sql.types import hive_types
 
     try:
-        return iceberg_types.parse_type(text)
+        return hive_types.parse_type(text)
     except SqlError as error:
         raise UsageError(OPTION, f"{column!r}: {error.reason}") from None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,14 @@ def console() -> Console:
     return output
 
 
+def new_table(*headings: str) -> Table:
+    """A table, with a line below the headings on a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(*headings, box=SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
+
+
 def print_table(table: Table, indent: str = "") -> None:
     """Print a table on stdout, each line after an indent; without trailing blanks unless it is a terminal."""
     from rich.padding import Padding
@@ -87,3 +96,46 @@ def print_table(table: Table, indent: str = "") -> None:
 def shown(value: object) -> str:
     """The text of a value (empty for None), with control and bidirectional characters escaped but lines and tabs."""
     return "" if value is None else escape(str(value).translate(_CONTROL_PICTURES), lines=True)
+
+
+@contextlib.contextmanager
+def bar(description: str) -> Iterator[Callable[..., None]]:
+    """Show a bar with rate and remaining time on stderr while work is done, if that is a terminal.
+
+    Yields a function that is called with the number of finished items, the total, and the description if it changes.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total, now=None: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            # Rich has no speed before the second update.
+            speed = task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
+            return Text(f"{speed:.1f}/s")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        shown_now = description
+
+        def advance(done: int, total: int, now: str = description) -> None:
+            nonlocal task, shown_now
+            if now != shown_now:
+                # Another kind of work has its own rate.
+                progress.remove_task(task)
+                task, shown_now = progress.add_task(now, total=None), now
+            progress.update(task, completed=done, total=total)
+
+        yield advance

@@ -24,7 +24,6 @@ class DatabaseList:
     """The result of `database list`."""
 
     databases: tuple[str, ...]
-    """Their names, sorted."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,7 @@ class ChangedDatabase:
     """The result of `database create` and `database drop`."""
 
     database: str
-    """Its name."""
     outcome: str
-    """`created`, `dropped`, `unchanged` with --if-not-exists, or `absent` with --if-exists."""
 
 
 def register(app: typer.Typer, *, panel: str) -> None:

@@ -10,18 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_type
-from hive_views.cli.commands import partitions
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import Written, print_written, written
-from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.output import console, json_value, print_json, shown
-from hive_views.cli.progress import bar
+from hive_views.cli.output import bar, console, json_value, print_json, shown
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
 
@@ -29,9 +26,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.dependencies.engines import EngineFinding
     from hive_views.dependencies.impact import AffectedView
+    from hive_views.dependencies.partitions import PartitionDependencies
     from hive_views.dependencies.render import Direction, Picture, TreeLine
-    from hive_views.dependencies.validity import CheckedView
+    from hive_views.sql.analysis.validity import CheckedView
 
 _HIVE_ONLY_TYPE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")
 
@@ -63,9 +62,9 @@ def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
     group = typer.Typer(help="Show what views depend on, whether they are valid, and what a change would break.")
     bind(group, "tree", show_tree, print_trees)
     bind(group, "graph", show_graph, print_graph)
-    bind(group, "impact", show_impact, print_impact, code=impact_code)
-    bind(group, "check", check, print_check, code=check_code)
-    partitions.register(group)
+    bind(group, "impact", show_impact, print_impact, has_failed=lambda report: report.breaks)
+    bind(group, "check", check, print_check, has_failed=lambda report: not report.ok)
+    bind(group, "partitions", show_partitions, print_partition_result, has_failed=_has_incomplete_partitions)
     app.add_typer(group, name="deps", rich_help_panel=read_panel)
     bind(
         app,
@@ -73,11 +72,11 @@ def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
         recompile,
         print_recompiled,
         panel=change_panel,
-        code=recompile_code,
-        question=question_before_recompile,
+        has_failed=lambda report: any(view.error is not None for view in report.views),
+        question=_recompile_question,
     )
     bind(app, "adopt", adopt, print_written, panel=change_panel)
-    bind(app, "repair", repair, print_written, panel=change_panel, question=question_before_repair)
+    bind(app, "repair", repair, print_written, panel=change_panel, question=_repair_question)
 
 
 # -- deps tree --------------------------------------------------------------------------------------------------------
@@ -88,9 +87,7 @@ class DependencyTree:
     """One direction of `deps tree`."""
 
     direction: Direction
-    """`up`: what the object reads; `down`: what reads it."""
     lines: tuple[TreeLine, ...]
-    """The object and everything up- or downstream of it, in the order of the tree."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +95,13 @@ class DependencyTrees:
     """The result of `deps tree`."""
 
     name: ViewName
-    """The object."""
     trees: tuple[DependencyTree, ...]
-    """One or both directions."""
 
 
 def show_tree(catalog: HiveViewCatalog, name: ViewArgument, *, up: bool = False, down: bool = False) -> DependencyTrees:
     """Show what an object reads, and what reads it, as trees, and whether each view is valid. Both by default.
 
     Args:
-        catalog: The catalog.
         name: A table or view, as database.name.
         up: Only what it reads, directly and through other views.
         down: Only what reads it.
@@ -163,15 +157,10 @@ class GraphNode:
     """A table or view of a graph."""
 
     name: str
-    """`database.name`."""
     kind: str
-    """`table`, `view`, `hive-table`, `hive-view`, or `missing`."""
     uuid: str | None
-    """Its UUID; null if it has none."""
     standing: str
-    """As in [TreeLine](#treeline)."""
     reasons: tuple[str, ...]
-    """What is wrong with it, worst first."""
 
 
 @dataclass(frozen=True)
@@ -179,11 +168,8 @@ class GraphEdge:
     """A view reads an object."""
 
     view: str
-    """The view."""
     reads: str
-    """The object, by its current name."""
     state: str
-    """The object compared with what the view recorded: `same`, `renamed`, `replaced`, `unknown` or `missing`."""
 
 
 @dataclass(frozen=True)
@@ -191,17 +177,11 @@ class DependencyGraph:
     """The result of `deps graph`."""
 
     format: str
-    """The picture's format."""
     output: str | None
-    """The file that the picture was written to; null if none was."""
     nodes: tuple[GraphNode, ...]
-    """All objects, by name."""
     edges: tuple[GraphEdge, ...]
-    """Which view reads which object."""
     cycles: tuple[tuple[str, ...], ...]
-    """Groups of views that read each other, or themselves."""
     picture: str | None
-    """The picture; null if it was written to a file, and for the format `json`."""
 
 
 def show_graph(
@@ -215,7 +195,6 @@ def show_graph(
     """Draw what the views of databases read: as a tree, as DOT or Mermaid text, as an HTML page, as JSON.
 
     Args:
-        catalog: The catalog.
         databases: The databases; all by default.
         format: The picture's format. A page needs --output.
         output: The file to write the picture to; - is standard output.
@@ -277,13 +256,9 @@ class ImpactReport:
     """The result of `deps impact`."""
 
     name: ViewName
-    """The object."""
     columns: tuple[tuple[str, str], ...] | None
-    """Name and Hive type of each column that it would have; null for a drop."""
     breaks: bool
-    """Whether any view would break."""
     views: tuple[AffectedView, ...]
-    """Every dependent, each after what it reads."""
 
 
 def show_impact(
@@ -301,7 +276,6 @@ def show_impact(
     Exits with 1 if a view would break.
 
     Args:
-        catalog: The catalog.
         name: A table or view, as database.name.
         drop: It would be dropped or renamed. This is the default.
         column: A column that it would have: name all of them, in order.
@@ -322,11 +296,6 @@ def show_impact(
         any(view.effect.value == "breaks" for view in views),
         views,
     )
-
-
-def impact_code(value: ImpactReport) -> ExitCode:
-    """Return the exit code: 1 if a view would break."""
-    return ExitCode.FAILED if value.breaks else ExitCode.OK
 
 
 def print_impact(value: ImpactReport) -> None:
@@ -381,11 +350,9 @@ class CheckReport:
     """The result of `deps check`."""
 
     ok: bool
-    """Whether the exit code is 0: no view is invalid or blocked; with `--strict` every view is valid."""
     counts: dict[str, int]
-    """How many views have each validity."""
     views: tuple[CheckedView, ...]
-    """Every view, by name."""
+    engines: dict[str, tuple[EngineFinding, ...]] | None = None
 
 
 def check(
@@ -393,6 +360,7 @@ def check(
     name: Annotated[str | None, typer.Argument(metavar="[DATABASE|VIEW]")] = None,
     *,
     strict: bool = False,
+    engines: bool = False,
     workers: Annotated[int, typer.Option(metavar="N", min=1, max=64)] = 4,
 ) -> CheckReport:
     """Check whether views can be read and still mean what their authors typed: one, a database's, or all.
@@ -400,9 +368,9 @@ def check(
     A view that reads something that cannot be read is blocked. Exits with 1 if a view is invalid or blocked.
 
     Args:
-        catalog: The catalog.
         name: A database, or a view as database.name; all databases by default.
         strict: Exit with 1 unless every view is valid.
+        engines: List also why plain Spark, Hive or Trino do not read a view with its author's rows.
         workers: Threads that read metadata files.
     """
     views: tuple[CheckedView, ...]
@@ -415,12 +383,13 @@ def check(
             views = catalog.check_views(*([] if name is None else [name]), workers=workers, progress=advance)
     counts = Counter(view.validity.value for view in views)
     failed = sum(view.validity.value != "valid" if strict else view.validity.is_unreadable for view in views)
-    return CheckReport(failed == 0, {key: counts[key] for key in sorted(counts)}, views)
+    findings = None
+    if engines:
+        from hive_views.dependencies.engines import EngineChecker
 
-
-def check_code(value: CheckReport) -> ExitCode:
-    """Return the exit code: 1 if the check failed."""
-    return ExitCode.OK if value.ok else ExitCode.FAILED
+        checker = EngineChecker(catalog.store)
+        findings = {str(view.view): checker.check_name(view.view) for view in views}
+    return CheckReport(failed == 0, {key: counts[key] for key in sorted(counts)}, views, findings)
 
 
 def print_check(value: CheckReport) -> None:
@@ -429,6 +398,9 @@ def print_check(value: CheckReport) -> None:
     for view in value.views:
         for problem in view.problems:
             _print_state(out, view.view, problem.validity.value, problem.reason, problem.line, problem.column)
+    for name, findings in (value.engines or {}).items():
+        for finding in findings:
+            out.print(f"{shown(name)}  {shown(finding.text)}", soft_wrap=True)
     counts = ", ".join(f"{count} {validity}" for validity, count in value.counts.items()) or "none"
     out.print(f"{_count(len(value.views), 'view')}: {counts}")
 
@@ -441,19 +413,12 @@ class RecompiledView:
     """The result of `recompile` for one view."""
 
     view: str
-    """The view."""
     outcome: str
-    """`recompiled`, `unchanged` or `failed`."""
     version_id: int | None
-    """The current version; null if it failed."""
     added: tuple[str, ...]
-    """New columns."""
     removed: tuple[str, ...]
-    """Removed columns."""
     retyped: tuple[str, ...]
-    """Columns whose type changed."""
     error: str | None
-    """Why it failed; the view was not changed then."""
 
 
 @dataclass(frozen=True)
@@ -461,7 +426,6 @@ class RecompileReport:
     """The result of `recompile`."""
 
     views: tuple[RecompiledView, ...]
-    """The views, in the order in which they were recompiled."""
 
 
 def recompile(
@@ -476,7 +440,6 @@ def recompile(
     are recompiled; the exit code is 1 then.
 
     Args:
-        catalog: The catalog.
         views: The views, as database.name.
         database: All Iceberg views of this database, each after what it reads.
     """
@@ -487,11 +450,6 @@ def recompile(
         iceberg_views = {".".join(name) for name in catalog.list_views(database)}
         names = [str(name) for name in catalog.graph(database).order() if str(name) in iceberg_views]
     return RecompileReport(tuple(_recompile_view(catalog, name) for name in names))
-
-
-def recompile_code(value: RecompileReport) -> ExitCode:
-    """Return the exit code: 1 if a view could not be recompiled."""
-    return ExitCode.FAILED if any(view.error is not None for view in value.views) else ExitCode.OK
 
 
 def _recompile_view(catalog: HiveViewCatalog, name: str) -> RecompiledView:
@@ -529,36 +487,24 @@ def print_recompiled(value: RecompileReport) -> None:
 
 
 def adopt(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
-    """Make what another program wrote into a view's row its new version; the previous one stays in the history.
-
-    Args:
-        catalog: The catalog.
-        name: The view, as database.name.
-    """
+    """Make what another program wrote into a view's row its new version; the previous one stays in the history."""
     before = catalog.load_view(name)
     after = catalog.adopt_view(name)
     return written(after, "adopted" if before.metadata_location != after.metadata_location else "unchanged")
 
 
 def repair(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
-    """Rewrite a view's row from its metadata file. What another program wrote into the row is lost.
-
-    Args:
-        catalog: The catalog.
-        name: The view, as database.name.
-    """
+    """Rewrite a view's row from its metadata file. What another program wrote into the row is lost."""
     before = catalog.load_view(name)
     after = catalog.repair_view(name)
     return written(after, "repaired" if before.metadata_location != after.metadata_location else "unchanged")
 
 
-def question_before_recompile(database: str | None, **_: object) -> str:
-    """Return the question asked before all views of a database are recompiled."""
+def _recompile_question(database: str | None, **_: object) -> str:
     return f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
 
 
-def question_before_repair(name: str, **_: object) -> str:
-    """Return the question asked before a row is overwritten."""
+def _repair_question(name: str, **_: object) -> str:
     return f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
 
 
@@ -580,3 +526,81 @@ def _has_line_drawing() -> bool:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME")]
+Values = Annotated[list[str], typer.Argument(metavar="[COLUMN=VALUE]...")]
+
+
+def show_partitions(
+    catalog: HiveViewCatalog,
+    name: Name,
+    values: Values = [],  # noqa: B006 -- never changed; Typer takes the default's type for the argument's
+    *,
+    stale: bool = False,
+) -> PartitionDependencies | dict[str, Any]:
+    """Show which partitions of tables a view's partition needs, which are missing, and when each was last written.
+
+    Args:
+        name: A view, as database.name; with --stale also a database.
+        values: The view's partition, as ds=2026-01-01; the whole view by default.
+        stale: Show the partitions that were added to the view and need something that has changed since then.
+    """
+    if stale:
+        if values:
+            raise UsageError("COLUMN=VALUE", "--stale examines all partitions: leave the values out")
+        marked = catalog.marked_partitions(name)
+        return {"name": name, "marked": len(marked), "partitions": [item for item in marked if item.stale is not False]}
+    partition = {}
+    for text in values:
+        column, sign, value = text.partition("=")
+        if not column or not sign:
+            raise UsageError("COLUMN=VALUE", f"{text!r} is no column and value: write ds=2026-01-01")
+        partition[column] = value
+    return catalog.partition_dependencies(name, partition)
+
+
+def print_partition_result(value: PartitionDependencies | dict[str, Any]) -> None:
+    """Print the stale partitions, or what one partition needs."""
+    if not isinstance(value, dict):
+        print_partitions(value)
+        return
+    out = console()
+    for item in value["partitions"]:
+        name = "/".join(f"{column}={text}" for column, text in item.partition)
+        state = "stale" if item.stale else "unknown"
+        out.print(shown(f"{item.view} {name}  {state}: {item.reason}"), soft_wrap=True)
+    number = sum(item.stale is True for item in value["partitions"])
+    out.print(f"{number} of {value['marked']} partitions are stale")
+
+
+def print_partitions(value: PartitionDependencies) -> None:
+    """Print the tables with their partitions, then whether the partition is complete."""
+    out = console()
+    for table in value.tables:
+        restricted = ", ".join(f"{column} = {equal}" for column, equal in table.restricted)
+        scope = restricted or ("all partitions" if table.partition_columns else "no partitions")
+        out.print(shown(f"{table.table}  {scope if table.exists else 'missing'}"), style="bold", soft_wrap=True)
+        for part in table.partitions:
+            note = " (row created)" if part.trust.value == "creation" else ""
+            written = json_value(part.written) or "unknown"
+            out.print(shown(f"  {part.name or 'the table'}  {written}{note}"), soft_wrap=True)
+        for spec in table.missing:
+            name = "/".join(f"{column}={text}" for column, text in spec)
+            out.print(shown(f"  {name}  missing"), style="red", soft_wrap=True)
+        for reason in table.reasons:
+            out.print(shown(f"  {reason}"), style="yellow", soft_wrap=True)
+    verdict = {True: "complete", False: "incomplete", None: "unknown"}[value.complete]
+    out.print(shown(f"{verdict}: {value.why}"), soft_wrap=True)
+    fresh_as_of, last_written = (json_value(time) or "unknown" for time in (value.fresh_as_of, value.last_written))
+    out.print(f"fresh as of {fresh_as_of}, last written {last_written}")
+    if value.marked_at is not None:
+        state = {True: "stale", False: "not stale", None: "unknown whether stale"}[value.stale]
+        out.print(shown(f"marked at {json_value(value.marked_at)}, {state}: {value.stale_reason}"), soft_wrap=True)
+
+
+def _has_incomplete_partitions(value: PartitionDependencies | dict[str, Any]) -> bool:
+    """Whether something is missing or stale."""
+    if isinstance(value, dict):
+        return any(item.stale is True for item in value["partitions"])
+    return value.complete is False

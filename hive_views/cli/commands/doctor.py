@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, print_table, shown
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ def doctor(
     there is a problem.
 
     Args:
-        catalog: The catalog to examine.
         database: The database of the temporary row and file, whose views are examined. By default the row is created in
             the database default, and no views are examined.
         no_write: Create neither a row nor a file.
@@ -42,11 +40,6 @@ def doctor(
     from hive_views.doctor import examine
 
     return examine(catalog, database=database, write=not no_write, on_finding=tell)
-
-
-def exit_code(report: DoctorReport) -> ExitCode:
-    """Return the exit code: 1 if there is a problem."""
-    return ExitCode.FAILED if report.level.value == "problem" else ExitCode.OK
 
 
 def print_finding(finding: Finding) -> None:

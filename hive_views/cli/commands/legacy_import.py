@@ -16,9 +16,8 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.output import console, print_table, shown
-from hive_views.cli.progress import bar
+from hive_views.cli.output import bar, console, new_table, print_table, shown
+from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
 Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
 File = Annotated[str, typer.Argument(metavar="FILE")]
-ToCatalog = Annotated[str | None, typer.Option(metavar="NAME")]
-ToUri = Annotated[str | None, typer.Option(metavar="URI")]
-ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR")]
+ToCatalog = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The catalog for the new views, from PyIceberg's configuration.")
+]
+ToUri = Annotated[str | None, typer.Option(metavar="URI", help="Another metastore for the new views.")]
+ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR", help="Its warehouse.")]
 Spark = Annotated[str | None, typer.Option(metavar="MASTER")]
 Patterns = Annotated[list[str], typer.Option(metavar="PATTERN")]
-MostCalls = Annotated[int, typer.Option(metavar="N")]
+MostCalls = Annotated[int, typer.Option(metavar="N", help="Maximum number of concurrent metastore calls.")]
 
 _MOST_CALLS = "--most-calls"
 _COLORS = {
@@ -58,11 +59,26 @@ def register(app: typer.Typer, *, panel: str) -> None:
         help="Import the legacy views of Hive, Spark and Trino: plan, run, report, revert.", no_args_is_help=True
     )
     bind(group, "plan", plan_views, print_plan)
-    bind(group, "run", run_views, print_report, code=_exit_code)
+    bind(group, "run", run_views, print_report, has_failed=lambda report: not report.complete)
     bind(group, "report", report_views, print_report)
-    bind(group, "revert", revert_views, print_revert, code=_exit_code, question=_revert_question)
+    bind(
+        group,
+        "revert",
+        revert_views,
+        print_revert,
+        has_failed=lambda result: not result.complete,
+        question=_revert_question,
+    )
     app.add_typer(group, name="import", rich_help_panel=panel)
-    bind(app, "export", export_views, print_export, panel=panel, code=_export_exit_code, question=_export_question)
+    bind(
+        app,
+        "export",
+        export_views,
+        print_export,
+        panel=panel,
+        has_failed=lambda result: any(view.statement is None for view in result.views),
+        question=_export_question,
+    )
 
 
 def plan_views(
@@ -76,6 +92,7 @@ def plan_views(
     mangled: Annotated[str, typer.Option(metavar="refuse|repair|keep")] = "refuse",
     trino_catalog: Annotated[list[str], typer.Option(metavar="NAME")] = [],  # noqa: B006
     materialized: Annotated[str, typer.Option(metavar="convert|report")] = "convert",
+    trino_rows: Annotated[str, typer.Option(metavar="keep|release")] = "keep",
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -90,7 +107,6 @@ def plan_views(
     Nothing is written except the plan's file. Prints a summary; --verbose and --json list every view.
 
     Args:
-        catalog: The catalog of the views.
         databases: Databases whose legacy views are all planned.
         view: A further view; may be given several times.
         output: The file to write the plan to, for run.
@@ -102,25 +118,14 @@ def plan_views(
             awsdatacatalog.
         materialized: What to do with materialized views of Hive and Trino: convert them, or list them and leave them
             unchanged.
-        to_catalog: The catalog for the new views, from PyIceberg's configuration.
-        to_uri: Another metastore for the new views.
-        to_warehouse: Its warehouse.
+        trino_rows: What to do with Trino's rows: keep Trino's encoding, which Trino goes on to read, or release them:
+            replace it by the new texts, so that Trino reads them through its Hive connector.
         spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package. Its analyzer
             checks each ready view that stays in this metastore, and the plan lists its errors.
-        most_calls: Maximum number of concurrent metastore calls.
         select: Plan only views that match: a glob of databases (sales_*) or of views (sales.top_*), owner:NAME, or
             reason:REASON. May be given several times.
         exclude: Do not plan views that match; as for --select.
         verbose: List every view with the difference of its texts.
-
-    Returns:
-        The plan.
-
-    Raises:
-        UsageError: If an option is not valid, no views are named, or the plan's file cannot be written.
-        NoSuchNamespaceError: If a database of the views, or the target database, does not exist.
-        NoSuchViewError: If a named view is not a legacy view.
-        ImportJobError: If Spark cancels the job.
     """
     from hive_views.legacy_import import ImportOptions, RenameRule, plan_import, report_plan, write_plan
     from hive_views.legacy_import.options import TRINO_CATALOGS
@@ -136,6 +141,7 @@ def plan_views(
         mojibake=mangled,
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
         materialized=materialized,
+        trino_rows=trino_rows,
     )
     if output is not None:
         _check_writable(output, "--output")
@@ -202,28 +208,14 @@ def run_views(
     A run that was killed is resumed by running it again. A view whose row changed since the plan is refused.
 
     Args:
-        catalog: The catalog of the views.
         plan: The plan's file.
         journal: The file that records what is done, for report, revert and resuming. Default: the plan's name with
             .journal appended.
         dry_run: Check whether the plan can be run now, and write nothing.
         spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package.
-        most_calls: Maximum number of concurrent metastore calls.
         verify: columns, the default with --spark, compares the columns of each view before and after with Spark's
             analyzer. rows compares the number of rows and their checksum as well. none compares nothing. Results from
             before the run are kept next to the journal, for a run that resumes.
-        to_catalog: As for plan.
-        to_uri: As for plan.
-        to_warehouse: As for plan.
-
-    Returns:
-        The outcome of each view. The exit code is 1 if something is left to do, or a view has other rows than before.
-
-    Raises:
-        UsageError: If the verification is not possible, or another option is not valid.
-        PlanError: If the file does not hold a plan, or one for another target.
-        JournalError: If the journal is of another plan, or another run is writing it.
-        ImportJobError: If Spark cancels the job. Run again.
     """
     from hive_views import legacy_import
     from hive_views.spark.legacy_import.verified_run import NONE, is_other_metastore, resolve_verify_mode
@@ -254,6 +246,7 @@ def run_views(
             )
             report = legacy_import.report_run(legacy_import.read_journal(journal_path))
             return replace(report, file=str(journal_path), complete=result.complete)
+        from hive_views.legacy_import.journal import ImportStatus
         from hive_views.spark.legacy_import.command import run_on_spark
 
         checked_run = run_on_spark(
@@ -272,7 +265,13 @@ def run_views(
         file=str(journal_path),
         complete=checked_run.complete and checked_run.as_before,
         check_results={name: check.text for name, check in checked_run.checks.items()},
-        differing=tuple(str(name) for name, check in checked_run.checks.items() if not check.good),
+        differing=tuple(
+            str(outcome.name)
+            for outcome in checked_run.outcomes
+            if outcome.name in checked_run.checks
+            and not checked_run.checks[outcome.name].good
+            and outcome.status is ImportStatus.CONVERTED  # and not restored
+        ),
     )
 
 
@@ -288,14 +287,6 @@ def report_views(
         journal: The run's journal, or a plan's file.
         view: Only these views; may be given several times.
         html: Write the report to this file as well, as one HTML page with filters and search that opens from disk.
-
-    Returns:
-        The report.
-
-    Raises:
-        JournalError: If the file is neither a journal nor a plan, or cannot be read.
-        NoSuchViewError: If a view is not in it.
-        UsageError: If the page cannot be written.
     """
     from hive_views.legacy_import import read_check_results, read_journal, render_report_page, report_plan, report_run
     from hive_views.legacy_import.journal import is_journal
@@ -339,21 +330,9 @@ def revert_views(
     """Revert an import: the legacy rows are restored to the byte.
 
     Args:
-        catalog: The catalog of the views.
         journal: The run's journal. Without it the rows are read from the files next to the views that --view names.
         view: Only these views; may be given several times.
         force: Discard changes that were made since the import; without it such a view is refused.
-        to_catalog: As for plan.
-        to_uri: As for plan.
-        to_warehouse: As for plan.
-
-    Returns:
-        The outcome of each view. The exit code is 1 if one was not reverted.
-
-    Raises:
-        UsageError: If neither a journal nor a view is named, or another target without a journal.
-        JournalError: If the journal cannot be used.
-        PlanError: If the run was for another target.
     """
     from hive_views import legacy_import
 
@@ -389,18 +368,10 @@ def export_views(
     With --in-place they become plain Hive views. Exits with 1 if a view could not be exported.
 
     Args:
-        catalog: The catalog of the views.
         databases: Databases whose views are all exported.
         view: A further view; may be given several times.
         output: The file to write the script to. Default: standard output.
         in_place: Turn the views into plain Hive views in place. The metadata files are kept.
-
-    Returns:
-        The script. The exit code is 1 if a view could not be exported.
-
-    Raises:
-        UsageError: If no views are named.
-        NoSuchNamespaceError: If a database does not exist.
     """
     from hive_views.legacy_import import export_rows, export_script, script_text
 
@@ -499,15 +470,6 @@ def _export_question(databases: list[str], view: list[str], in_place: bool, **_:
     return f"Turn {names} into plain Hive views? Their history and properties stay only in their metadata files."
 
 
-def _export_exit_code(result: ExportResult) -> ExitCode:
-    """The exit code of `export`: 1 if a view is left out."""
-    return ExitCode.FAILED if any(view.statement is None for view in result.views) else ExitCode.OK
-
-
-def _exit_code(result: ImportReport | RevertResult) -> ExitCode:
-    return ExitCode.OK if result.complete else ExitCode.FAILED
-
-
 _MAX_REASONS = 10
 
 
@@ -534,6 +496,12 @@ def print_plan(planned: PlannedImport) -> None:
     if changed:
         text = f"{len(changed)} will differ, for example {changed[0].name}: {_first_line(changed[0].entry.changes[0])}"
         out.print(shown(text), style="yellow", soft_wrap=True)
+    for engine in ENGINES:
+        limited = [entry for entry in report.entries if any(_engine(item) == engine for item in entry.entry.engines)]
+        if limited:
+            finding = next(item for item in limited[0].entry.engines if _engine(item) == engine)
+            text = f"{len(limited)} limited in {engine}, for example {limited[0].name}: {finding}"
+            out.print(shown(_first_line(text)), style="yellow", soft_wrap=True)
     if len(reasons) > _MAX_REASONS:
         out.print(f"and {len(reasons) - _MAX_REASONS} more reasons")
     for cycle in report.cycles[:_MAX_REASONS]:
@@ -545,10 +513,15 @@ def print_plan(planned: PlannedImport) -> None:
     if report.file is None:
         steps.append("--output FILE writes the plan for `hive-views import run FILE`")
     else:
-        steps.append(f"`hive-views import run {shown(report.file)} --dry-run` checks it again")
-        steps.append(f"`hive-views import report {shown(report.file)} --html PAGE` shows all texts")
+        file = shlex.quote(shown(report.file))
+        steps.append(f"`hive-views import run {file} --dry-run` checks it again")
+        steps.append(f"`hive-views import report {file} --html PAGE` shows all texts")
     for step in steps:
         out.print(f"  {step}", style="dim", soft_wrap=True)
+
+
+def _engine(finding: str) -> str:
+    return finding.partition(":")[0]
 
 
 def _first_line(text: str) -> str:
@@ -564,7 +537,8 @@ def print_report(report: ImportReport) -> None:
             entry.name,
             entry.status,
             entry.entry.target,
-            entry.outcome.text or "; ".join(filter(None, [check_results.get(entry.name), *entry.entry.changes])),
+            entry.outcome.text
+            or "; ".join(filter(None, [check_results.get(entry.name), *entry.entry.changes, *entry.entry.engines])),
             "" if entry.outcome.reason is None else f"{entry.outcome.reason.value}: ",
         )
         for entry in report.entries
@@ -613,12 +587,9 @@ def print_export(result: ExportResult) -> None:
 
 def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> None:
     """Print a table of names, statuses, targets, texts and the reasons before the texts."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    box = SIMPLE_HEAD if console().is_terminal else None
-    table = Table("view", "status", "target", "what", box=box, pad_edge=False)
+    table = new_table("view", "status", "target", "what")
     for name, status, target, text, reason in views:
         styled_status = Text(status, style=_COLORS.get(status, ""))
         table.add_row(shown(name), styled_status, "" if target == name else shown(target), shown(reason + text))

@@ -2,34 +2,369 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.commands import garbage_collection
-from hive_views.cli.commands.materialized_refresh import NameArgument, register_refresh
-from hive_views.cli.commands.materialized_values import (
-    Changed,
-    DroppedMaterialized,
-    MaterializedList,
-    MaterializedStatus,
-)
-from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.output import console, shown
-from hive_views.errors import UsageError
-from hive_views.errors.tree import after_steps
+from hive_views.cli.commands.reading import iso_time
+from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
+from hive_views.cli.connection import parse_properties
+from hive_views.cli.output import console, new_table, print_table, shown
+from hive_views.errors import RefreshError, UsageError, after_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.freshness.verdict import Freshness
+    from hive_views.materialized.maintenance.garbage_collection import Garbage
+    from hive_views.materialized.refresh.refresh import RefreshReport
+
+
+@dataclass(frozen=True)
+class MaterializedStatus:
+    """The state of one materialized view."""
+
+    view: str
+    layout: str
+    freshness: str
+    reasons: tuple[str, ...]
+    refreshed_ms: int | None
+    storage: str | None = None
+    snapshot_id: int | None = None
+    rows: int | None = None
+    max_staleness_ms: int | None = None
+    allow_stale_data: bool | None = None
+
+
+@dataclass(frozen=True)
+class MaterializedList:
+    """The result of `mv list`."""
+
+    views: tuple[MaterializedStatus, ...]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The result of `mv replace`, `set`, `plain` and `back`."""
+
+    view: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """A refresh of one view."""
+
+    view: str
+    action: str
+    why: str
+    rows: int | None
+    written: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RefreshResult:
+    """The result of `mv refresh`."""
+
+    refreshed: tuple[Refreshed, ...]
+
+
+@dataclass(frozen=True)
+class StoredRefresh:
+    """One refresh whose rows the storage still has."""
+
+    snapshot_id: int
+    timestamp_ms: int
+    time: str
+    current: bool
+    version_id: int
+    sources: dict[str, int]
+
+
+@dataclass(frozen=True)
+class StoredRefreshes:
+    """The result of `mv refreshes`."""
+
+    view: str
+    refreshes: tuple[StoredRefresh, ...]
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """The result of `mv rows`."""
+
+    view: str
+    snapshot_id: int | None
+    time: str | None
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class ExpiredRows:
+    """The result of `mv expire`."""
+
+    view: str
+    snapshots: tuple[int, ...]
+    files: int
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DroppedMaterialized:
+    """The result of `mv drop`."""
+
+    dropped: str
+
+
+NameArgument = Annotated[str, typer.Argument(metavar="DATABASE.NAME", help="The view, as database.name.")]
+
+
+def refresh_materialized(
+    catalog: HiveViewCatalog,
+    name: Annotated[str | None, typer.Argument(metavar="[DATABASE.NAME]")] = None,
+    *,
+    all: bool = False,
+    database: Annotated[list[str], typer.Option("--database", metavar="DATABASE")] = [],  # noqa: B006 -- never changed
+    select: Annotated[str | None, typer.Option(metavar="GLOB")] = None,
+    due: bool = False,
+    stale: bool = False,
+    upstream: bool = False,
+    downstream: bool = False,
+    parallel: Annotated[int, typer.Option(metavar="N")] = 1,
+    full: bool = False,
+    incremental: bool = False,
+    cascade: bool = False,
+    spark: Annotated[str, typer.Option(metavar="MASTER")] = "local[2]",
+    conf: Annotated[list[str], typer.Option("--conf", metavar="KEY=VALUE")] = [],  # noqa: B006 -- never changed
+    time_zone: Annotated[str | None, typer.Option(metavar="ZONE")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", metavar="DIR")] = None,
+    tell: Callable[[str], None] | None = None,
+) -> RefreshResult:
+    """Refresh a materialized view, or several, on a Spark session of its own.
+
+    Several views are refreshed each after those that it reads. A failure skips only what depends on the view (exit code
+    1). Rows that were computed under one time zone answer queries only in sessions with the same time zone.
+
+    Args:
+        name: The view, as database.name.
+        all: Refresh all materialized views.
+        database: Refresh those of a database. May be given several times.
+        select: Refresh those whose name, or database.name, matches a pattern such as sales.daily_*.
+        due: Refresh only those whose rows are older than their property hive-views.target-lag.
+        stale: Refresh only those whose rows are neither fresh nor within grace.
+        upstream: Refresh also what the selected views read.
+        downstream: Refresh also what reads the selected views.
+        parallel: How many views to refresh at the same time, if they do not depend on each other.
+        full: Compute all rows.
+        incremental: Compute only added rows, or fail.
+        cascade: Refresh the materialized views that it reads first.
+        spark: The Spark master, e.g. local[4], yarn.
+        conf: A Spark setting, e.g. spark.driver.memory=4g. May be given several times.
+        time_zone: The session's time zone, e.g. UTC. Default: that of the settings, else of this machine.
+        cache: A directory that caches Iceberg's runtime for Spark (47 MB). Default: hive-views in the user's cache
+            directory.
+        tell: Called with a line of text at each step.
+    """
+    from hive_views.spark.refresh.command import engine_on_spark
+
+    if full and incremental:
+        raise UsageError("--full", "it does not go with --incremental")
+    if parallel < 1:
+        raise UsageError("--parallel", f"refresh at least one view at a time, not {parallel}")
+    selects = all or bool(database) or select is not None or due or stale
+    if (name is None) != selects:
+        raise UsageError("--all", "name one view, or select several by --all, --database, --select, --due or --stale")
+    if name is None and cascade:
+        raise UsageError("--cascade", "it goes with one view; use --upstream")
+    settings = parse_properties(conf, "--conf")
+    if name is not None:
+        catalog.materialized.freshness(name)  # so that a missing view is reported before Spark starts
+        database, select = [name.rpartition(".")[0]], name
+    names = None
+    if selects or upstream or downstream:
+        names = catalog.materialized.select(
+            database or None, pattern=select or "*", due=due, stale=stale, upstream=upstream, downstream=downstream
+        )
+        if not names:
+            return RefreshResult(())
+    mode = "full" if full else "incremental" if incremental else "auto"
+    engine = engine_on_spark(
+        catalog,
+        master=spark,
+        conf=settings,
+        time_zone=time_zone,
+        cache=cache,
+        progress=tell,
+    )
+    with engine as spark_engine:
+        if names is None:
+            reports = catalog.materialized.refresh(str(name), spark_engine, mode=mode, cascade=cascade, progress=tell)
+            return RefreshResult(tuple(map(_refreshed, reports)))
+        outcomes = catalog.materialized.refresh_many(
+            [item.identifier for item in names], spark_engine, mode=mode, parallel=parallel, progress=tell
+        )
+    return RefreshResult(
+        tuple(
+            _refreshed(outcome.report)
+            if outcome.report is not None
+            else Refreshed(str(outcome.name), outcome.action, outcome.why, None, None, 0.0)
+            for outcome in outcomes
+        )
+    )
+
+
+def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> StoredRefreshes:
+    """List the refreshes whose rows the storage still has, which `mv rows` can read."""
+    view = catalog.materialized.load(name)
+    current = None if view.snapshot is None else view.snapshot.snapshot_id
+    log = () if view.storage is None else view.storage.metadata.snapshot_log
+    since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
+    refreshes = catalog.materialized.refreshes(name)
+    return StoredRefreshes(
+        str(view.name),
+        tuple(
+            StoredRefresh(
+                item.snapshot_id,
+                since.get(item.snapshot_id, item.timestamp_ms),
+                iso_time(since.get(item.snapshot_id, item.timestamp_ms)),
+                item.snapshot_id == current,
+                item.state.view_version_id,
+                {str(source.name): source.id for source in item.state.sources},
+            )
+            for item in refreshes
+        ),
+    )
+
+
+def materialized_rows(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    version: Annotated[str | None, typer.Option(metavar="SNAPSHOT|TAG")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    limit: Annotated[int, typer.Option(metavar="N")] = 20,
+) -> StoredPage:
+    """Read current or earlier stored rows, fresh or not. Spark is not needed.
+
+    Args:
+        version: A snapshot, as mv refreshes lists them, or a tag of the storage. Default: the current one.
+        at: A time, in place of a version: the rows that were current then. ISO 8601, or milliseconds from the epoch.
+        limit: Maximum number of rows.
+    """
+    if version is not None and at is not None:
+        raise UsageError("--at", "it does not go with --version")
+    if limit < 1:
+        raise UsageError("--limit", f"read at least one row, not {limit}")
+    try:
+        at_ms = None if at is None else parse_time(at)
+    except UsageError as error:
+        raise UsageError("--at", error.reason) from None
+    wanted = int(version) if version is not None and version.isascii() and version.isdecimal() else version
+    stored = catalog.materialized.stored(name, version=wanted, at_ms=at_ms)
+    storage = catalog.materialized.load(name).storage
+    if storage is None:
+        raise RefreshError(str(stored.view), "its storage is gone")
+    if stored.snapshot_id is None or stored.timestamp_ms is None:
+        return StoredPage(str(stored.view), None, None, tuple(storage.schema().column_names), ())
+    try:
+        table = storage.scan(snapshot_id=stored.snapshot_id, limit=limit).to_arrow()
+    except (OSError, ValueError) as error:
+        raise RefreshError(str(stored.view), f"its stored rows cannot be read: {error}") from error
+    return StoredPage(
+        str(stored.view),
+        stored.snapshot_id,
+        iso_time(stored.timestamp_ms),
+        tuple(table.column_names),
+        tuple(tuple(map(_plain, row.values())) for row in table.to_pylist()),
+    )
+
+
+def expire_rows(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    *,
+    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 120.0,
+    keep: Annotated[int, typer.Option(metavar="N")] = 1,
+) -> ExpiredRows:
+    """Expire earlier stored rows and delete their files. The current rows and those of branches and tags are kept.
+
+    Args:
+        older_than: How many hours ago they must have been replaced. Queries that still read them fail.
+        keep: How many of the last snapshots to keep in any case.
+    """
+    expired = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
+    return ExpiredRows(name.lower(), expired.snapshots, expired.files, tuple(map(str, expired.kept)))
+
+
+def _question_expire(name: str, older_than: float, keep: int, **_: object) -> str:
+    return f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
+
+
+def _refreshed(report: RefreshReport) -> Refreshed:
+    return Refreshed(str(report.name), report.action, report.why, report.rows, report.written, round(report.seconds, 3))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it, else as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _print_refreshed(result: RefreshResult) -> None:
+    out = console()
+    if not result.refreshed:
+        out.print("no materialized view is selected")
+    for item in result.refreshed:
+        out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
+
+
+def _print_refreshes(result: StoredRefreshes) -> None:
+    table = new_table("snapshot", "since", "version", "")
+    for item in result.refreshes:
+        table.add_row(str(item.snapshot_id), item.time, str(item.version_id), "current" if item.current else "")
+    print_table(table)
+
+
+def _print_rows(result: StoredPage) -> None:
+    if result.snapshot_id is None:
+        console().print("it was never refreshed")
+        return
+    table = new_table(*map(shown, result.columns))
+    for row in result.rows:
+        table.add_row(*("NULL" if value is None else shown(value) for value in row))
+    print_table(table)
+
+
+def _print_expired(result: ExpiredRows) -> None:
+    out = console()
+    for item in result.kept:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
+    out.print(f"{len(result.snapshots)} snapshot(s) expired, {result.files} file(s) deleted")
+
+
+def _print_progress(line: str) -> None:
+    typer.echo(shown(line), err=True)
+
 
 NamespaceArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
-Sql = Annotated[str | None, typer.Option("--sql", metavar="TEXT")]
-SqlFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE")]
 Partitions = Annotated[list[str], typer.Option("--partitioned-by", metavar="COLUMN")]
-Properties = Annotated[list[str], typer.Option("--property", "-p", metavar="KEY=VALUE")]
 
 
 def create_materialized(
@@ -46,20 +381,16 @@ def create_materialized(
     """Create a materialized view; it has no rows until it is refreshed.
 
     Args:
-        catalog: The catalog.
-        name: The view, as database.name.
         sql: The query.
-        file: A file that holds the query.
+        file: A file that contains the query; - is standard input.
         layout: Where it keeps its rows: registered, attached or table.
         partitioned_by: A column that partitions its rows, or year(c), month(c), day(c), hour(c), bucket(n, c).
         property: A property of the view.
         dialect: The SQL dialect of the query.
     """
-    from hive_views.cli.connection import parse_properties
-
     catalog.materialized.create(
         name,
-        _query(sql, file),
+        read_query(sql, file),
         layout=layout,
         partitioned_by=partitioned_by,
         properties=parse_properties(property, "--property"),
@@ -81,17 +412,13 @@ def replace_materialized(
     """Give a materialized view another query. Its stored rows answer no query until the next refresh.
 
     Args:
-        catalog: The catalog.
-        name: The view, as database.name.
         sql: The query.
-        file: A file that holds the query.
+        file: A file that contains the query; - is standard input.
         property: A property to set in the same commit; others stay.
         dialect: The SQL dialect of the query.
     """
-    from hive_views.cli.connection import parse_properties
-
     properties = parse_properties(property, "--property")
-    done = catalog.materialized.replace(name, _query(sql, file), properties=properties, dialect=dialect)
+    done = catalog.materialized.replace(name, read_query(sql, file), properties=properties, dialect=dialect)
     return Changed(name.lower(), "replaced" if done else "unchanged")
 
 
@@ -105,13 +432,9 @@ def set_materialized(
     """Set or remove properties of a materialized view, in every layout.
 
     Args:
-        catalog: The catalog.
-        name: The view, as database.name.
         property: A property to set, e.g. hive-views.max-staleness-ms=3600000. May be given several times.
         unset: The key of a property to remove; missing keys are ignored.
     """
-    from hive_views.cli.connection import parse_properties
-
     updates = parse_properties(property, "--property")
     if not updates and not unset:
         raise UsageError("--property", "name what to set, or with --unset what to remove")
@@ -120,12 +443,7 @@ def set_materialized(
 
 
 def to_plain(catalog: HiveViewCatalog, name: NameArgument) -> Changed:
-    """Make a materialized view a plain one. No row is copied or deleted: its storage is kept for mv back.
-
-    Args:
-        catalog: The catalog.
-        name: The view, as database.name.
-    """
+    """Make a materialized view a plain one. No row is copied or deleted: its storage is kept for mv back."""
     catalog.materialized.to_plain_view(name)
     return Changed(name.lower(), "plain")
 
@@ -139,8 +457,6 @@ def to_materialized(
     """Make a plain view a materialized one: with the rows that it had stored, else with an empty storage.
 
     Args:
-        catalog: The catalog.
-        name: The view, as database.name.
         partitioned_by: For a new storage: a column that partitions its rows, or year(c), month(c), bucket(n, c) …
     """
     catalog.materialized.from_plain_view(name, partitioned_by=partitioned_by)
@@ -148,12 +464,7 @@ def to_materialized(
 
 
 def materialized_status(catalog: HiveViewCatalog, name: NameArgument) -> MaterializedStatus:
-    """Show how fresh a materialized view is, and why. The exit code is 1 unless it is fresh or within grace.
-
-    Args:
-        catalog: The catalog.
-        name: The view, as database.name.
-    """
+    """Show how fresh a materialized view is, and why. The exit code is 1 unless it is fresh or within grace."""
     from hive_views.errors import NotMaterializedError
 
     freshness = catalog.materialized.freshness(name)
@@ -181,7 +492,6 @@ def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) ->
     """List the materialized views of a database with their freshness.
 
     Args:
-        catalog: The catalog.
         namespace: The database.
     """
     views = catalog.materialized.listing(namespace)
@@ -194,8 +504,6 @@ def drop_materialized(
     """Drop a materialized view with its stored rows.
 
     Args:
-        catalog: The catalog.
-        name: The view, as database.name.
         cascade: Drop every view that depends on it first.
         restrict: Drop nothing if a view depends on it.
     """
@@ -204,16 +512,29 @@ def drop_materialized(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line.
-
-    Args:
-        app: The application.
-    """
+    """Add the commands to the command line."""
     group = typer.Typer(help="Materialized views: views whose rows are stored.", no_args_is_help=True)
     bind(group, "create", create_materialized, _print_status)
-    register_refresh(group)
-    garbage_collection.register(group)
-    bind(group, "status", materialized_status, _print_status, code=_status_code)
+    bind(
+        group,
+        "refresh",
+        refresh_materialized,
+        _print_refreshed,
+        tell=_print_progress,
+        has_failed=lambda result: any(item.action in ("failed", "skipped") for item in result.refreshed),
+    )
+    bind(group, "refreshes", materialized_refreshes, _print_refreshes)
+    bind(group, "rows", materialized_rows, _print_rows)
+    bind(group, "expire", expire_rows, _print_expired, question=_question_expire)
+    bind(group, "orphans", orphans, _print_orphans, question=_question_orphans)
+    bind(group, "abandoned", abandoned, _print_abandoned, question=_question_abandoned)
+    bind(
+        group,
+        "status",
+        materialized_status,
+        _print_status,
+        has_failed=lambda status: status.freshness not in ("fresh", "fresh within grace"),
+    )
     bind(group, "list", list_materialized, _print_list)
     bind(group, "replace", replace_materialized, _print_changed)
     bind(group, "set", set_materialized, _print_changed)
@@ -223,26 +544,8 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="mv", rich_help_panel="Change views")
 
 
-def _status_code(status: MaterializedStatus) -> ExitCode:
-    from hive_views.materialized.freshness.verdict import Verdict
-
-    is_usable = status.freshness in (Verdict.FRESH.value, Verdict.WITHIN_GRACE.value)
-    return ExitCode.OK if is_usable else ExitCode.FAILED
-
-
 def _question(name: str, **_: object) -> str:
     return f"Drop the materialized view {name} and its stored rows?"
-
-
-def _query(sql: str | None, file: Path | None) -> str:
-    if (sql is None) == (file is None):
-        raise UsageError("--sql", "give the query either by --sql or by --file")
-    if sql is not None:
-        return sql
-    try:
-        return Path(str(file)).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("--file", f"{file}: {error}") from error
 
 
 def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
@@ -278,3 +581,90 @@ def _print_changed(result: Changed) -> None:
 
 def _print_dropped(result: DroppedMaterialized) -> None:
     console().print(f"Dropped {shown(result.dropped)}", soft_wrap=True)
+
+
+AgeOption = Annotated[float, typer.Option(metavar="HOURS")]
+
+_HOUR_MS = 3_600_000
+
+
+def orphans(
+    catalog: HiveViewCatalog, name: NameArgument, *, remove: bool = False, older_than: AgeOption = 72.0
+) -> dict[str, Any]:
+    """List or remove what interrupted refreshes of a materialized view left behind.
+
+    Args:
+        remove: Remove what is listed.
+        older_than: Minimum age in hours. A running refresh has such files, too.
+    """
+    views = catalog.materialized
+    collect = views.remove_orphans if remove else views.orphans
+    garbage = collect(name, older_than_ms=int(older_than * _HOUR_MS))
+    return {"view": name.lower(), **_garbage_fields(garbage, "snapshots", "rows", "files"), "removed": remove}
+
+
+def abandoned(
+    catalog: HiveViewCatalog,
+    database: NamespaceArgument,
+    *,
+    remove: bool = False,
+    definitions: bool = False,
+    older_than: AgeOption = 72.0,
+    location: Annotated[list[str], typer.Option("--location", metavar="URI")] = [],  # noqa: B006 -- never changed
+) -> dict[str, Any]:
+    """List or remove storage tables and files in a database whose materialized view does not exist.
+
+    An interrupted CREATE or DROP leaves them behind, and a DROP by another program. What a view or table of this
+    metastore references is never listed; references of other metastores are not known.
+
+    Args:
+        database: The database.
+        remove: Remove what is listed, except definitions.
+        definitions: With --remove: remove definitions, too. They cannot be restored.
+        older_than: Minimum age in hours. A running CREATE has no view yet.
+        location: A base location outside of the database's own to search as well. May be given several times.
+    """
+    views, age_ms = catalog.materialized, int(older_than * _HOUR_MS)
+    if remove:
+        garbage = views.remove_abandoned(database, older_than_ms=age_ms, locations=location, definitions=definitions)
+    else:
+        garbage = views.abandoned(database, older_than_ms=age_ms, locations=location)
+    found = _garbage_fields(garbage, "tables", "rows", "files", "definitions", "doubts")
+    return {"database": database.lower(), **found, "removed": remove}
+
+
+def _question_orphans(name: str, remove: bool, **_: object) -> str:
+    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+
+
+def _question_abandoned(database: str, remove: bool, **_: object) -> str:
+    question = f"Remove what materialized views that do not exist left behind in {database}?"
+    return f"{question} No other metastore may use its directories." if remove else ""
+
+
+def _garbage_fields(garbage: Garbage, *keys: str) -> dict[str, Any]:
+    return {**{key: getattr(garbage, key) for key in keys}, "kept": [str(item) for item in garbage.kept]}
+
+
+def _print_orphans(report: dict[str, Any]) -> None:
+    count = _print_garbage(report, ("snapshots", "rows", "files"))
+    console().print(f"{count} orphan(s){' removed' if report['removed'] else ''}")
+
+
+def _print_abandoned(report: dict[str, Any]) -> None:
+    count = _print_garbage(report, ("tables", "rows", "files", "definitions"))
+    console().print(f"{count} left behind{', removed' if report['removed'] else ''}")
+
+
+def _print_garbage(report: dict[str, Any], keys: tuple[str, ...]) -> int:
+    """Print what was found, what may own some of it, and what stays; returns the number of items."""
+    out = console()
+    width = max(map(len, keys)) - 1
+    for key in keys:
+        for item in report[key]:
+            out.print(f"{key[:-1]:<{width}} {shown(item)}", soft_wrap=True)
+    for doubt in report.get("doubts", ()):
+        out.print(f"cannot be read, and may own some of it: {shown(doubt)}", soft_wrap=True)
+    for item in report["kept"]:
+        out.print(f"stays: {shown(item)}", soft_wrap=True)
+    return sum(len(report[key]) for key in keys)

@@ -33,7 +33,7 @@ _DIRECTORY_OPTION = {
     "show_default": "~/.local/share/hive-views/metastore",
 }
 
-Directory = Annotated[Path | None, typer.Option(**_DIRECTORY_OPTION)]
+Directory = Annotated[Path | None, typer.Option(help="The metastore's directory.", **_DIRECTORY_OPTION)]
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,14 @@ class MetastoreStatus:
     """The metastore of a directory."""
 
     directory: str
-    """The directory, absolute."""
     running: bool
-    """Whether a metastore runs or starts in it."""
     ready: bool
-    """Whether it answers."""
     uri: str | None
-    """`thrift://127.0.0.1:port`; None if none runs, or it is still starting."""
     pid: int | None
-    """The process id; None if none runs."""
     since: str | None
-    """The time of the start: ISO 8601, UTC; None if none runs."""
     warehouse: str
-    """The parent directory of new databases, as a `file:` URI."""
     log: str
-    """The path of the log file."""
     stopped_pid: int | None = None
-    """The process that `stop` ended; None if none ran, and for other commands."""
 
 
 def start(directory: Path | None = None, port: int = PORT, version: str | None = None) -> MetastoreStatus:
@@ -97,12 +88,6 @@ def stop(directory: Directory = None) -> MetastoreStatus:
     """Stop the metastore of a directory, and name the process that was stopped.
 
     Succeeds if none runs there.
-
-    Args:
-        directory: The metastore's directory.
-
-    Raises:
-        EmbeddedMetastoreError: If the recorded process is not this metastore, or it does not end.
     """
     from hive_views.local_metastore.process import stop_metastore
 
@@ -115,12 +100,6 @@ def status(directory: Directory = None) -> MetastoreStatus:
     """Show whether a metastore runs in a directory, and its URI.
 
     The exit code is 0 if it answers, 6 otherwise.
-
-    Args:
-        directory: The metastore's directory.
-
-    Raises:
-        EmbeddedMetastoreError: If the directory's record cannot be read.
     """
     from hive_views.local_metastore.embedded import EmbeddedMetastore
     from hive_views.local_metastore.process import is_ready, running_metastore

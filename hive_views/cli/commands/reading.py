@@ -1,12 +1,13 @@
 """The commands list, show, history and diff: plain functions, their results, and the text printed for them.
 
-The fields of a result are the keys of its JSON document. Fields may be added in later versions; none is renamed or
-removed. A field without a value is null, never left out. Times are given in milliseconds from the epoch, as ISO 8601
-in UTC, or both.
+The fields of a result are the keys of its JSON document, which docs/cli.md describes. Fields may be added in later
+versions; none is renamed or removed. A field without a value is null, never left out. Times are given in milliseconds
+from the epoch, as ISO 8601 in UTC, or both.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import type_text
+from hive_views.cli.completion import complete_view
 from hive_views.cli.output import console, print_table, shown
-from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError
+from hive_views.config import ENGINES
+from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,12 +31,15 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.dependencies.validity import ViewProblem
+    from hive_views.dependencies.engines import EngineFinding
     from hive_views.metastore.drift import Difference
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
-    from hive_views.sql.analysis.trino_translation import TrinoFinding
+    from hive_views.sql.analysis.validity import ViewProblem
 
-ViewArgument = Annotated[str, typer.Argument(metavar="NAME")]
+ViewArgument = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The view, as database.name.", autocompletion=complete_view),
+]
 """A view's name on the command line."""
 
 TYPED = "typed"
@@ -47,15 +53,11 @@ class ViewListEntry:
     """A view in a list."""
 
     view: str
-    """`database.name`."""
     database: str
     name: str
     kind: str = "view"
-    """`view`; with --all also `hive-view`, `table` and `hive-table`."""
     owner: str | None = None
-    """The row's owner; null without --long."""
     comment: str | None = None
-    """The comment; null without --long."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,6 @@ class ViewList:
     """The result of `list`."""
 
     views: tuple[ViewListEntry, ...]
-    """The views, sorted."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,9 @@ class VersionColumn:
     """A column of a version."""
 
     id: int
-    """The field id."""
     name: str
     type: str
-    """The Iceberg type, such as `long`, `decimal(10, 2)` or `struct<a: int, b: list<string>>`."""
     required: bool
-    """Whether it is declared not null."""
     comment: str | None
 
 
@@ -85,13 +83,9 @@ class Representation:
     """A representation of a version's definition."""
 
     type: str
-    """`sql`, or the type of a representation that this package does not know."""
     dialect: str | None
-    """The SQL dialect; null unless `type` is `sql`."""
     sql: str | None
-    """The text; null unless `type` is `sql`."""
     generated: bool
-    """Whether the text was generated from an authored one."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +94,14 @@ class Version:
 
     version_id: int
     current: bool
-    """Whether it is the current version."""
     timestamp_ms: int
-    """When it was created."""
     time: str
-    """The same time in ISO 8601."""
     operation: str
-    """`create` or `replace`."""
     engine: str | None
-    """The engine that wrote it, such as `spark 4.0.1`."""
     default_catalog: str | None
-    """The catalog of names without one; null is the view's own."""
     default_namespace: tuple[str, ...]
-    """The database of unqualified names."""
     original_text: str | None
-    """The typed text of this version."""
     expanded_text: str | None
-    """The text of this version for Hive and plain Spark."""
     representations: tuple[Representation, ...]
     columns: tuple[VersionColumn, ...]
     summary: dict[str, str]
@@ -127,19 +112,12 @@ class HistoryEntry:
     """An entry of the version log."""
 
     version_id: int
-    """The version that became current."""
     timestamp_ms: int
-    """When it became current."""
     time: str
-    """The same time in ISO 8601."""
     operation: str | None
-    """`create`, `replace`, or `rollback` if the version was current before; null for an expired version."""
     engine: str | None
-    """The engine that wrote the version."""
     current: bool
-    """Whether this is the last entry."""
     expired: bool
-    """Whether the metadata no longer contains the version."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +125,8 @@ class ViewHistory:
     """The result of `history`."""
 
     view: str
-    """`database.name`."""
     current_version_id: int
     entries: tuple[HistoryEntry, ...]
-    """The version log, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +134,8 @@ class RowTexts:
     """The metastore's row, as Hive and plain Spark read it."""
 
     original_text: str | None
-    """viewOriginalText."""
     expanded_text: str | None
-    """viewExpandedText."""
     parameters: dict[str, str]
-    """All parameters, including those of other programs."""
 
 
 @dataclass(frozen=True)
@@ -170,40 +143,41 @@ class ViewDetails:
     """The result of `show`."""
 
     view: str
-    """`database.name`."""
     database: str
     name: str
     uuid: str
     comment: str | None
-    """The property `comment`."""
     owner: str | None
-    """The row's owner."""
     create_time: str
-    """When the row was created, in ISO 8601."""
     location: str
-    """The base location."""
     metadata_location: str
-    """The current metadata file."""
     previous_metadata_location: str | None
     current_version_id: int
     version_ids: tuple[int, ...]
-    """All versions that the metadata contains."""
     version: Version
-    """The requested version; the current one by default."""
     row: RowTexts
-    """The metastore's row."""
     drift: tuple[Difference, ...]
-    """The differences between the row and the metadata file."""
     validity: str
-    """As in [CheckedView](#checkedview)."""
     problems: tuple[ViewProblem, ...]
-    """Its problems and those of what it reads, worst first."""
     properties: dict[str, str]
-    """The view's properties."""
     history: tuple[HistoryEntry, ...]
-    """The version log, oldest first."""
-    trino: tuple[TrinoFinding, ...] | None = None
-    """With `--engines`: what Trino's Hive connector does not read as Hive and Spark do; null without."""
+    engines: tuple[EngineFinding, ...] | None = None
+
+
+@dataclass(frozen=True)
+class PlainViewDetails:
+    """The result of `show` for a plain Hive view, which has no metadata file."""
+
+    view: str
+    kind: str
+    owner: str | None
+    create_time: str
+    comment: str | None
+    columns: tuple[tuple[str, str, str | None], ...]
+    row: RowTexts
+    validity: str
+    problems: tuple[ViewProblem, ...]
+    import_command: str
 
 
 @dataclass(frozen=True)
@@ -212,11 +186,8 @@ class VersionHead:
 
     version_id: int
     time: str
-    """When it was created, in ISO 8601."""
     default_catalog: str | None
-    """The catalog of names without one."""
     default_namespace: tuple[str, ...]
-    """The database of unqualified names."""
 
 
 @dataclass(frozen=True)
@@ -224,11 +195,8 @@ class TextDifference:
     """The difference between the texts of two versions."""
 
     text: str
-    """The dialect, or `typed` for a typed text that no dialect has."""
     change: str
-    """`same`, `changed`, `added` or `removed`."""
     diff: str
-    """A unified diff; empty if the texts are equal."""
 
 
 @dataclass(frozen=True)
@@ -237,11 +205,8 @@ class ColumnDifference:
 
     name: str
     change: str
-    """`added`, `removed`, `changed` (type, comment or nullability) or `moved` (position only)."""
     old: VersionColumn | None
-    """The column in the old version; null for an added one."""
     new: VersionColumn | None
-    """The column in the new version; null for a removed one."""
 
 
 @dataclass(frozen=True)
@@ -249,15 +214,10 @@ class ViewDiff:
     """The result of `diff`."""
 
     view: str
-    """`database.name`."""
     old: VersionHead
-    """The version that is compared from."""
     new: VersionHead
-    """The version that is compared to."""
     texts: tuple[TextDifference, ...]
-    """Each text of either version."""
     columns: tuple[ColumnDifference, ...]
-    """The columns that differ."""
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -328,15 +288,22 @@ def show_view(
     *,
     version: Annotated[int | None, typer.Option("--version", metavar="N")] = None,
     engines: Annotated[bool, typer.Option("--engines")] = False,
-) -> ViewDetails:
+) -> ViewDetails | PlainViewDetails:
     """Show a view: its texts, columns, properties, locations, validity and history, and external changes of its row.
 
+    A plain Hive view is shown as its row, with the command that imports it.
+
     Args:
-        name: The view, as database.name.
         version: Show the texts and columns of this version instead of the current one.
-        engines: Show whether Trino's Hive connector reads the view as Hive and Spark do.
+        engines: Show which engines read the row with the author's rows, and why others do not.
     """
-    view = catalog.load_view(name)
+    try:
+        view = catalog.load_view(name)
+    except NotAnIcebergViewError as error:
+        plain = _show_plain_view(catalog, name)
+        if plain is None:
+            raise error from None
+        return plain
     metadata = view.metadata
     database, short_name = view.name()
     checked = catalog.check_view(name)
@@ -360,16 +327,36 @@ def show_view(
         problems=checked.problems,
         properties=dict(metadata.properties),
         history=tuple(_history_entries(metadata)),
-        trino=catalog.check_for_trino(name) if engines else None,
+        engines=catalog.check_engines(name) if engines else None,
+    )
+
+
+def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | None:
+    """A plain Hive view; None if the name is not that of one."""
+    from hive_views.identifiers import ViewName
+    from hive_views.metastore.identities import KINDS
+    from hive_views.metastore.row_codec import RowKind
+
+    row = catalog.store.get_row(ViewName.parse(name, catalog=catalog.name))
+    if row is None or row.kind is not RowKind.HIVE_VIEW:
+        return None
+    checked = catalog.check_view(str(row.name))
+    return PlainViewDetails(
+        view=str(row.name),
+        kind=KINDS[row.kind].value,
+        owner=row.owner,
+        create_time=iso_time(row.create_time * 1000, timespec="seconds"),
+        comment=row.parameters.get("comment"),
+        columns=row.declared_columns,
+        row=RowTexts(row.texts.original, row.texts.expanded, dict(row.parameters)),
+        validity=checked.validity.value,
+        problems=checked.problems,
+        import_command=f"hive-views import plan --view {shlex.quote(str(row.name))}",
     )
 
 
 def view_history(catalog: HiveViewCatalog, name: ViewArgument) -> ViewHistory:
-    """Show the version log of a view: when each version became current, and which engine wrote it.
-
-    Args:
-        name: The view, as database.name.
-    """
+    """Show the version log of a view: when each version became current, and which engine wrote it."""
     view = catalog.load_view(name)
     return ViewHistory(view_name(view), view.metadata.current_version_id, tuple(_history_entries(view.metadata)))
 
@@ -383,7 +370,6 @@ def diff_versions(
     """Compare the texts and columns of two versions of a view. Properties have no versions.
 
     Args:
-        name: The view, as database.name.
         old: The version to compare from.
         new: The version to compare to.
     """
@@ -553,7 +539,38 @@ def _print_list(result: ViewList) -> None:
         out.print(shown(listed.view), soft_wrap=True)
 
 
-def _print_view(details: ViewDetails) -> None:
+def _print_plain_view(details: PlainViewDetails) -> None:
+    out = console()
+    out.print(_heading(details.view), "  a plain Hive view, without a metadata file", sep="", soft_wrap=True)
+    _print_fields(out, {"Comment": details.comment, "Owner": details.owner, "Created": details.create_time})
+    _print_section(out, "Columns")
+    columns = [
+        VersionColumn(number, name, kind, False, comment)
+        for number, (name, kind, comment) in enumerate(details.columns)
+    ]
+    print_table(_column_table(columns), _INDENT)
+    for title, text in (("Text as typed", details.row.original_text), ("Expanded text", details.row.expanded_text)):
+        _print_section(out, title)
+        out.print(_highlighted_sql(text or ""), soft_wrap=True)
+    _print_section(out, "Properties")
+    for key, value in sorted(details.row.parameters.items()):
+        out.print(f"{_INDENT}{shown(key)} = {shown(value)}", soft_wrap=True)
+    _print_problems(out, details)
+    _print_section(out, "Import")
+    out.print(f"{_INDENT}{shown(details.import_command)} plans its import as an Iceberg view", soft_wrap=True)
+
+
+def _print_problems(out: Console, details: ViewDetails | PlainViewDetails) -> None:
+    if details.problems:
+        _print_section(out, "Validity", details.validity)
+        for problem in details.problems:
+            out.print(f"{_INDENT}{shown(problem.text)}", style="yellow", soft_wrap=True)
+
+
+def _print_view(details: ViewDetails | PlainViewDetails) -> None:
+    if isinstance(details, PlainViewDetails):
+        _print_plain_view(details)
+        return
     out = console()
     version = details.version
     count = f"one of {len(details.version_ids)}" if len(details.version_ids) > 1 else "the only one"
@@ -583,16 +600,15 @@ def _print_view(details: ViewDetails) -> None:
     if not details.properties:
         out.print(f"{_INDENT}none", style="dim")
     _print_drift(out, details)
-    if details.problems:
-        _print_section(out, "Validity", details.validity)
-        for problem in details.problems:
-            out.print(f"{_INDENT}{shown(problem.text)}", style="yellow", soft_wrap=True)
-    if details.trino is not None:
-        _print_section(out, "Trino", "its Hive connector, compared with Hive and Spark")
-        for finding in details.trino:
-            out.print(f"{_INDENT}{finding.outcome.value}: {shown(finding.construct)}", style="yellow", soft_wrap=True)
-        if not details.trino:
-            out.print(f"{_INDENT}the same rows", style="dim")
+    _print_problems(out, details)
+    if details.engines is not None:
+        _print_section(out, "Engines", "which read the row, compared with its author's")
+        for engine in ENGINES:
+            findings = [finding for finding in details.engines if finding.engine == engine]
+            if not findings:
+                out.print(f"{_INDENT}{engine}: the same rows", style="dim")
+            for finding in findings:
+                out.print(f"{_INDENT}{shown(finding.text)}", style="yellow", soft_wrap=True)
     _print_section(out, "History")
     print_table(_history_table(details.history), _INDENT)
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.output import console, print_table, shown
+from hive_views.cli.output import console, new_table, print_table, shown
 from hive_views.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,15 +28,10 @@ class SqlResult:
     """The result of `sql`."""
 
     kind: str
-    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped`, `unchanged`, `absent`, or `rows`."""
     name: str | None
-    """The view or table, as `database.name`; null for SHOW VIEWS."""
     version_id: int | None
-    """The current version; null if the view was dropped, or the statement is not about one view."""
     columns: tuple[str, ...]
-    """The names of the result's columns; empty for a statement without a result."""
     rows: tuple[tuple[str | None, ...], ...]
-    """The result; for DROP … CASCADE what was dropped, in that order."""
 
 
 class _Group(TyperGroup):
@@ -98,10 +93,7 @@ def print_result(result: SqlResult) -> None:
         for (text,) in result.rows:
             out.print(shown(text), soft_wrap=True)
         return
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(*result.columns, box=SIMPLE_HEAD if out.is_terminal else None, pad_edge=False)
+    table = new_table(*result.columns)
     for row in result.rows:
         table.add_row(*map(shown, row))
     print_table(table)

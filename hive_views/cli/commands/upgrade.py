@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import console, shown
 from hive_views.errors import InvalidPlanError, UsageError
 
@@ -21,12 +20,22 @@ if TYPE_CHECKING:
     from hive_views.schema_upgrade.row_changes import Doubt, Progress
     from hive_views.schema_upgrade.schema import Column
 
-Url = Annotated[str, typer.Option(metavar="URL", envvar="HIVE_VIEWS_UPGRADE_URL")]
-MaybeUrl = Annotated[str | None, typer.Option(metavar="URL", envvar="HIVE_VIEWS_UPGRADE_URL")]
-User = Annotated[str | None, typer.Option(metavar="NAME", envvar="HIVE_VIEWS_UPGRADE_USER")]
-PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE")]
-SchemaName = Annotated[str | None, typer.Option(metavar="NAME")]
-Target = Annotated[str | None, typer.Option(metavar="VERSION")]
+_URL = {
+    "metavar": "URL",
+    "envvar": "HIVE_VIEWS_UPGRADE_URL",
+    "help": "The database: mysql://host/db, postgresql://host/db, derby:/directory, or the JDBC URL of hive-site.xml.",
+}
+_USER = {"metavar": "NAME", "envvar": "HIVE_VIEWS_UPGRADE_USER", "help": "The database user."}
+_PASSWORD = "A file with the password. Without it: HIVE_VIEWS_UPGRADE_PASSWORD, or a prompt."
+_SCHEMA = "The schema in the database, if it is not the default schema of the user."
+_TARGET = "The Hive version whose views must be supported, e.g. 4.0.1. The default is the version of the schema."
+
+Url = Annotated[str, typer.Option(**_URL)]
+MaybeUrl = Annotated[str | None, typer.Option(**_URL)]
+User = Annotated[str | None, typer.Option(**_USER)]
+PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE", help=_PASSWORD)]
+SchemaName = Annotated[str | None, typer.Option(metavar="NAME", help=_SCHEMA)]
+Target = Annotated[str | None, typer.Option(metavar="VERSION", help=_TARGET)]
 PlanFile = Annotated[Path | None, typer.Option("--plan", metavar="FILE")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE")]
 
@@ -89,14 +98,7 @@ class Script:
 def detect(
     url: Url, user: User = None, password_file: PasswordFile = None, schema_name: SchemaName = None
 ) -> DetectionReport:
-    """Show the version, vendor, columns and rows of a metastore database.
-
-    Args:
-        url: The database: mysql://host/db, postgresql://host/db, derby:/directory, or the JDBC URL of hive-site.xml.
-        user: The database user.
-        password_file: A file with the password. Without it: HIVE_VIEWS_UPGRADE_PASSWORD, or a prompt.
-        schema_name: The schema in the database, if it is not the default schema of the user.
-    """
+    """Show the version, vendor, columns and rows of a metastore database."""
     from hive_views.schema_upgrade import detect as detect_schema
     from hive_views.schema_upgrade.requirements import ADDITIONS, WIDENINGS
 
@@ -130,11 +132,6 @@ def plan(
     """Plan the changes that a metastore database needs to support views. Nothing is changed.
 
     Args:
-        url: The database.
-        user: The database user.
-        password_file: A file with the password.
-        schema_name: The schema in the database, if it is not the default schema of the user.
-        target: The Hive version whose views must be supported, e.g. 4.0.1. The default is the version of the schema.
         output: Write the plan as JSON to this file, for render and apply.
     """
     from hive_views.schema_upgrade import dumps
@@ -161,10 +158,6 @@ def render(
 
     Args:
         url: The database to plan for; ignored with --plan or --database.
-        user: The database user.
-        password_file: A file with the password.
-        schema_name: The schema in the database, if it is not the default schema of the user.
-        target: The Hive version whose views must be supported.
         plan_file: A plan written by `upgrade plan --output`, used instead of a database.
         database: A database system to render for without a connection: oracle, sqlserver, mysql, mariadb, postgresql,
             derby.
@@ -211,10 +204,6 @@ def apply(
     """Apply a plan. To resume an interrupted run, run the command again.
 
     Args:
-        url: The database.
-        user: The database user.
-        password_file: A file with the password.
-        schema_name: The schema in the database, if it is not the default schema of the user.
         target: The Hive version whose views must be supported; not with --plan.
         plan_file: A plan written by `upgrade plan --output`. It is rejected if the database has changed since.
         dry_run: Check everything and write nothing.
@@ -252,17 +241,14 @@ def verify(
     schema_name: SchemaName = None,
     target: Target = None,
     files: bool = False,
+    skip_views: bool = False,
     tell: Callable[[Progress], None] | None = None,
 ) -> Verification:
     """Check the schema, the rows and all stored view texts. The exit code is 1 if steps are missing.
 
     Args:
-        url: The database.
-        user: The database user.
-        password_file: A file with the password.
-        schema_name: The schema in the database, if it is not the default schema of the user.
-        target: The Hive version whose views must be supported.
         files: Read the metadata files of Iceberg views as well, and compare the rows with them.
+        skip_views: Check the schema and the rows only, which is faster.
         tell: Called after each batch of views and of rows.
     """
     from hive_views.io.metadata_files import MetadataFiles
@@ -270,7 +256,9 @@ def verify(
 
     with _open(url, user, password_file, schema_name) as session:
         checked_files = MetadataFiles({}) if files else None
-        return verify_database(session, target, files=checked_files, progress=tell or _ignore_progress)
+        return verify_database(
+            session, target, views=not skip_views, files=checked_files, progress=tell or _ignore_progress
+        )
 
 
 def rollback(
@@ -282,44 +270,47 @@ def rollback(
     schema: bool = False,
     dry_run: bool = False,
     while_running: bool = False,
+    tell: Callable[[Progress], None] | None = None,
 ) -> RolledBack:
     """Restore the values that rows had before an upgrade, from the backup in the same database.
 
     Args:
-        url: The database.
-        user: The database user.
-        password_file: A file with the password.
-        schema_name: The schema in the database, if it is not the default schema of the user.
         plan_id: The plan to roll back. The default is all plans.
         schema: Also drop the added columns, tables and indexes that contain no values.
         dry_run: Report the changes and write nothing.
         while_running: Continue although other sessions use the database.
+        tell: Called after every statement.
     """
     from hive_views.schema_upgrade import rollback as roll_back
 
     with _open(url, user, password_file, schema_name) as session:
-        return roll_back(session, plan_id=plan_id, schema=schema, dry_run=dry_run, while_running=while_running)
+        return roll_back(
+            session,
+            plan_id=plan_id,
+            schema=schema,
+            dry_run=dry_run,
+            while_running=while_running,
+            progress=tell or _ignore_progress,
+        )
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
-    """Add the commands to the application.
-
-    Args:
-        app: The application.
-        panel: The heading of the group in the list of commands.
-    """
+    """Add the commands to the application, under a heading of its list of commands."""
     group = typer.Typer(help="Upgrade the database of a metastore for views.", no_args_is_help=True)
     bind(group, "detect", detect, _print_detection)
     bind(group, "plan", plan, _print_plan)
     bind(group, "render", render, _print_script)
     bind(group, "apply", apply, _print_applied, question=_question, tell=_print_progress)
-    bind(group, "verify", verify, _print_verification, code=_exit_code, tell=_print_progress)
-    bind(group, "rollback", rollback, _print_rollback, question=_question)
+    bind(
+        group,
+        "verify",
+        verify,
+        _print_verification,
+        has_failed=lambda report: not report.complete,
+        tell=_print_progress,
+    )
+    bind(group, "rollback", rollback, _print_rollback, question=_question, tell=_print_progress)
     app.add_typer(group, name="upgrade", rich_help_panel=panel)
-
-
-def _exit_code(verification: Verification) -> ExitCode:
-    return ExitCode.OK if verification.complete else ExitCode.FAILED
 
 
 def _question(**arguments: object) -> str:
@@ -449,7 +440,8 @@ def _print_verification(report: Verification) -> None:
         out.print(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)
     for tbl_id, column, reason in report.suspicious[:_MAX_LINES]:
         out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}", soft_wrap=True)
-    out.print(f"{report.views} view(s), {len(report.broken)} of them not valid", soft_wrap=True)
+    if report.views is not None:
+        out.print(f"{report.views} view(s), {len(report.broken)} of them not valid", soft_wrap=True)
     _print_lines(f"{check.view}: {check.validity}: {'; '.join(check.problems)}" for check in report.broken)
 
 

@@ -60,19 +60,13 @@ class Written:
     """The result of the commands that change a view."""
 
     view: str
-    """`database.name`, after the change."""
     outcome: str
-    """`created`, `replaced`, `renamed`, `rolled back`, `changed`, `registered`, `adopted`, `repaired`, `unchanged`."""
     version_id: int
-    """The current version."""
     uuid: str
     metadata_location: str
-    """The current metadata file."""
     previous_metadata_location: str | None
     renamed_from: str | None = None
-    """The name before a rename."""
     raw: bool = False
-    """Whether the query was stored as it is (--raw), without a text that Hive and plain Spark can run anywhere."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +74,9 @@ class DroppedView:
     """A view that was dropped because it depends on another."""
 
     view: str
-    """`database.name`."""
     kind: str
-    """`view`, or `hive-view` for a Hive view."""
     metadata_location: str | None
-    """The last metadata file, with which `register` restores the view. Null if purged, and for a Hive view."""
     text: str | None = None
-    """The text of a Hive view, which no file contains; otherwise null."""
 
 
 @dataclass(frozen=True)
@@ -94,19 +84,13 @@ class Dropped:
     """The result of `drop`."""
 
     view: str
-    """`database.name`."""
     outcome: str
-    """`dropped`, or `absent` with --if-exists; `would be dropped` or `would be refused` for a dry run."""
     purged: bool
-    """Whether the metadata files were deleted as well."""
     metadata_location: str | None = None
-    """The last metadata file, with which `register` restores the view. Null if purged or absent."""
     others: tuple[DroppedView, ...] = ()
-    """The views that were (or would be) dropped with it, in this order; empty without --cascade."""
     dependents: tuple[str, ...] = ()
-    """The views that depend on it; empty without --cascade and --dry-run, which look for them."""
     remaining_files: tuple[str, ...] = ()
-    """The metadata files that --purge could not delete."""
+    unknown: tuple[str, ...] = ()
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -146,7 +130,6 @@ def create_view(
     """Create a view from a query: its names are resolved, its stars replaced, and its columns inferred.
 
     Args:
-        name: The view, as database.name.
         sql: The query.
         file: A file that contains the query; - is standard input.
         column: A name for a column of the query, in order, with an optional comment; either all columns are named or
@@ -224,7 +207,6 @@ def replace_view(
     The names of the query are resolved, its stars replaced, and its columns inferred.
 
     Args:
-        name: The view, as database.name.
         sql: The query.
         file: A file that contains the query; - is standard input.
         column: A name for a column of the query, in order, with an optional comment. Without any, an existing column
@@ -295,7 +277,6 @@ def rollback_view(
     """Make an earlier version of a view current again. No version is lost: the history gets a new entry.
 
     Args:
-        name: The view, as database.name.
         to_version: The version.
         to_time: The version that was current at this time: ISO 8601 (UTC unless it names another zone), or milliseconds
             from the epoch.
@@ -358,6 +339,7 @@ def drop_view(
                 metadata_location=location,
                 others=_other_views(plain_name, plan.steps),
                 dependents=tuple(map(str, plan.dependents)),
+                unknown=tuple(str(lineage.view) for lineage in plan.unknown),
             )
         if is_table:
             report = catalog.drop_table(plain_name, restrict=restrict, cascade=cascade)
@@ -380,6 +362,7 @@ def drop_view(
         remaining_files=own_step.remaining_files,
         others=others,
         dependents=tuple(other.view for other in others),
+        unknown=tuple(str(lineage.view) for lineage in report.unknown),
     )
 
 
@@ -391,7 +374,6 @@ def register_view(
     """Create a view from an existing metadata file, such as that of a dropped view. The file is not changed.
 
     Args:
-        name: The view, as database.name.
         metadata_location: The file's URI.
     """
     return written(catalog.register_view(name, metadata_location), "registered")
@@ -403,7 +385,6 @@ def set_properties(
     """Set properties of a view; its other properties are kept.
 
     Args:
-        name: The view, as database.name.
         properties: Keys and values, as key=value.
     """
     updates = parse_properties(properties, "KEY=VALUE")
@@ -418,7 +399,6 @@ def unset_properties(
     """Remove properties of a view; keys that it does not have are ignored.
 
     Args:
-        name: The view, as database.name.
         keys: The keys.
     """
     view = catalog.load_view(name)
@@ -500,10 +480,15 @@ def _query_texts(
     """The query, and its expansion if one is given."""
     if file == "-" and expanded_file == "-":
         raise UsageError("--expanded-file", "standard input can contain only one of the texts")
+    return read_query(sql, file), _query_text(expanded, expanded_file, "--expanded", "--expanded-file")
+
+
+def read_query(sql: str | None, file: str | None) -> str:
+    """The query of a view, from an option or a file."""
     query = _query_text(sql, file, "--sql", "--file")
     if query is None:
         raise UsageError("--sql", "give the query by --sql TEXT or --file FILE (- is standard input)")
-    return query, _query_text(expanded, expanded_file, "--expanded", "--expanded-file")
+    return query
 
 
 def _query_text(text: str | None, file: str | None, option: str, file_option: str) -> str | None:
@@ -595,6 +580,9 @@ def _print_dropped(result: Dropped) -> None:
     if result.remaining_files:
         locations = ", ".join(map(shown, result.remaining_files))
         out.print(f"These metadata files could not be deleted: {locations}", style="yellow", soft_wrap=True)
+    if result.unknown:
+        label = "May depend on it too, since their texts do not tell all that they read"
+        out.print(f"{label}: {', '.join(map(shown, result.unknown))}", style="yellow", soft_wrap=True)
     if is_dry_run:
         dropped_views = {other.view for other in result.others}
         remaining = [name for name in result.dependents if name not in dropped_views]

@@ -1,4 +1,4 @@
-"""The command line in this process, against the real metastore: fast, with its real parser, errors and exit codes."""
+"""Fixtures that run the command line in this process, on a real metastore."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from hive_views import HiveViewCatalog
 from hive_views.cli.app import app
 from hive_views.local_metastore.embedded import EmbeddedMetastore
+from tests.integration.metastore.rpc import connect
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,16 @@ class Done:
 
     @property
     def json(self) -> Any:
-        """Its document; the command must have succeeded and said nothing else."""
+        """The JSON document on stdout; the command must have succeeded with an empty stderr."""
         assert (self.code, self.err) == (0, ""), self
         return json.loads(self.out)
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error object that it ended with; stdout must be empty."""
+        """The JSON object of the error on stderr; stdout must be empty."""
         assert self.out == "", self
-        found: dict[str, Any] = json.loads(self.err.splitlines()[-1])
-        return found
+        document: dict[str, Any] = json.loads(self.err.splitlines()[-1])
+        return document
 
 
 Cli = Callable[..., Done]
@@ -78,3 +79,13 @@ def top(cli: Cli, database: str) -> str:
     )  # fmt: skip
     assert second.code == 0, second
     return name
+
+
+def make_hive_view(metastore: EmbeddedMetastore, view: str, name: str) -> None:
+    """A plain Hive view next to an Iceberg one."""
+    database, short = view.split(".")
+    with connect(metastore.port) as client:
+        row = client.get_table(database, short)
+        row.tableName = name
+        row.parameters = {}
+        client.create_table(row)

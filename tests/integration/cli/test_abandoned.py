@@ -14,14 +14,14 @@ def test_abandoned_lists_and_removes_garbage(cli: Cli, catalog: HiveViewCatalog,
     catalog.drop_view((database, "stored"))
     words = ("mv", "abandoned", database)
     assert cli(*words).out == "0 left behind\n", "it is too young"
-    found = cli(*words, "--older-than", "0", "--json").json
-    assert (found["tables"], found["rows"], found["removed"]) == ([f"{database}.stored__storage"], [], False)
-    [file], [definition] = found["files"], found["definitions"]
+    report = cli(*words, "--older-than", "0", "--json").json
+    assert (report["tables"], report["rows"], report["removed"]) == ([f"{database}.stored__storage"], [], False)
+    [file], [definition] = report["files"], report["definitions"]
     listed = f"table      {database}.stored__storage\nfile       {file}\ndefinition {definition}\n3 left behind\n"
     assert cli(*words, "--older-than", "0").out == listed
     assert cli(*words, "--older-than", "0", "--remove").code == 2, "there is no terminal to ask on"
     done = cli(*words, "--older-than", "0", "--remove", "--yes", "--json").json
-    assert (done["tables"], done["definitions"], done["removed"]) == (found["tables"], [], True)
+    assert (done["tables"], done["definitions"], done["removed"]) == (report["tables"], [], True)
     assert cli(*words, "--older-than", "0").out == f"definition {definition}\n1 left behind\n"
     done = cli(*words, "--older-than", "0", "--remove", "--definitions", "--yes")
     assert done.out == f"definition {definition}\n1 left behind, removed\n"

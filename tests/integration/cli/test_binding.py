@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,27 +11,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from hive_views.cli.app import app
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.commands import doctor as diagnosis
-from hive_views.cli.commands import reading, writing
 from hive_views.cli.exit_codes import ExitCode
 from tests.integration.cli.conftest import invoke
 
-COMMANDS = [
-    ("list", reading.list_views),
-    ("show", reading.show_view),
-    ("history", reading.view_history),
-    ("diff", reading.diff_versions),
-    ("create", writing.create_view),
-    ("replace", writing.replace_view),
-    ("rollback", writing.rollback_view),
-    ("rename", writing.rename_view),
-    ("drop", writing.drop_view),
-    ("set", writing.set_properties),
-    ("unset", writing.unset_properties),
-    ("register", writing.register_view),
-    ("doctor", diagnosis.doctor),
-]
+COMMANDS = (
+    "list", "show", "history", "diff", "create", "replace", "rollback", "rename", "drop", "set", "unset", "register",
+    "doctor", "metastore",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,24 +101,25 @@ def test_read_docstring() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "function"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_every_option_has_a_help_text(name: str, function: Callable[..., Any]) -> None:
-    done = invoke(name, "--help", TERMINAL_WIDTH="200", COLUMNS="200")
-    assert (done.code, done.err) == (0, "")
-    _, helps = read_docstring(inspect.getdoc(function) or "")
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name in ("catalog", "tell"):
-            continue
-        assert helps[parameter.name]
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            option = {"sql": "--sql"}.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
-            assert option in done.out
-    assert "--json" in done.out
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """All commands of the application, by their words."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands(typer.main.get_command(app))))
+def test_every_option_has_a_help_text(words: str, command: Any) -> None:
+    assert command.help, words
+    assert [parameter.name for parameter in command.params if not parameter.help] == []
+    assert words == "sql expand" or "--json" in {option for parameter in command.params for option in parameter.opts}
 
 
 def test_help_lists_each_command_once() -> None:
     text = invoke("--help", TERMINAL_WIDTH="120").out
-    for name, _ in [*COMMANDS, ("metastore", None)]:
+    for name in COMMANDS:
         assert text.count(f"│ {name} ") == 1
 
 

@@ -1,4 +1,4 @@
-"""Columns as users write them: every spelling of a type, and what is refused."""
+"""Parsing of `--column`: accepted spellings of types, and rejected texts."""
 
 from __future__ import annotations
 

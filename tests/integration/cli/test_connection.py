@@ -1,4 +1,4 @@
-"""Which catalog a command works on: options, environment, PyIceberg's configuration, and what goes before what."""
+"""The catalog of a command: options, environment and PyIceberg's configuration, and their precedence."""
 
 from __future__ import annotations
 

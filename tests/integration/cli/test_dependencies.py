@@ -14,7 +14,8 @@ from pyiceberg.types import LongType, NestedField
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Table
+from hive_views.rendering.html_page import embed_json
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli
 from tests.integration.metastore.rpc import connect
@@ -38,6 +39,14 @@ def shop(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
     with connect(metastore.port) as client:
         client.drop_table(database, "gone", False)
     return database
+
+
+def hive_view_row(database: str, name: str, text: str, column: str) -> Table:
+    """A plain Hive view."""
+    row = hive_row(database, name, "VIRTUAL_VIEW")
+    row.viewOriginalText = row.viewExpandedText = text
+    row.sd.cols = [FieldSchema(name=column, type="bigint", comment=None)]
+    return row
 
 
 def alter(metastore: EmbeddedMetastore, database: str, name: str, *columns: tuple[str, str]) -> None:
@@ -268,26 +277,64 @@ def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore,
     assert cli("deps", "check", f"{shop}.nothing").code == 3
 
 
-def test_blocked_view_is_reported_by_all_outputs(cli: Cli, shop: str) -> None:
-    for name, source in (("over_lost", "lost"), ("top", "over_lost")):
-        assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", shop).code == 0
-    top, root = f"{shop}.top", f"{shop}.lost"
-    for words, blocked in (((top,), 1), ((top, "--strict"), 1), ((shop,), 2)):
-        done = cli("deps", "check", *words, "--json")
+@pytest.mark.parametrize("successor", [None, "table", "hive view"], ids=["dropped", "table", "hive_view"])
+def test_blocked_views_are_reported_by_all_outputs(
+    cli: Cli, metastore: EmbeddedMetastore, database: str, tmp_path: Path, successor: str | None
+) -> None:
+    """base <- a <- b <- c <- plain, when base was dropped, and after an object without its columns got its name."""
+    base = hive_row(database, "base", "MANAGED_TABLE")
+    base.sd.cols = [FieldSchema(name="id", type="bigint", comment=None)]
+    with connect(metastore.port) as client:
+        client.create_table(base)
+        for name, source in (("a", "base"), ("b", "a"), ("c", "b")):
+            assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", database).code == 0
+        client.create_table(hive_view_row(database, "plain", f"select `c`.`id` from `{database}`.`c`", "id"))
+        assert cli("deps", "check", database, "--strict").code == 0
+        client.drop_table(database, "base", False)
+        if successor == "table":
+            base.sd.cols[0].name = "one"
+            client.create_table(base)
+        elif successor == "hive view":
+            client.create_table(hive_view_row(database, "base", "select 1 as `one`", "one"))
+
+    root, blocked = f"{database}.a", [f"{database}.{name}" for name in ("b", "c", "plain")]
+    expected = {root: "invalid", **dict.fromkeys(blocked, "blocked")}
+    result = json.loads(cli("deps", "check", database, "--json").out)
+    problems = {view["view"]: view["problems"] for view in result["views"]}
+    reasons = {name: problems[name][0]["reason"] for name in expected}
+    for name, *strict in ([database], [database, "--strict"], [f"{database}.plain"], [f"{database}.c", "--strict"]):
+        done = cli("deps", "check", name, *strict, "--json")
         result = json.loads(done.out)
-        assert (done.code, result["ok"], result["counts"]["blocked"]) == (1, False, blocked)
-        (view,) = (view for view in result["views"] if view["view"] == top)
-        assert (view["validity"], view["problems"][0]["blocked_by"]) == ("blocked", [root])
-    reason = view["problems"][0]["reason"]
-    assert f"which is blocked by {root}, which is invalid" in reason
-    assert f"{top}  blocked: {reason}" in cli("deps", "check", shop).out
-    shown = json.loads(cli("show", top, "--json").out)
-    assert (shown["validity"], shown["problems"]) == ("blocked", view["problems"])
-    assert reason in cli("show", top).out
-    tree = json.loads(cli("deps", "tree", top, "--up", "--json").out)["trees"][0]["lines"]
-    nodes = json.loads(cli("deps", "graph", shop, "--format", "json", "--json").out)["nodes"]
-    for item in (tree[0], *(node for node in nodes if node["name"] == top)):
-        assert (item["standing"], item["reasons"]) == ("blocked", [reason])
+        checked = {view["view"]: view["validity"] for view in result["views"] if view["view"] in expected}
+        assert (done.code, result["ok"]) == (1, False)
+        assert checked == (expected if name == database else {name: expected[name]})
+        text = cli("deps", "check", name, *strict)
+        assert text.code == 1 and all(f"{view}  {expected[view]}" in text.out for view in checked)
+    graph = json.loads(cli("deps", "graph", database, "--format", "json", "--json").out)
+    standings = {node["name"]: (node["standing"], node["reasons"]) for node in graph["nodes"]}
+    pictures = {}
+    for format in ("tree", "dot", "mermaid", "html"):
+        assert cli("deps", "graph", database, "--format", format, "--output", str(tmp_path / format)).code == 0
+        pictures[format] = (tmp_path / format).read_text()
+    doctor = cli("doctor", "--database", database, "--no-write", "--json")
+    assert doctor.code == 1
+    findings = {
+        item["subject"]: item["message"] for item in json.loads(doctor.out)["findings"] if item["level"] == "problem"
+    }
+    tree = json.loads(cli("deps", "tree", f"{database}.plain", "--up", "--json").out)["trees"][0]["lines"]
+    assert {line["name"]: line["standing"] for line in tree if line["name"] in expected} == expected
+    for name in (blocked[0], blocked[-1]):
+        (problem,) = problems[name]
+        assert problem["blocked_by"] == [root] and f"{root}, which is invalid: line" in reasons[name]
+        assert standings[name] == ("blocked", [reasons[name]])
+        assert f"{name.split('.')[1]} (blocked)" in pictures["mermaid"].replace("#40;", "(").replace("#41;", ")")
+        assert reasons[name] in pictures["dot"]
+        assert f'"standing":"blocked","reasons":[{embed_json(reasons[name])}]' in pictures["html"]
+        assert findings[name].startswith("it is blocked: it reads")
+        shown = json.loads(cli("show", name, "--json").out)
+        assert (shown["validity"], shown["problems"]) == ("blocked", problems[name])
+        assert reasons[name] in cli("show", name).out
+    assert pictures["tree"].count("view  blocked: it reads") == len(blocked)
 
 
 # -- recompile, adopt, repair -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`hive-views metastore`, as its users run it: real processes from start to end."""
+"""`hive-views metastore` as real processes, from start to stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "hive_views"]
 
 
 def run(*words: str, directory: Path) -> tuple[int, dict[str, Any], str]:
-    """A command's exit code, its JSON and what it says on stderr."""
+    """A command's exit code, its JSON document and its stderr."""
     done = subprocess.run(
         [*COMMAND, "--json", "metastore", *words, "--directory", str(directory)],
         capture_output=True,
@@ -44,8 +44,8 @@ def gone(pid: int) -> bool:
 
 def test_start_status_stop(tmp_path: Path) -> None:
     directory = tmp_path / "m"
-    code, found, _ = run("status", directory=directory)
-    assert (code, found["running"], found["ready"], found["uri"], found["pid"]) == (6, False, False, None, None)
+    code, status, _ = run("status", directory=directory)
+    assert (code, status["running"], status["ready"], status["uri"], status["pid"]) == (6, False, False, None, None)
     assert not directory.exists()
     code, started, _ = run("start", "--port", "0", directory=directory)
     try:
@@ -60,9 +60,9 @@ def test_start_status_stop(tmp_path: Path) -> None:
         assert (listed.returncode, listed.stdout) == (0, "default\n")
         assert started["warehouse"] == (directory / "warehouse").as_uri()
         assert Path(started["log"]).exists()
-        code, _, said = run("start", "--port", "0", directory=directory)
+        code, _, errors = run("start", "--port", "0", directory=directory)
         assert code == 1
-        assert f"in use by process {started['pid']} at {started['uri']}" in json.loads(said)["error"]
+        assert f"in use by process {started['pid']} at {started['uri']}" in json.loads(errors)["error"]
     finally:
         code, stopped, _ = run("stop", directory=directory)
     assert (code, stopped["running"], stopped["stopped_pid"]) == (0, False, started["pid"])
@@ -106,7 +106,8 @@ def test_interrupt_during_start_prints_no_traceback(tmp_path: Path, delay_s: flo
     if command.returncode == 0:  # it was faster
         assert run("stop", directory=tmp_path)[0] == 0
     else:
-        assert (command.returncode, errors) == (130, "")
+        # A signal that comes before Python has installed its handler ends the process; a shell reports 130 for both.
+        assert (command.returncode in (130, -signal.SIGINT), errors) == (True, "")
     assert run("status", directory=tmp_path)[0] == 6
 
 

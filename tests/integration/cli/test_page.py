@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.commands import databases, dependencies, materialized_values, reading, writing
+from hive_views.cli.commands import databases, dependencies, materialized, reading, writing
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
+from hive_views.dependencies.engines import EngineFinding
 from hive_views.dependencies.impact import AffectedView
 from hive_views.dependencies.render import TreeLine
-from hive_views.dependencies.validity import CheckedView, ViewProblem
 from hive_views.doctor import DoctorReport, Finding
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, FieldSchema
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX
 from hive_views.metastore.drift import Difference
-from hive_views.sql.analysis.trino_translation import TrinoFinding
+from hive_views.sql.analysis.validity import CheckedView, ViewProblem
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import invoke
 from tests.integration.metastore.rpc import connect
@@ -34,13 +34,13 @@ BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", PAGE, flags=re.MULTILINE
 DOCUMENTS = {
     **{
         value.__name__: value
-        for module in (reading, writing, databases, dependencies, materialized_values)
+        for module in (reading, writing, databases, dependencies, materialized)
         for value in vars(module).values()
         if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
     },
     **{
         value.__name__: value
-        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, DoctorReport, Finding, SqlResult, TrinoFinding)
+        for value in (TreeLine, AffectedView, ViewProblem, CheckedView, DoctorReport, Finding, SqlResult, EngineFinding)
     },
     "Drift": Difference,
     "MetastoreStatus": metastore_commands.MetastoreStatus,
@@ -127,7 +127,7 @@ def test_page_describes_every_check_of_the_doctor() -> None:
     checks = set(re.findall(r'Finding\(\s*"([a-z-]+)"', source)) | {
         f"{name}-size" for name in ("text", "parameter", "comment")
     }
-    section = PAGE.partition("| check | what it tells |")[2].partition("\n\n")[0]
+    section = PAGE.partition("| check | result |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (.*?) \|", section.partition("|---|---|\n")[2], flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} == checks
     assert f"`{TEMPORARY_ROW_PREFIX}…`" in PAGE

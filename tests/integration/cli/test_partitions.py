@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -50,3 +52,26 @@ def test_incomplete_partition_exits_with_1(cli: Cli, view: str, database: str) -
 @pytest.mark.parametrize(("value", "code"), [("ds", 2), ("=1", 2), ("nope=1", 2)])
 def test_invalid_partition_values_are_rejected(cli: Cli, view: str, value: str, code: int) -> None:
     assert cli("deps", "partitions", view, value).code == code
+
+
+def test_stale_partitions_exit_with_1(cli: Cli, view: str, database: str, metastore: EmbeddedMetastore) -> None:
+    query = "CREATE VIEW marked PARTITIONED ON (ds) AS SELECT one, ds FROM rates"
+    assert cli("sql", query, "--database", database).code == 0
+    with connect(metastore.port) as client:
+        sd = client.get_table(database, "rates").sd
+        client.add_partition(Partition(["0"], database, "rates", 0, 0, sd, {"transient_lastDdlTime": "1700000000"}))
+    for day in ("0", "1"):
+        assert cli("sql", f"ALTER VIEW marked ADD PARTITION (ds='{day}')", "--database", database).code == 0
+    done = cli("deps", "partitions", database, "--stale")
+    assert (done.code, done.out.splitlines()) == (
+        1,
+        [
+            f"{database}.marked ds=1  stale: {database}.rates ds=1 was written at 2027-01-15 08:00:00",
+            "1 of 2 partitions are stale",
+        ],
+    )
+    result = json.loads(cli("deps", "partitions", f"{database}.marked", "--stale", "--json").out)
+    assert [(item["partition"], item["stale"]) for item in result["partitions"]] == [({"ds": "1"}, True)]
+    assert cli("deps", "partitions", f"{database}.v", "--stale").code == 0
+    assert cli("deps", "partitions", view, "ds=1", "--stale").code == 2
+    assert "not stale: nothing that it needs has changed" in cli("deps", "partitions", f"{database}.marked", "ds=0").out

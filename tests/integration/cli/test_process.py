@@ -1,4 +1,4 @@
-"""The command line as real processes: what only those show. Imports, pipes, signals, terminals, defects."""
+"""The command line as a process: imports, pipes, signals, terminals, and exceptions that are defects."""
 
 from __future__ import annotations
 
@@ -147,15 +147,15 @@ def test_drop_asks_on_a_terminal(
         preexec_fn=_take_terminal,
     ) as process:
         os.close(terminal)
-        said = b""
-        while b"[y/N]: " not in said:
-            said += os.read(controller, 1000)
+        output = b""
+        while b"[y/N]: " not in output:
+            output += os.read(controller, 1000)
         os.write(controller, answer.encode() if answer == "\x03" else f"{answer}\n".encode())
         assert process.stdout is not None
         out = process.stdout.read()
         assert process.wait(60) == code
     os.close(controller)
-    assert f"Drop view {top}?".encode() in said
+    assert f"Drop view {top}?".encode() in output
     assert out.startswith(f"{top}: dropped\n") if code == 0 else out == ""
     assert catalog.view_exists(top) == (code != 0)
 

@@ -1,4 +1,4 @@
-"""list, show, history, diff: what they find, and the exact form of their JSON."""
+"""list, show, history, diff: their text and their JSON documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.reading import iso_time
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
-from tests.integration.cli.conftest import Cli
+from tests.integration.cli.conftest import Cli, make_hive_view
 from tests.integration.metastore.rpc import connect
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -30,11 +30,7 @@ def test_list_prints_views_as_text_and_json(cli: Cli, top: str, database: str) -
 
 def test_list_has_no_plain_hive_views_and_no_tables(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
     database = top.partition(".")[0]
-    with connect(metastore.port) as client:
-        row = client.get_table(database, "top")
-        row.tableName = "plain"
-        row.parameters = {}
-        client.create_table(row)
+    make_hive_view(metastore, top, "plain")
     assert cli("list", database).out == f"{top}\n"
     entries = cli("list", database, "--all", "--long", "--json").json["views"]
     assert [(item["name"], item["kind"]) for item in entries] == [("plain", "hive-view"), ("top", "view")]
@@ -60,7 +56,7 @@ def test_show_prints_all_details_of_view(cli: Cli, top: str, database: str) -> N
     assert list(shown) == [
         "view", "database", "name", "uuid", "comment", "owner", "create_time", "location", "metadata_location",
         "previous_metadata_location", "current_version_id", "version_ids", "version", "row", "drift", "validity",
-        "problems", "properties", "history", "trino",
+        "problems", "properties", "history", "engines",
     ]  # fmt: skip
     assert (shown["view"], shown["database"], shown["name"]) == (top, database, "top")
     assert shown["comment"] == "numbers"
@@ -166,15 +162,28 @@ def test_drift_is_shown(cli: Cli, metastore: EmbeddedMetastore, top: str) -> Non
 
 def test_show_of_non_view(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
     database = top.partition(".")[0]
-    with connect(metastore.port) as client:
-        row = client.get_table(database, "top")
-        row.tableName = "plain"
-        row.parameters = {}
-        client.create_table(row)
+    make_hive_view(metastore, top, "plain")
     assert cli("show", f"{database}.nothere").code == 3
-    assert cli("show", f"{database}.plain").code == 4
+    plain = cli("show", f"{database}.plain", "--json").json
+    assert (plain["kind"], plain["import_command"]) == ("hive-view", f"hive-views import plan --view {database}.plain")
+    text = cli("show", f"{database}.plain").out
+    assert plain["row"]["expanded_text"] in text and plain["import_command"] in text
+    assert cli("history", f"{database}.plain").code == 4
     assert cli("show", "a.b.c").code == 2
     assert cli("show").code == 2
+
+
+def test_shell_completion_of_names(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
+    database = top.partition(".")[0]
+
+    def completed(words: str, uri: str = metastore.uri) -> list[str]:
+        words = f"hive-views --uri {uri} {words}"
+        shell = {"_HIVE_VIEWS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return cli(HIVE_VIEWS_URI=None, **shell).out.split()
+
+    assert f"{database}." in completed(f"show {database[:3]}")
+    assert completed(f"show {database}.t") == [top]
+    assert completed(f"show {database}.t", "thrift://127.0.0.1:1") == []
 
 
 def test_show_view_with_missing_metadata_file(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:

@@ -1,4 +1,4 @@
-"""`sql` against the real metastore; `sql expand` without one: the golden files' requests, and lines that are none."""
+"""`sql` on a real metastore; `sql expand` with the requests of the golden files, and with invalid lines."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_as_json(cli: Cli, database: str) -> None:
         "columns": [],
         "rows": [],
     }
-    found = cli("sql", "DESCRIBE v", "--database", database, "--json").json
-    assert (found["columns"], found["rows"]) == (["name", "type", "comment"], [["n", "int", None]])
+    described = cli("sql", "DESCRIBE v", "--database", database, "--json").json
+    assert (described["columns"], described["rows"]) == (["name", "type", "comment"], [["n", "int", None]])
 
 
 def test_syntax_error_has_line_and_column(cli: Cli, database: str) -> None:

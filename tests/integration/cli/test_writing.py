@@ -1,4 +1,4 @@
-"""create, replace, rename, rollback, drop, set, unset, register: what they do, and how they fail."""
+"""create, replace, rename, rollback, drop, set, unset, register: effects, results and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.writing import parse_time
 from hive_views.errors import UsageError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from tests.integration.cli.conftest import Cli
+from tests.integration.cli.conftest import Cli, make_hive_view
 from tests.integration.metastore.rpc import connect
 
 KEYS = [
@@ -23,16 +23,6 @@ QUERY = ("--sql", "SELECT 1 AS n", "--column", "n:int")
 
 def file_of(location: str) -> Path:
     return Path(urlparse(location).path)
-
-
-def make_hive_view(metastore: EmbeddedMetastore, view: str, name: str) -> None:
-    """A plain Hive view next to an Iceberg one."""
-    database, short = view.split(".")
-    with connect(metastore.port) as client:
-        row = client.get_table(database, short)
-        row.tableName = name
-        row.parameters = {}
-        client.create_table(row)
 
 
 # -- create -----------------------------------------------------------------------------------------------------------
@@ -106,7 +96,7 @@ def test_create_from_a_file_and_from_standard_input(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["-c", "n:int"], "--sql: give the query"),
         (["--raw", "--sql", "SELECT 1"], "--column: name each column"),
@@ -126,10 +116,10 @@ def test_create_from_a_file_and_from_standard_input(
         (["--raw", *QUERY, "-c", "t:timestamp_ns"], "Hive has no type"),
     ],
 )
-def test_wrong_usage_of_create(cli: Cli, database: str, words: list[str], said: str) -> None:
+def test_wrong_usage_of_create(cli: Cli, database: str, words: list[str], message: str) -> None:
     done = cli("create", f"{database}.v", *words, stdin="SELECT 1")
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert cli("list", database).out == ""
 
 
@@ -299,6 +289,7 @@ def test_drop_and_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None
         "others": [],
         "dependents": [],
         "remaining_files": [],
+        "unknown": [],
     }
     assert not catalog.view_exists(top)
     back = cli("register", top, dropped["metadata_location"], "--json").json

@@ -1,0 +1,175 @@
+"""`hive-views copy plan|run|revert`: copies of views from or to another catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
+from hive_views.cli.binding import bind
+from hive_views.cli.connection import ConnectionOptions
+from hive_views.cli.output import console, shown
+from hive_views.errors import CatalogConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+    from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.view_copy import CopiedView, RevertedView
+
+Databases = Annotated[list[str], typer.Argument(metavar="[DATABASE]...")]
+Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
+Name = Annotated[str | None, typer.Option(metavar="NAME")]
+Journal = Annotated[str, typer.Option(metavar="FILE")]
+
+_FAILURES = ("refused", "failed", "unknown")
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The result of `copy plan` and `copy run`."""
+
+    views: tuple[CopiedView, ...]
+    """The views."""
+
+
+@dataclass(frozen=True)
+class RevertedCopies:
+    """The result of `copy revert`."""
+
+    views: tuple[RevertedView, ...]
+    """The views of the journal."""
+
+
+def register(app: typer.Typer, *, panel: str) -> None:
+    """Add the commands to the application, under a heading."""
+    group = typer.Typer(
+        help="Copy views from or to another catalog, e.g. an Iceberg REST catalog.", no_args_is_help=True
+    )
+    bind(group, "plan", plan_copies, _print_copies, has_failed=_has_failed)
+    bind(group, "run", run_copies, _print_copies, has_failed=_has_failed)
+    bind(group, "revert", revert_copied, _print_reverted, question=_revert_question)
+    app.add_typer(group, name="copy", rich_help_panel=panel)
+
+
+def plan_copies(
+    catalog: HiveViewCatalog,
+    databases: Databases = [],  # noqa: B006 -- never changed
+    *,
+    view: Views = [],  # noqa: B006
+    to_catalog: Name = None,
+    from_catalog: Name = None,
+    location: Annotated[str | None, typer.Option(metavar="URI")] = None,
+) -> Copies:
+    """List what a copy would do, and what the target cannot hold. Nothing is written.
+
+    Args:
+        databases: Databases whose Iceberg views are all copied.
+        view: A further view; may be given several times.
+        to_catalog: The target: a catalog of PyIceberg's configuration, of type rest or hive.
+        from_catalog: The source, likewise; the target is then the catalog of this command.
+        location: The directory for the copies' metadata files; by default below the location of each namespace.
+    """
+    from hive_views.view_copy import plan_copy
+
+    source, target = _endpoints(catalog, from_catalog, to_catalog)
+    return Copies(tuple(plan_copy(source, target, _names(source, databases, view), location=location)))
+
+
+def run_copies(
+    catalog: HiveViewCatalog,
+    databases: Databases = [],  # noqa: B006
+    *,
+    view: Views = [],  # noqa: B006
+    to_catalog: Name = None,
+    from_catalog: Name = None,
+    location: Annotated[str | None, typer.Option(metavar="URI")] = None,
+    journal: Journal = "copy.jsonl",
+) -> Copies:
+    """Copy views with their history. A repetition copies what is missing; views of the target are not overwritten.
+
+    Args:
+        databases: As for plan.
+        view: As for plan.
+        to_catalog: As for plan.
+        from_catalog: As for plan.
+        location: As for plan.
+        journal: The file that records the copies, for revert.
+    """
+    from hive_views.view_copy import copy_views
+
+    source, target = _endpoints(catalog, from_catalog, to_catalog)
+    names = _names(source, databases, view)
+    return Copies(tuple(copy_views(source, target, names, journal=journal, location=location)))
+
+
+def revert_copied(
+    catalog: HiveViewCatalog, *, journal: Journal = "copy.jsonl", to_catalog: Name = None
+) -> RevertedCopies:
+    """Drop the copies of a journal, unless they were changed.
+
+    Args:
+        journal: The journal of run.
+        to_catalog: The catalog with the copies; by default the catalog of this command.
+    """
+    from hive_views.view_copy import revert_copies
+
+    target = catalog if to_catalog is None else _open(to_catalog)
+    return RevertedCopies(tuple(revert_copies(target, journal)))
+
+
+def _endpoints(catalog: HiveViewCatalog, from_catalog: str | None, to_catalog: str | None) -> tuple[Catalog, Catalog]:
+    """The source and the target."""
+    if (from_catalog is None) == (to_catalog is None):
+        raise UsageError("--to-catalog", "name the other catalog: --to-catalog, or --from-catalog")
+    if to_catalog is not None:
+        return catalog, _open(to_catalog)
+    assert from_catalog is not None
+    return _open(from_catalog), catalog
+
+
+def _open(name: str) -> Catalog:
+    """Open a catalog of PyIceberg's configuration; one on a metastore is a `HiveViewCatalog`."""
+    _, properties = configured_catalog(name, any_type=True)
+    if properties.get("type") in HIVE_TYPES:
+        return ConnectionOptions(name=name).catalog()
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import RESTError
+
+    try:
+        return load_catalog(name, **properties)
+    except (ValueError, OSError, RESTError) as error:
+        raise CatalogConfigurationError(name, f"the catalog {name} cannot be opened: {error}") from error
+
+
+def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> list[str]:
+    if not databases and not views:
+        raise UsageError("DATABASE", "name databases, or views with --view")
+    listed = (".".join(identifier) for database in databases for identifier in source.list_views(database))
+    return [*listed, *views]
+
+
+def _has_failed(result: Copies) -> bool:
+    return any(view.status.value in _FAILURES for view in result.views)
+
+
+def _revert_question(journal: str, **_: Any) -> str:
+    return f"Drop the copies that {journal} lists?"
+
+
+def _print_copies(result: Copies) -> None:
+    out = console()
+    for view in result.views:
+        problem = f": {view.problem}" if view.problem else ""
+        out.print(shown(f"{view.name}: {view.status.value}{problem}"), soft_wrap=True)
+        for note in view.notes:
+            out.print(shown(f"  {note}"), soft_wrap=True)
+
+
+def _print_reverted(result: RevertedCopies) -> None:
+    out = console()
+    for view in result.views:
+        out.print(shown(f"{view.name}: {view.outcome}"), soft_wrap=True)
