@@ -17,14 +17,5 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    {
-        "catalog.catalog": ("HiveViewCatalog", "load_catalog"),
-        "catalog.views": ("HiveView", "ViewUpdate"),
-        "errors": ("HiveViewsError",),
-        "local_metastore.embedded": ("EmbeddedMetastore",),
-        "spec.version_texts": ("define",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)
 __all__ += ["__version__"]

@@ -140,6 +140,12 @@ MARK_HIVE_TABLES_DEFAULT = True
 """Give Hive tables that a view reads a UUID (row parameter `hive_views_uuid`), so that lineage survives a rename.
 Otherwise such tables are identified by name."""
 
+REQUIRE_ENGINES = "hive-views.require-engines"
+ENGINES = ("spark", "hive", "trino")
+"""Engines, separated by commas, that have to return the author's rows for a new definition; other definitions are
+rejected. A view property of this key takes precedence; empty, it requires none. `spark` is plain Spark, `trino` its
+Hive connector."""
+
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
 """Write `timestamptz` columns as `timestamp`, as Spark does, instead of `timestamp with local time zone`: Spark's Hive
@@ -164,6 +170,7 @@ KEYS = frozenset(
         PASSWORD,
         PASSWORD_FILE,
         POOL_SIZE,
+        REQUIRE_ENGINES,
         SESSION_CATALOG,
         SESSION_CATALOG_SERVES_ICEBERG,
         SETTLE_TIMEOUT_MS,
@@ -185,15 +192,7 @@ _OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
 
 
 def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
-    """Reject properties of this package that do not exist: ignoring `hive-views.tsl` would connect without TLS.
-
-    Args:
-        properties: The properties; those without this package's prefix are not checked.
-        keys: The existing keys.
-
-    Raises:
-        InvalidPropertyError: If a key does not exist; with the most similar one. The value is not in the message.
-    """
+    """Reject properties of this package that do not exist: ignoring `hive-views.tsl` would connect without TLS."""
     for key in properties:
         if _OWN_PREFIX.match(key) and key not in keys:
             similar = similar_key(key, keys)
@@ -216,9 +215,7 @@ class Credentials:
     kind: str
     """`kerberos`, `token`, `plain` or `jwt`."""
     service: str = KERBEROS_SERVICE_NAME_DEFAULT
-    """See `KERBEROS_SERVICE_NAME`."""
     user: str = ""
-    """See `USER`."""
     secret: str = field(default="", repr=False)
     """The password or token."""
 
@@ -228,27 +225,20 @@ class TlsConfig:
     """The certificates of a TLS connection."""
 
     ca_file: str | None = None
-    """See `TLS_CA_FILE`."""
     certificate_file: str | None = None
-    """See `TLS_CERTIFICATE_FILE`."""
     key_file: str | None = None
-    """See `TLS_KEY_FILE`."""
     host: str | None = None
-    """See `TLS_HOST`."""
 
 
 @dataclass(frozen=True)
 class ConnectionConfig:
-    """How to reach the metastore."""
+    """How to reach the metastore; see the properties of the same names."""
 
     uris: tuple[str, ...]
     """`thrift://host:port` or `http://host:port/path`, in the order of attempts; all with the same scheme."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
-    """See `CONNECT_TIMEOUT_MS`."""
     call_timeout_ms: int = CALL_TIMEOUT_MS_DEFAULT
-    """See `CALL_TIMEOUT_MS`."""
     pool_size: int = POOL_SIZE_DEFAULT
-    """See `POOL_SIZE`."""
     user: str | None = None
     """The user for set_ugi; None does not call it. Over HTTP, the user of each request."""
     groups: tuple[str, ...] = ()
@@ -271,15 +261,10 @@ class LockConfig:
     """How to acquire and keep the metastore's lock."""
 
     enabled: bool = LOCK_ENABLED_DEFAULT
-    """See `LOCK_ENABLED`."""
     timeout_ms: int = LOCK_TIMEOUT_MS_DEFAULT
-    """See `LOCK_TIMEOUT_MS`."""
     check_min_wait_ms: int = LOCK_CHECK_MIN_WAIT_MS_DEFAULT
-    """See `LOCK_CHECK_MIN_WAIT_MS`."""
     check_max_wait_ms: int = LOCK_CHECK_MAX_WAIT_MS_DEFAULT
-    """See `LOCK_CHECK_MAX_WAIT_MS`."""
     heartbeat_interval_ms: int = LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT
-    """See `LOCK_HEARTBEAT_INTERVAL_MS`."""
 
 
 @dataclass(frozen=True)
@@ -291,23 +276,17 @@ class CatalogConfig:
     lock: LockConfig
     """How commits are locked."""
     settle_timeout_ms: int = SETTLE_TIMEOUT_MS_DEFAULT
-    """See `SETTLE_TIMEOUT_MS`."""
     warehouse: str | None = None
     """See `WAREHOUSE`; without a trailing slash."""
     parameter_max_size: int = PARAMETER_MAX_SIZE_DEFAULT
-    """See `PARAMETER_MAX_SIZE`."""
     unique_location: bool = UNIQUE_LOCATION_DEFAULT
-    """See `UNIQUE_LOCATION`."""
     session_catalog: str = SESSION_CATALOG_DEFAULT
-    """See `SESSION_CATALOG`."""
     session_catalog_serves_iceberg: bool = SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
-    """See `SESSION_CATALOG_SERVES_ICEBERG`."""
     strict: bool = False
     """Whether `DEPENDENCY_MODE` is `strict`."""
     mark_hive_tables: bool = MARK_HIVE_TABLES_DEFAULT
-    """See `MARK_HIVE_TABLES`."""
     hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
-    """See `HIVE2_COMPATIBLE`."""
+    require_engines: tuple[str, ...] = ()
     view_defaults: Mapping[str, str] = field(default_factory=dict)
     """The `view-default.` properties, without the prefix."""
     view_overrides: Mapping[str, str] = field(default_factory=dict)
@@ -315,11 +294,7 @@ class CatalogConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> CatalogConfig:
-        """Parse and validate catalog properties; those of PyIceberg and of its FileIO are ignored.
-
-        Raises:
-            InvalidPropertyError: If `uri` is missing, a value is invalid, or a `hive-views.` property does not exist.
-        """
+        """Parse and validate catalog properties; those of PyIceberg and of its FileIO are ignored."""
         reject_unknown_keys(properties, KEYS)
         metadata_schemes(properties)  # used by MetadataFiles; validated here
         uris = parse_uris(properties.get(URI))
@@ -365,6 +340,7 @@ class CatalogConfig:
             strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
             mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
+            require_engines=required_engines(properties) or (),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )
@@ -537,6 +513,17 @@ def _boolean(properties: Mapping[str, str], key: str, default: bool) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise InvalidPropertyError(key, value, "it must be true or false")
     return str(value).lower() == "true"
+
+
+def required_engines(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return the engines in `REQUIRE_ENGINES` of a catalog or view, None if it is not set."""
+    value = properties.get(REQUIRE_ENGINES)
+    if value is None:
+        return None
+    engines = tuple(name.strip().lower() for name in value.split(",") if name.strip())
+    if not set(engines) <= set(ENGINES):
+        raise InvalidPropertyError(REQUIRE_ENGINES, value, f"it must be some of {', '.join(ENGINES)}")
+    return engines
 
 
 def _choice(properties: Mapping[str, str], key: str, default: str, choices: tuple[str, ...]) -> str:

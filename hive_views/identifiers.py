@@ -8,7 +8,7 @@ have any name; new ones only characters that all servers accept: ASCII letters, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_views.errors import InvalidIdentifierError
@@ -103,3 +103,44 @@ def parse_namespace(namespace: str | Sequence[str], *, catalog: str | None = Non
     if len(parts) != 1 or not isinstance(parts[0], str) or not parts[0]:
         raise InvalidIdentifierError(namespace, "a Hive Metastore's namespaces have exactly one level: the database")
     return parts[0].lower()
+
+
+def components(sources: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
+    """Return Tarjan's strongly connected components, sources first; iterative, since views nest deeply."""
+    index: dict[ViewName, int] = {}
+    low: dict[ViewName, int] = {}
+    stack: list[ViewName] = []
+    on_stack: set[ViewName] = set()
+    groups: list[tuple[ViewName, ...]] = []
+    for root in sorted(sources):
+        if root in index:
+            continue
+        work = [(root, iter(sorted(sources[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            name, unvisited = work[-1]
+            for source in unvisited:
+                if source not in index:
+                    index[source] = low[source] = len(index)
+                    stack.append(source)
+                    on_stack.add(source)
+                    work.append((source, iter(sorted(sources[source]))))
+                    break
+                if source in on_stack:
+                    low[name] = min(low[name], index[source])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == index[name]:
+                    group = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        group.append(member)
+                        if member == name:
+                            break
+                    groups.append(tuple(sorted(group)))
+    return groups

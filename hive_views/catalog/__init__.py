@@ -12,10 +12,4 @@ if TYPE_CHECKING:
     from hive_views.catalog.views import HiveView as HiveView
     from hive_views.catalog.views import ViewUpdate as ViewUpdate
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    {
-        "catalog": ("HiveViewCatalog", "load_catalog"),
-        "views": ("HiveView", "ViewUpdate"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

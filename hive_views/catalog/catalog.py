@@ -32,7 +32,7 @@ from hive_views.config import URI
 from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport, drop_view, plan_drop, reject_shared_files
 from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDependents, read_graph, reject_cycle
 from hive_views.dependencies.lineage import TransitiveLineage
-from hive_views.dependencies.view_changes import commit_changes
+from hive_views.dependencies.view_changes import check_required_engines, commit_changes
 from hive_views.errors import (
     CatalogConfigurationError,
     CommitFailedError,
@@ -58,14 +58,15 @@ if TYPE_CHECKING:
     from pyiceberg.view.metadata import ViewVersion
 
     from hive_views.dependencies.columns import ColumnName
+    from hive_views.dependencies.engines import EngineFinding
     from hive_views.dependencies.impact import AffectedView
-    from hive_views.dependencies.partitions import PartitionDependencies
+    from hive_views.dependencies.partitions import MarkedPartition, PartitionDependencies
     from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.render import Direction, Picture
-    from hive_views.dependencies.validity import CheckedView, CheckProgress
+    from hive_views.dependencies.validity import CheckProgress
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews
-    from hive_views.sql.analysis.trino_translation import TrinoFinding
+    from hive_views.sql.analysis.validity import CheckedView
     from hive_views.statements import Result
 
 _MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
@@ -92,13 +93,7 @@ class HiveViewCatalog(TableCatalog):
     # -- Reading views ------------------------------------------------------------------------------------------------
 
     def list_views(self, namespace: str | Identifier) -> list[Identifier]:
-        """List the Iceberg views of a database; plain Hive views are not included.
-
-        Args:
-            namespace: The database's name.
-
-        Returns:
-            Sorted identifiers.
+        """List the Iceberg views of a database, sorted; plain Hive views are not included.
 
         Raises:
             NoSuchNamespaceError: If the database does not exist.
@@ -122,14 +117,7 @@ class HiveViewCatalog(TableCatalog):
         return HiveView(load_view(self.store, self._name(identifier)), self.store)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
-        """Check whether an Iceberg view exists, without reading its metadata file.
-
-        Args:
-            identifier: `database.name`.
-
-        Returns:
-            True if it exists; False otherwise, also for an invalid name.
-        """
+        """Check whether an Iceberg view exists, without reading its metadata file; False for an invalid name."""
         try:
             name = self._name(identifier)
         except InvalidIdentifierError:
@@ -357,6 +345,7 @@ class HiveViewCatalog(TableCatalog):
             NoSuchNamespaceError: If the database does not exist.
             InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If the metastore cannot store the view.
             CyclicViewError: If the view would read itself through other views.
+            EngineRequirementError: If an engine of `hive-views.require-engines` does not read it as its author's does.
             SourceDroppedError: If something that it reads is dropped at the same time; in strict mode also if it was
                 dropped since the version was defined.
             LockError: If the lock could not be acquired.
@@ -373,6 +362,7 @@ class HiveViewCatalog(TableCatalog):
             identifier=str(name),
         )
         precondition = reject_cycle(self.store, name, metadata.current_version(), is_new=True)
+        check_required_engines(self.store, name, metadata)
         return HiveView(commit(self.store, name, None, metadata, precondition=precondition), self.store)
 
     def create_view_if_not_exists(
@@ -783,22 +773,22 @@ class HiveViewCatalog(TableCatalog):
 
         return check_view(self._lineages, self._name(identifier))
 
-    def check_for_trino(self, identifier: str | Identifier) -> tuple[TrinoFinding, ...]:
-        """Find constructs of a view that Trino's Hive connector does not read as Hive and Spark do (docs/trino.md).
+    def check_engines(self, identifier: str | Identifier) -> tuple[EngineFinding, ...]:
+        """Find out why plain Spark, Hive or Trino's Hive connector do not read a view with its author's rows.
 
         Args:
             identifier: `database.name` of an Iceberg view or a plain Hive view.
 
         Returns:
-            The findings, refusals first; empty if Trino 483 returns the same rows, or the row has Trino's own encoding.
+            The findings, those of views that it reads included; an engine without a finding returns the same rows
+            (docs/trino.md).
 
         Raises:
             NoSuchViewError: If there is no such view.
-            SqlError: If the row's text cannot be resolved.
         """
-        from hive_views.dependencies.engines import check_for_trino
+        from hive_views.dependencies.engines import EngineChecker
 
-        return check_for_trino(self.store, self._name(identifier))
+        return EngineChecker(self.store).check_name(self._name(identifier))
 
     def check_views(
         self, *namespaces: str | Identifier, workers: int = 4, progress: CheckProgress | None = None
@@ -857,6 +847,31 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.partitions import partition_dependencies
 
         return partition_dependencies(self.store, self._name(identifier), dict(partition or {}))
+
+    def marked_partitions(self, identifier: str | Identifier) -> tuple[MarkedPartition, ...]:
+        """Find which partitions that were added to a view are stale: a needed partition has changed since then.
+
+        Args:
+            identifier: `database.name` of an Iceberg view or a plain Hive view, or a database: all of its views.
+
+        Returns:
+            Each added partition, by view and name, with `marked_at`, `stale` and the reason.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            InvalidViewError: If a view reads another state of a plain Hive table.
+        """
+        from hive_views.dependencies.partitions import marked_partitions
+        from hive_views.metastore.queries import all_view_names, read_rows
+
+        if isinstance(identifier, str) and "." not in identifier:
+            database = parse_namespace(identifier, catalog=self.name)
+            self.store.client.get_database(database)
+            rows = read_rows(self.store, all_view_names(self.store, database))
+            names = sorted(row.name for row in rows if row.partition_keys)
+        else:
+            names = [self._name(identifier)]
+        return tuple(item for name in names for item in marked_partitions(self.store, name))
 
     def list_partitions(self, identifier: str | Identifier, partition: PartitionSpec = ()) -> tuple[str, ...]:
         """List the partitions that were added to a view.

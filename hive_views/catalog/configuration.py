@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 PY_CATALOG_IMPL = "py-catalog-impl"
 """Key of PyIceberg: the class of a catalog."""
 
-_HIVE_TYPES = ("hive", None)
+HIVE_TYPES = ("hive", None)
+"""The values of the property `type` of a catalog on a Hive Metastore."""
 
 
-def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
-    """The name and properties of a catalog, or of the default one, in PyIceberg's configuration."""
+def configured_catalog(name: str | None, *, any_type: bool = False) -> tuple[str, dict[str, str]]:
+    """The name and properties of a catalog, or of the default one, in PyIceberg's configuration.
+
+    With `any_type`, it may be another one than a Hive Metastore.
+    """
     with _converted_errors(name):
         config = _read()
         catalog_name = name or config.get_default_catalog_name()
@@ -43,7 +47,7 @@ def configured_catalog(name: str | None) -> tuple[str, dict[str, str]]:
             is_missing=True,
         )
     catalog_type = configured.get("type")
-    if catalog_type not in _HIVE_TYPES:
+    if catalog_type not in HIVE_TYPES and not any_type:
         reason = f"{catalog_name} is a catalog of type {catalog_type!r}, not a Hive Metastore"
         raise CatalogConfigurationError(name, reason)
     return catalog_name, {key: str(value) for key, value in configured.items() if not isinstance(value, dict)}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from hive_views.errors import InvalidViewError, NoSuchViewError
+from hive_views.errors import InvalidViewError, MetadataFileError, MetastoreRefusedError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.partitions import (
@@ -17,6 +18,8 @@ from hive_views.metastore.partitions import (
 )
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
+
+logger = logging.getLogger(__name__)
 
 PartitionSpec = Mapping[str, str | None] | Sequence[tuple[str, str | None]]
 """Partition columns and their values, as text."""
@@ -37,6 +40,8 @@ class ViewPartitions:
 
     def add(self, name: ViewName, specs: Iterable[PartitionSpec], *, if_not_exists: bool) -> tuple[str, ...]:
         """Add partitions; the names of those added."""
+        specs = list(specs)
+        fingerprints = self._fingerprints(name, specs)
         with self._locked(name):
             row = self._load_row(name).require_iceberg_view()
             wanted = [tuple(checked_values(row, spec).values()) for spec in specs]
@@ -44,7 +49,7 @@ class ViewPartitions:
             conflicts = [existing[values] for values in wanted if values in existing]
             if conflicts and not if_not_exists:
                 raise InvalidViewError(str(name), f"it has the partition {conflicts[0]} already; nothing was added")
-            new = list(dict.fromkeys(values for values in wanted if values not in existing))
+            new = {values: fingerprints.get(values) for values in wanted if values not in existing}
             added = add_partitions(self._store.client, row, new)
             names = {values: partition for partition, values in partition_values(self._store.client, row).items()}
         return tuple(names[values] for values in added if values in names)
@@ -54,7 +59,7 @@ class ViewPartitions:
         with self._locked(name):
             row = self._load_row(name).require_iceberg_view()
             existing = partition_values(self._store.client, row)
-            doomed: dict[Values, str] = {}
+            dropping: dict[Values, str] = {}
             for spec in specs:
                 wanted = checked_values(row, spec, whole=False)
                 if not wanted:
@@ -65,9 +70,22 @@ class ViewPartitions:
                 if not matching and not if_exists:
                     shown = ", ".join(f"{column}={value}" for column, value in wanted.items())
                     raise InvalidViewError(str(name), f"it has no partition {shown}; nothing was dropped")
-                doomed |= matching
-            dropped = drop_partitions(self._store.client, row, doomed)
-        return tuple(doomed[values] for values in dropped)
+                dropping |= matching
+            dropped = drop_partitions(self._store.client, row, dropping)
+        return tuple(dropping[values] for values in dropped)
+
+    def _fingerprints(self, name: ViewName, specs: Sequence[PartitionSpec]) -> dict[Values, str]:
+        """Return fingerprints of what the partitions need; none if that cannot be read."""
+        from hive_views.dependencies.partitions import source_fingerprints  # imports sqlglot
+
+        row = self._load_row(name).require_iceberg_view()
+        values = [checked_values(row, spec) for spec in specs]
+        try:
+            fingerprints = source_fingerprints(self._store, name, values)
+        except (InvalidViewError, MetadataFileError, MetastoreRefusedError) as error:
+            logger.info("What the new partitions of %s need is not recorded: %s", name, error)
+            return {}
+        return {tuple(item.values()): text for item, text in zip(values, fingerprints, strict=True)}
 
     def _locked(self, name: ViewName) -> AbstractContextManager[object]:
         config = self._store.config.lock

@@ -104,11 +104,7 @@ class TableCatalog(HiveCatalog):
     # -- Namespaces ----------------------------------------------------------------------------------------------------
 
     def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
-        """Create a database.
-
-        Args:
-            namespace: The database's name.
-            properties: Database properties. `location` and `comment` set the fields of the same name.
+        """Create a database; see PyIceberg. The properties `location` and `comment` set the fields of these names.
 
         Raises:
             NamespaceAlreadyExistsError: If the database exists.
@@ -120,10 +116,7 @@ class TableCatalog(HiveCatalog):
         create_database(self.store.client, name, properties)
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
-        """Drop an empty database. Its directory is not deleted.
-
-        Args:
-            namespace: The database's name.
+        """Drop an empty database; see PyIceberg. Its directory is not deleted.
 
         Raises:
             NoSuchNamespaceError: If the database does not exist.
@@ -132,14 +125,7 @@ class TableCatalog(HiveCatalog):
         drop_database(self.store.client, self._database(namespace))
 
     def namespace_exists(self, namespace: str | Identifier) -> bool:
-        """Check whether a database exists.
-
-        Args:
-            namespace: The database's name.
-
-        Returns:
-            True if it exists; False otherwise, also for an invalid name.
-        """
+        """Check whether a database exists; False also for an invalid name."""
         try:
             self.store.client.get_database(self._database(namespace))
         except (NoSuchNamespaceError, InvalidIdentifierError):
@@ -147,13 +133,7 @@ class TableCatalog(HiveCatalog):
         return True
 
     def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
-        """Load the properties of a database.
-
-        Args:
-            namespace: The database's name.
-
-        Returns:
-            The properties, including `location` and `comment`.
+        """Load the properties of a database, including `location` and `comment`; see PyIceberg.
 
         Raises:
             NoSuchNamespaceError: If the database does not exist.
@@ -163,15 +143,7 @@ class TableCatalog(HiveCatalog):
     def update_namespace_properties(
         self, namespace: str | Identifier, removals: set[str] | None = None, updates: Properties = EMPTY_DICT
     ) -> PropertiesUpdateSummary:
-        """Change the properties of a database.
-
-        Args:
-            namespace: The database's name.
-            removals: Keys to remove.
-            updates: Properties to set.
-
-        Returns:
-            The keys that were removed, updated, and missing.
+        """Change the properties of a database; see PyIceberg.
 
         Raises:
             NoSuchNamespaceError: If the database does not exist.
@@ -184,13 +156,7 @@ class TableCatalog(HiveCatalog):
     # -- Tables --------------------------------------------------------------------------------------------------------
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
-        """List the Iceberg tables of a database.
-
-        Args:
-            namespace: The database's name.
-
-        Returns:
-            Sorted identifiers.
+        """List the Iceberg tables of a database, sorted; see PyIceberg.
 
         Raises:
             NoSuchNamespaceError: If the database does not exist.
@@ -273,14 +239,7 @@ class TableCatalog(HiveCatalog):
             raise NoSuchTableError(str(name)) from error
 
     def table_exists(self, identifier: str | Identifier) -> bool:
-        """Check whether an Iceberg table exists, without reading its metadata file.
-
-        Args:
-            identifier: `database.name`.
-
-        Returns:
-            True if it exists; False otherwise, also if a view or a Hive table has the name.
-        """
+        """Check whether an Iceberg table exists, without reading its metadata file; False for an invalid name."""
         try:
             row = self.store.get_row(self._name(identifier))
         except InvalidIdentifierError:

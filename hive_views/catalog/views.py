@@ -22,6 +22,7 @@ from hive_views.metastore.commit.view_properties import check_location, check_vi
 from hive_views.metastore.drift import Difference, find_drift
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.rendering import html_table
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
 from hive_views.spec.version_texts import sql_texts
@@ -44,6 +45,18 @@ class HiveView(View):
 
     def __repr__(self) -> str:
         return f"HiveView({'.'.join(self._identifier)}, version {self.metadata.current_version_id})"
+
+    def _repr_html_(self) -> str:
+        """The view as a table, for notebooks."""
+        rows: list[tuple[str, object]] = [
+            ("columns", ", ".join(f"{field.name} {field.field_type}" for field in self.schema().fields)),
+            ("text", self.original_text),
+            ("expanded text", self.expanded_text),
+            ("version", f"{self.metadata.current_version_id} of {len(self.metadata.versions)}"),
+            ("metadata file", self.metadata_location),
+            *((f"external edit of {difference.field}", difference.row) for difference in self.drift),
+        ]
+        return html_table(f"view {'.'.join(self._identifier)}", rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HiveView) and self.name() == other.name() and self.metadata == other.metadata

@@ -132,10 +132,10 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
     results = {str(result.view): result for result in catalog.check_views(database)}
     good = {name for name, result in results.items() if not result.problems}
     unloadable = set[str]()
-    for name in catalog.list_views(database):
-        shown = ".".join(name)
+    iceberg_views = [".".join(name) for name in catalog.list_views(database)]
+    for shown in iceberg_views:
         try:
-            view = catalog.load_view(name)
+            view = catalog.load_view(shown)
             drift, irregular = view.drift, view.metadata.irregularities()
         except HiveViewsError as error:
             advice = "Restore its metadata file, or drop the view and register another of its metadata files"
@@ -167,12 +167,13 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
             good.discard(shown)
     for shown, result in results.items():
         for validity in dict.fromkeys(problem.validity for problem in result.problems):
-            advice_format = _ADVICE.get(validity.value)
+            is_reported = validity.value == "drifted" and shown in iceberg_views
+            advice_format = None if is_reported else _ADVICE.get(validity.value)
             if advice_format is not None and shown not in unloadable:
                 level = Level.PROBLEM if validity.is_unreadable else Level.WARNING
                 reasons = "; ".join(item.text for item in result.problems if item.validity is validity)
                 message = f"it is {validity.value}: {abbreviate(reasons)}"
-                yield Finding("views", level, shown, message, advice_format.format(shown))
+                yield Finding("views", level, shown, message, advice_format.format(shlex.quote(shown)))
     details = {"views": len(results.keys() | unloadable), "good": len(good)}
     message = f"{len(good)} of {details['views']} views are without problems"
     yield Finding("views", Level.OK, database, message, None, details)
@@ -181,8 +182,9 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
 _ADVICE = {
     "invalid": "Correct the view, or what it reads: `hive-views deps check {0}`",
     "blocked": "Correct what it reads: `hive-views deps tree {0} --up`",
+    "drifted": "`hive-views import plan --view {0}` plans its import",
     "unexpanded": "`hive-views recompile {0}` expands its text, if that can be resolved",
     "outdated": "`hive-views recompile {0}` adopts what the typed text means now",
     "unknown": "The view cannot be checked; add a text in the dialect of Hive, Spark or Trino",
 }
-"""By validity: what to do. Drift has a finding of its own."""
+"""By validity: what to do. Drift of an Iceberg view has a finding of its own."""

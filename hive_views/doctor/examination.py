@@ -11,6 +11,7 @@ from hive_views.doctor.behavior import check_row
 from hive_views.doctor.environment import check_java, check_storage, check_views
 from hive_views.doctor.report import DoctorReport, Finding, Level, report_failure
 from hive_views.doctor.server import (
+    check_cache,
     check_lock_expiry,
     check_reachable,
     check_same_data,
@@ -89,6 +90,7 @@ def _examinations(
             yield from report_failure("version", uri, check_version(client, uri))
             yield from report_failure("lock-expiry", uri, check_lock_expiry(client, config, uri))
             yield from report_failure("transformer", uri, check_transformer(client, uri))
+            yield from report_failure("cache", uri, check_cache(client, uri))
     with MetastoreClient(config.connection) as client:
         try:
             client.get_database(database)

@@ -161,6 +161,20 @@ def check_transformer(client: MetastoreClient, uri: str) -> Iterator[Finding]:
     )
 
 
+def check_cache(client: MetastoreClient, uri: str) -> Iterator[Finding]:
+    """Check that the metastore reads from its database, not from a cache that lags."""
+    if not client.reads_from_cache():
+        yield Finding("cache", Level.OK, uri, "reads are answered from the database")
+        return
+    yield Finding(
+        "cache",
+        Level.PROBLEM,
+        uri,
+        "reads are answered from a cache that lags (metastore.rawstore.impl is CachedStore)",
+        "Read only what may be outdated from it, and use a metastore without this cache for changes: it rejects them",
+    )
+
+
 def _milliseconds(text: str) -> float | None:
     """Parse a time of Hive's configuration, e.g. `300s`, to milliseconds; None if it is invalid."""
     match = re.fullmatch(r"(\d+)\s*(us|ms|s|m|h|d)?[a-z]*", text.strip().lower())

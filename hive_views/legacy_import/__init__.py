@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.plan import plan_import as plan_import
     from hive_views.legacy_import.plan import read_plan as read_plan
     from hive_views.legacy_import.plan import write_plan as write_plan
-    from hive_views.legacy_import.report.page import render_report_page as render_report_page
     from hive_views.legacy_import.report.report import ImportReport as ImportReport
     from hive_views.legacy_import.report.report import ReportEntry as ReportEntry
     from hive_views.legacy_import.report.report import read_check_results as read_check_results
+    from hive_views.legacy_import.report.report import render_report_page as render_report_page
     from hive_views.legacy_import.report.report import report_outcomes as report_outcomes
     from hive_views.legacy_import.report.report import report_plan as report_plan
     from hive_views.legacy_import.report.report import report_run as report_run
@@ -45,24 +45,4 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.run import dry_run as dry_run
     from hive_views.legacy_import.run import run_plan as run_plan
 
-__getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    {
-        "export": ("ExportedView", "export_rows", "export_script", "script_text"),
-        "journal": ("History", "ImportOutcome", "ImportStatus", "read_journal"),
-        "legacy_view": ("ConversionError", "Problem", "Reason", "Writer"),
-        "options": ("ImportOptions", "RenameRule"),
-        "plan": ("ImportPlan", "PlanEntry", "PlanStatus", "plan_import", "read_plan", "write_plan"),
-        "report.page": ("render_report_page",),
-        "report.report": (
-            "ImportReport",
-            "ReportEntry",
-            "read_check_results",
-            "report_outcomes",
-            "report_plan",
-            "report_run",
-        ),
-        "revert": ("RevertOutcome", "RevertStatus", "revert_run", "revert_views"),
-        "run": ("RunResult", "dry_run", "run_plan"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

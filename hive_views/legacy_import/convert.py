@@ -13,6 +13,8 @@ from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.config import CatalogConfig
 from hive_views.dependencies.graph import reject_cycle
 from hive_views.dependencies.view_builder import ViewDefinition
+from hive_views.dependencies.view_changes import check_required_engines
+from hive_views.errors import EngineRequirementError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.definition import (
     LEGACY_WRITER,
@@ -20,12 +22,11 @@ from hive_views.legacy_import.definition import (
     check_convertible,
     define_view,
 )
-from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
-from hive_views.legacy_import.mojibake import decode_mojibake
+from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer, decode_mojibake
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.readers import spark
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.legacy_import.readers.trino import security_note
+from hive_views.legacy_import.readers.trino import trino_notes
 from hive_views.legacy_import.storage import (
     LEGACY_STORAGE,
     StoragePlan,
@@ -33,8 +34,8 @@ from hive_views.legacy_import.storage import (
     recorded_refresh_state,
     staleness_properties,
 )
-from hive_views.materialized.state.adopted_state import ADOPTED_REFRESH, encode_adopted_state
-from hive_views.materialized.state.fingerprint import fingerprint as definition_fingerprint
+from hive_views.materialized.state.refresh_state import ADOPTED_REFRESH, encode_adopted_state
+from hive_views.materialized.state.refresh_state import fingerprint as definition_fingerprint
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.identities import identify
@@ -64,7 +65,7 @@ from hive_views.spec.file_codec import METADATA_PATH, new_location
 from hive_views.spec.lineage_codec import file_id
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_link
-from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.spec.version_texts import HIVE, row_texts, sql_texts
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -75,7 +76,19 @@ LEGACY_ROW = "hive-views.legacy-row"
 LEGACY_FINGERPRINT = "hive-views.legacy-fingerprint"
 """View property: fingerprint of that row, by which a repeated import recognizes a view that it converted."""
 
-_NOT_PROPERTIES = frozenset(
+_TRINO_PARAMETERS = frozenset(
+    {
+        trino_encoding.FLAG,
+        "presto_version",
+        "presto_query_id",
+        "trino_created_by",
+        "trino_version",
+        "trino_query_id",
+    }
+)
+"""Row parameters that Trino and Presto write for their views."""
+
+_NOT_PROPERTIES = _TRINO_PARAMETERS | frozenset(
     {
         CHANGE_TIME,
         HIVE_UUID,
@@ -93,12 +106,6 @@ _NOT_PROPERTIES = frozenset(
         "numRows",
         "rawDataSize",
         "totalSize",
-        "presto_view",
-        "presto_version",
-        "presto_query_id",
-        "trino_created_by",
-        "trino_version",
-        "trino_query_id",
     }
 )
 """Row parameters that do not become view properties."""
@@ -233,9 +240,9 @@ def convert(
             definition=_with_storage_link(definition.definition, storage),
             changes=(*definition.changes, storage.sentence),
         )
-    security = security_note(view, row.owner, in_place=in_place)
-    if security is not None:
-        definition = replace(definition, changes=(*definition.changes, security))
+    keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows == "keep"
+    notes = trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding)
+    definition = replace(definition, changes=(*definition.changes, *notes))
     properties = configured_properties(
         target.catalog.store.config, _user_properties(view, row_without_storage(row, view))
     )
@@ -264,9 +271,13 @@ def convert(
         definition = replace(definition, changes=(*definition.changes, *notes))
     metadata_file = new_location(metadata, None, file_id(metadata.current_version()))
     if in_place:
-        converted = row_after_import(store, row, metadata, metadata_file)
+        converted = row_after_import(store, row, metadata, metadata_file, keeps_encoding=keeps_encoding)
     else:
         converted = read_row(new_row(target_name, metadata, metadata_file, store.config, now_s=int(time.time())))
+    try:
+        check_required_engines(store, target_name, metadata, is_encoded=keeps_encoding)
+    except EngineRequirementError as error:
+        raise ConversionError(Reason.ENGINES, error.reason) from error
     keeps_types = in_place and bool(row.partition_keys)
     columns = view_columns(target_name, metadata, store.config)
     type_changes = () if keeps_types else _type_changes(view, store.config, columns)
@@ -275,10 +286,14 @@ def convert(
     )
 
 
-def row_after_import(store: MetastoreStore, legacy: Row, metadata: ViewMetadata, location: str) -> Row:
-    """Return the row that replaces a legacy row in place."""
+def row_after_import(
+    store: MetastoreStore, legacy: Row, metadata: ViewMetadata, location: str, *, keeps_encoding: bool
+) -> Row:
+    """Return the row that replaces a legacy row in place; `keeps_encoding` is for Trino's rows."""
     writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
     legacy = row_without_storage(legacy, read_view(legacy))
+    if writer is Writer.TRINO and not keeps_encoding:
+        legacy = _released_row(legacy, metadata)
     comment = metadata.properties.get("comment")
     legacy_comment = legacy.parameters.get("comment", "")
     if writer is not Writer.TRINO and comment is not None and comment == decode_mojibake(legacy_comment):
@@ -288,14 +303,25 @@ def row_after_import(store: MetastoreStore, legacy: Row, metadata: ViewMetadata,
         legacy,
         metadata,
         location,
-        is_dropped=lambda key: writer is Writer.SPARK and not spark.is_kept_parameter(key),
+        is_dropped=lambda key: (
+            (writer is Writer.SPARK and not spark.is_kept_parameter(key))
+            or (key == trino_encoding.FLAG and not keeps_encoding)
+        ),
         # Trino recognizes its views by text and flags alone, and reads no Iceberg view of this metastore.
-        view_texts=(legacy.texts.original, legacy.texts.expanded) if writer is Writer.TRINO else None,
+        view_texts=(legacy.texts.original, legacy.texts.expanded) if keeps_encoding else None,
     )
 
 
+def _released_row(row: Row, metadata: ViewMetadata) -> Row:
+    """Return Trino's row with the new texts and without what marks it as Trino's."""
+    parameters = {key: value for key, value in row.parameters.items() if key not in _TRINO_PARAMETERS | {"comment"}}
+    if "comment" in metadata.properties:
+        parameters["comment"] = metadata.properties["comment"]
+    return row_as_plain_view(row, parameters, row_texts(metadata.current_version()))
+
+
 def row_without_storage(row: Row, view: LegacyView) -> Row:
-    """Return the row of a materialized view as that of a view, without what it says about its storage.
+    """Return the row of a materialized view as that of a view, without the parameters of its storage.
 
     Trino recognizes a materialized view by its text and comment, and then needs the `metadata_location` of a table. The
     new row has that of a view, so its text becomes that of a Trino view with the same query and columns: Trino keeps

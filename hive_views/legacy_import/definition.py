@@ -18,11 +18,16 @@ from pyiceberg.types import NestedField
 from hive_views.dependencies.view_builder import ViewDefinition, build_definition
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
-from hive_views.legacy_import.mojibake import decode_mojibake, repair_columns
+from hive_views.legacy_import.legacy_view import (
+    ConversionError,
+    LegacyView,
+    Reason,
+    Writer,
+    decode_mojibake,
+    repair_columns,
+)
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.readers.spark import settings_note
-from hive_views.legacy_import.readers.trino_sql import to_portable_sql
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation
@@ -31,11 +36,11 @@ from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, s
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError
-from hive_views.sql.rewriting.dialects import portable_text
+from hive_views.sql.rewriting.definition import portable_text, to_portable_sql
 from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.rename import rename_tables
-from hive_views.sql.types.iceberg_types import parse_type
+from hive_views.sql.types.hive_types import parse_type
 
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: the engine whose layout the row had: `hive`, `spark` or `trino`."""
@@ -250,6 +255,7 @@ class _DefinitionBuilder:
             column_names=column_names,
             column_comments=None if column_names is None else [column.comment for column in view.columns],
             mark=False,
+            for_trino=dialect != HIVE,
         )
 
     def _columns(self) -> Schema:
@@ -395,7 +401,7 @@ class _DefinitionBuilder:
         ]
         update = {"representations": representations}
         definition = replace(definition, version=definition.version.model_copy(update=update))
-        self._changes.append("texts for Spark and Hive are generated; Trino keeps reading its own encoding")
+        self._changes.append("texts for Spark and Hive are generated")
         entries = {GENERATED_DIALECTS: "spark,hive", ORIGINAL_SQL: self._sql_with_catalogs}
         if self._sql_with_catalogs != view.sql:
             entries[LEGACY_ORIGINAL] = view.sql

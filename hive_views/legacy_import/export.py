@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.validity import Validity, check_each
+from hive_views.dependencies.validity import check_each
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.hive_view_commit import swap_row
-from hive_views.metastore.queries import load_view, view_names
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import RowCache, load_view, view_names
 from hive_views.metastore.row_codec import EXTERNAL, RowKind, column_definitions, plain_hive_row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
-from hive_views.sql.rewriting.dialects import NO_SUBSTITUTION
+from hive_views.sql.analysis.validity import Validity
+from hive_views.sql.rewriting.definition import NO_SUBSTITUTION
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 from hive_views.sql.rewriting.scripts import script_comment, script_statement
 

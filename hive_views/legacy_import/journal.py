@@ -13,17 +13,20 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Annotated, Any
+
+from pydantic import Field, PlainSerializer, TypeAdapter
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
 from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
 
 FORMAT = 1
@@ -53,13 +56,16 @@ class ImportStatus(str, Enum):
     """It is not processed yet."""
 
 
+_Seconds = Annotated[float, PlainSerializer(lambda seconds: round(seconds, 4))]
+
+
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
     """How the import of one view ended."""
 
-    name: ViewName
+    name: NameText
     """The legacy view."""
-    target: ViewName
+    target: NameText
     """The Iceberg view."""
     status: ImportStatus
     """How it ended."""
@@ -67,61 +73,31 @@ class ImportOutcome:
     """The kind of problem, if it was not converted."""
     text: str | None = None
     """A sentence about the problem."""
-    blocked_by: ViewName | None = None
+    blocked_by: NameText | None = None
     """The view that blocks it."""
-    seconds: float = 0.0
+    seconds: _Seconds = 0.0
     """Time that the view took, in seconds."""
-    writing: float = 0.0
+    writing: _Seconds = 0.0
     """The part of `seconds` spent in writes to metastore and storage."""
-    swapping: float = 0.0
+    swapping: _Seconds = 0.0
     """The part of `writing` spent in the swap of the row: lock, reads, comparison, alter and unlock, including waits
     for locks and for other threads of this process; more than the metastore's own work."""
     metadata_location: str | None = None
     """URI of the metadata file."""
     backup: str | None = None
     """URI of the file with the legacy row."""
-    was_converted_before: bool = False
+    was_converted_before: Annotated[bool, Field(alias="found")] = False
     """Whether an earlier or a concurrent run converted it."""
     damages: tuple[str, ...] = ()
     """Fields of the row that the metastore's database changed."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as a JSON object."""
-        return {
-            "name": str(self.name),
-            "target": str(self.target),
-            "status": self.status.value,
-            "reason": None if self.reason is None else self.reason.value,
-            "text": self.text,
-            "blocked_by": None if self.blocked_by is None else str(self.blocked_by),
-            "seconds": round(self.seconds, 4),
-            "writing": round(self.writing, 4),
-            "swapping": round(self.swapping, 4),
-            "metadata_location": self.metadata_location,
-            "backup": self.backup,
-            "found": self.was_converted_before,
-            "damages": list(self.damages),
-        }
+        document: dict[str, Any] = _OUTCOME.dump_python(self, mode="json", by_alias=True)
+        return document
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> ImportOutcome:
-        """Parse what `to_json` returned."""
-        return cls(
-            name=ViewName.from_text(document["name"]),
-            target=ViewName.from_text(document["target"]),
-            status=ImportStatus(document["status"]),
-            reason=None if document["reason"] is None else Reason(document["reason"]),
-            text=document["text"],
-            blocked_by=None if document["blocked_by"] is None else ViewName.from_text(document["blocked_by"]),
-            seconds=float(document["seconds"]),
-            writing=float(document["writing"]),
-            swapping=float(document.get("swapping", 0)),
-            metadata_location=document["metadata_location"],
-            backup=document["backup"],
-            was_converted_before=bool(document["found"]),
-            damages=tuple(document["damages"]),
-        )
 
+_OUTCOME = TypeAdapter(ImportOutcome)
 
 _STATUS_BEFORE_RUN = {
     PlanStatus.READY: ImportStatus.PENDING,
@@ -203,7 +179,7 @@ class History:
             )
             self.add_announcement(announcement)
         elif event["event"] == "outcome":
-            self.add_outcome(ImportOutcome.from_json(event["outcome"]))
+            self.add_outcome(_OUTCOME.validate_python(event["outcome"]))
         elif event["event"] == "reverted":
             self.reverted[name] = event["result"]
         else:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, PlainSerializer, PlainValidator
 
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
@@ -19,6 +22,13 @@ MOJIBAKE_MODES = ("refuse", "repair", "keep")
 
 MATERIALIZED_MODES = ("convert", "report")
 """Treatment of materialized views: convert them, or list them and leave them unchanged."""
+
+TRINO_ROW_MODES = ("keep", "release")
+"""Treatment of Trino's rows that are converted in place: keep Trino's encoding, or replace it by the new texts."""
+
+
+NameText = Annotated[ViewName, PlainValidator(ViewName.from_text), PlainSerializer(str)]
+"""A name that plans and journals record as text."""
 
 
 def check_most_calls(most_calls: int, argument: str = "most_calls") -> None:
@@ -38,11 +48,7 @@ class RenameRule:
 
     @classmethod
     def parse(cls, text: str) -> RenameRule:
-        """Parse `pattern:replacement`.
-
-        Raises:
-            UsageError: If the text has another form.
-        """
+        """Parse `pattern:replacement`; raises UsageError."""
         pattern, separator, replacement = text.partition(":")
         if not separator or not pattern or not replacement:
             raise UsageError("--rename", f"{text!r} is not of the form OLD:NEW, e.g. 'old_*:new_*' or 'a.*:b.*'")
@@ -75,26 +81,31 @@ class ImportOptions:
     """Options of an import.
 
     Raises:
-        UsageError: If `mojibake` or `materialized` has an unknown value.
+        UsageError: If `mojibake`, `materialized` or `trino_rows` has an unknown value.
     """
 
-    renames: tuple[RenameRule, ...] = ()
+    renames: tuple[Annotated[RenameRule, PlainValidator(RenameRule.parse), PlainSerializer(str)], ...] = ()
     """Renaming rules for the views and for all tables in their texts; the first match wins."""
     to_database: str | None = None
     """Database for the new views; None keeps the database of each legacy view. Applied to views only, after the
     renaming rules."""
-    mojibake: str = "refuse"
+    mojibake: Annotated[str, Field(alias="mangled")] = "refuse"
     """One of MOJIBAKE_MODES."""
     trino_catalogs: tuple[str, ...] = TRINO_CATALOGS
     """Names of Trino catalogs whose tables are in this metastore."""
     materialized: str = "convert"
     """One of MATERIALIZED_MODES."""
+    trino_rows: str = "keep"
+    """One of TRINO_ROW_MODES."""
 
     def __post_init__(self) -> None:
-        if self.mojibake not in MOJIBAKE_MODES:
-            raise UsageError("--mangled", f"{self.mojibake!r} is none of {', '.join(MOJIBAKE_MODES)}")
-        if self.materialized not in MATERIALIZED_MODES:
-            raise UsageError("--materialized", f"{self.materialized!r} is none of {', '.join(MATERIALIZED_MODES)}")
+        for option, value, modes in (
+            ("--mangled", self.mojibake, MOJIBAKE_MODES),
+            ("--materialized", self.materialized, MATERIALIZED_MODES),
+            ("--trino-rows", self.trino_rows, TRINO_ROW_MODES),
+        ):
+            if value not in modes:
+                raise UsageError(option, f"{value!r} is none of {', '.join(modes)}")
 
     def rename(self, name: ViewName) -> ViewName:
         """Apply the renaming rules to the name of a table or view."""

@@ -10,21 +10,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
 
 from hive_views.catalog.catalog import HiveViewCatalog
-from hive_views.dependencies.graph import components
+from hive_views.dependencies.engines import EngineChecker
 from hive_views.errors import HiveViewsError, MetastoreUnavailableError, NoSuchViewError, PlanError
-from hive_views.identifiers import ViewName
+from hive_views.identifiers import ViewName, components
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.convert import ImportTarget, convert
 from hive_views.legacy_import.definition import check_convertible, find_references
 from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Problem, Reason, Writer
-from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, RenameRule, check_most_calls
+from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, NameText, check_most_calls
 from hive_views.legacy_import.readers.detection import is_legacy, list_view_names, read_view
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
 from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.rendering import html_table
 from hive_views.spec.metadata import ViewMetadata
 
 FORMAT = 2
@@ -47,46 +50,58 @@ class PlanStatus(str, Enum):
     """It is a materialized view and the options leave those unchanged."""
 
 
+_MATERIALIZED = "materialized view"
+_Materialized = Annotated[
+    bool,
+    Field(alias="kind"),
+    BeforeValidator(lambda kind: kind == _MATERIALIZED),
+    PlainSerializer(lambda materialized: _MATERIALIZED if materialized else "view"),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One legacy view of a plan."""
 
-    name: ViewName
+    name: NameText
     """The name of the legacy view."""
-    target: ViewName
+    target: NameText
     """The name of the Iceberg view; the same name for an import in place."""
     writer: Writer
     """The engine whose row layout it has."""
     dialect: str
     """The SQL dialect of its text."""
-    status: PlanStatus
+    status: Annotated[PlanStatus, Field(alias="verdict")]
     """What a run does with it."""
-    fingerprint: str
-    """Fingerprint of the row when it was planned. A run rejects a row with another one."""
     level: int = 0
     """0 for a view that reads no other view of the plan, otherwise one more than the highest level that it reads."""
-    reads: tuple[ViewName, ...] = ()
+    reads: tuple[NameText, ...] = ()
     """The tables and views that its text names, under their present names."""
     problem: Problem | None = None
     """Why it is not converted."""
-    blocked_by: ViewName | None = None
+    blocked_by: NameText | None = None
     """The view that blocks it and is not itself blocked."""
+    changes: tuple[str, ...] = ()
+    """Sentences about what will differ."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Name and Hive type of each column of the new view."""
     old_original: str | None = None
     """The original text of the row; for a Trino view the decoded text."""
     old_text: str | None = None
     """The text that engines run today."""
     new_text: str | None = None
     """The text that Hive and plain Spark will run; for a Trino view the generated `hive` text."""
-    columns: tuple[tuple[str, str], ...] = ()
-    """Name and Hive type of each column of the new view."""
-    changes: tuple[str, ...] = ()
-    """Sentences about what will differ."""
+    materialized: _Materialized = False
+    """Whether it is a materialized view."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """For a materialized view: what the row records about its storage."""
-    materialized: bool = False
-    """Whether it is a materialized view."""
     storage_plan: str | None = None
     """For a materialized view that is ready: a `hive_views.legacy_import.storage.StorageAction`."""
+    engines: tuple[str, ...] = ()
+    """Why plain Spark, Hive or Trino's Hive connector will not return the author's rows, or may not, as
+    `trino: other rows: …`."""
+    fingerprint: str = field(kw_only=True)
+    """Fingerprint of the row when it was planned. A run rejects a row with another one."""
 
     @property
     def in_place(self) -> bool:
@@ -95,52 +110,20 @@ class PlanEntry:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
-        problem = self.problem
-        return {
-            "name": str(self.name),
-            "target": str(self.target),
-            "writer": self.writer.value,
-            "dialect": self.dialect,
-            "verdict": self.status.value,
-            "level": self.level,
-            "reads": [str(name) for name in self.reads],
-            "reason": None if problem is None else problem.reason.value,
-            "text": None if problem is None else problem.text,
-            "blocked_by": None if self.blocked_by is None else str(self.blocked_by),
-            "changes": list(self.changes),
-            "columns": [list(column) for column in self.columns],
-            "old_original": self.old_original,
-            "old_text": self.old_text,
-            "new_text": self.new_text,
-            "kind": "materialized view" if self.materialized else "view",
-            "storage": dict(self.storage),
-            "storage_plan": self.storage_plan,
-            "fingerprint": self.fingerprint,
-        }
+        document: dict[str, Any] = {}
+        for key, value in _ENTRY.dump_python(self, mode="json", by_alias=True).items():
+            document |= {key: value} if key != "problem" else value or {"reason": None, "text": None}
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> PlanEntry:
-        """Parse what `to_json` returned; raises KeyError, TypeError, AttributeError or ValueError."""
-        return cls(
-            name=ViewName.from_text(document["name"]),
-            target=ViewName.from_text(document["target"]),
-            writer=Writer(document["writer"]),
-            dialect=document["dialect"],
-            status=PlanStatus(document["verdict"]),
-            fingerprint=document["fingerprint"],
-            level=int(document["level"]),
-            reads=tuple(map(ViewName.from_text, document["reads"])),
-            problem=None if document["reason"] is None else Problem(Reason(document["reason"]), document["text"]),
-            blocked_by=None if document["blocked_by"] is None else ViewName.from_text(document["blocked_by"]),
-            old_original=document["old_original"],
-            old_text=document["old_text"],
-            new_text=document["new_text"],
-            columns=tuple((name, type_text) for name, type_text in document["columns"]),
-            changes=tuple(document["changes"]),
-            storage=dict(document["storage"]),
-            materialized=document.get("kind") == "materialized view",
-            storage_plan=document.get("storage_plan"),
-        )
+        """Parse what `to_json` returned; raises KeyError, TypeError or ValueError."""
+        problem = None if document["reason"] is None else {"reason": document["reason"], "text": document["text"]}
+        return _ENTRY.validate_python({**document, "problem": problem})
+
+
+_ENTRY = TypeAdapter(PlanEntry)
+_OPTIONS = TypeAdapter(ImportOptions)
 
 
 @dataclass(frozen=True)
@@ -155,6 +138,15 @@ class ImportPlan:
     """Groups of views that read each other or themselves."""
     to: str | None = None
     """The addresses of the metastore for the new views; None for the metastore of the legacy views."""
+
+    def _repr_html_(self) -> str:
+        """The entries as a table, for notebooks."""
+        rows = (
+            (entry.name, entry.status.value, entry.problem and entry.problem.reason.value) for entry in self.entries
+        )
+        return html_table(
+            f"{len(self.ready)} of {len(self.entries)} views are ready", rows, ("view", "status", "reason")
+        )
 
     def check_target(self, to: str | None) -> None:
         """Check that the plan is for a target metastore, so that planned copies are not converted in place.
@@ -180,13 +172,7 @@ class ImportPlan:
         """Return the plan as a JSON object."""
         return {
             "format": FORMAT,
-            "options": {
-                "renames": [str(rule) for rule in self.options.renames],
-                "to_database": self.options.to_database,
-                "mangled": self.options.mojibake,
-                "trino_catalogs": list(self.options.trino_catalogs),
-                "materialized": self.options.materialized,
-            },
+            "options": _OPTIONS.dump_python(self.options, mode="json", by_alias=True),
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
             "to": self.to,
             "entries": [entry.to_json() for entry in self.entries],
@@ -194,11 +180,7 @@ class ImportPlan:
 
     @classmethod
     def from_json(cls, document: object) -> ImportPlan:
-        """Parse what `to_json` returned.
-
-        Raises:
-            PlanError: If it is not a plan, or a plan of another format.
-        """
+        """Parse what `to_json` returned; raises PlanError."""
         try:
             return _plan_from_json(document)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -226,16 +208,11 @@ def write_plan(plan: ImportPlan) -> str:
 def _plan_from_json(document: Any) -> ImportPlan:
     if document["format"] != FORMAT:
         raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
-    options = document["options"]
+    # Plans of earlier releases have no materialized views.
+    options = _OPTIONS.validate_python({"materialized": "report", **document["options"]})
     return ImportPlan(
         entries=tuple(map(PlanEntry.from_json, document["entries"])),
-        options=ImportOptions(
-            renames=tuple(map(RenameRule.parse, options["renames"])),
-            to_database=options["to_database"],
-            mojibake=options["mangled"],
-            trino_catalogs=tuple(options["trino_catalogs"]),
-            materialized=options.get("materialized", "report"),
-        ),
+        options=options,
         cycles=tuple(tuple(map(ViewName.from_text, cycle)) for cycle in document["cycles"]),
         to=None if document["to"] is None else str(document["to"]),
     )
@@ -491,6 +468,7 @@ class Planner:
         self._store = planned_store((to or catalog).store, fetched)
         self._target = ImportTarget(to or catalog, self._store)
         self._targets: dict[ViewName, ViewName] = {}
+        self._engines = EngineChecker(self._store)
 
     def add(self, view: ScannedView) -> None:
         """Add a view that will be planned here, or that such a view reads."""
@@ -570,6 +548,7 @@ class Planner:
             columns=converted.columns,
             changes=converted.changes,
             storage_plan=None if converted.storage is None else converted.storage.action.value,
+            engines=tuple(finding.text for finding in self._engines.check(new_row)),
         )
 
 

@@ -35,6 +35,7 @@ from hive_views.metastore.row_codec import (
 )
 from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files
 from hive_views.metastore.store import MetastoreStore
+from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 
 _LATE_REQUESTS_S = 3600
@@ -262,7 +263,8 @@ def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: 
     if row.owner != legacy.owner or row.create_time != legacy.create_time:
         raise RevertError(name, "its owner was changed since its import; use force to lose the change")
     metadata = store.files.read(row.metadata_location or "")
-    expected = row_after_import(store, legacy, metadata, row.metadata_location or "")
+    keeps_encoding = is_encoded(row.texts.original)
+    expected = row_after_import(store, legacy, metadata, row.metadata_location or "", keeps_encoding=keeps_encoding)
     if row_fingerprint(expected) != row_fingerprint(row):
         raise RevertError(name, "its row was changed since its import; use force to lose the changes")
 

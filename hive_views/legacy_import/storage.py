@@ -30,8 +30,7 @@ from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Re
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_unused_storage
 from hive_views.materialized.freshness.cache import MetadataCache, table_state
-from hive_views.materialized.layouts.layout import STAGED_WRITES
-from hive_views.materialized.layouts.registered import storage_name
+from hive_views.materialized.layouts.layout import STAGED_WRITES, storage_name
 from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
@@ -252,7 +251,7 @@ def recorded_refresh_state(
         return None, unknown + str(error)
     if refresh is None or refresh.started_ms is None:
         return None, f"{unknown}its current snapshot is not a refresh by Trino"
-    if refresh.others or refresh.unrepeatable or set(refresh.tables) != set(reads) or may_depend_on_zone:
+    if refresh.has_other_tables or refresh.unrepeatable or set(refresh.tables) != set(reads) or may_depend_on_zone:
         return None, f"{unknown}Trino recorded no snapshot for all that it reads"
     sources = []
     for name, snapshot_id in sorted(refresh.tables.items()):

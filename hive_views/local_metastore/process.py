@@ -33,13 +33,6 @@ class MetastoreProcess(ABC):
 
     Use it as a context manager, or call `start` and `stop`. It can be started again on the same directory. Attributes
     that need a running metastore raise `EmbeddedMetastoreError` if it is not running.
-
-    Args:
-        directory: The directory of its data, log and warehouse; created if missing. Only one metastore at a time can
-            use it.
-        port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
-        detached: Keep it running when this program ends. `stop_metastore(directory)` and `hive-views metastore stop`
-            stop it.
     """
 
     def __init__(self, directory: str | os.PathLike[str], *, port: int, detached: bool) -> None:

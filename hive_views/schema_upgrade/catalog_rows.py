@@ -17,6 +17,9 @@ from hive_views.sql.resolver.scopes import TableSchema
 _NAMES = 500
 """Names of tables in one query."""
 
+_CACHED = 2_000
+"""Tables whose columns are in memory between two batches of views."""
+
 _NAME = r"[^\s`.,()='\"]+"
 # The lookbehind lets a match begin at the first character of a name only: linear time in long texts.
 _QUALIFIED = re.compile(rf"(?<![^\s`.,()='\"])({_NAME})`?\s*\.\s*`?({_NAME})")
@@ -51,7 +54,7 @@ class ViewRow:
 
 
 class DatabaseSchemas:
-    """Columns of the tables of one catalog, read from the metastore's database once per table."""
+    """Columns of the tables of one catalog, read from the metastore's database; the latest are kept in memory."""
 
     def __init__(self, session: Session, schema: Schema, catalog: str = DEFAULT_CATALOG) -> None:
         self._session = session
@@ -67,6 +70,11 @@ class DatabaseSchemas:
             self._read(key.database, [key.name])
         return self._cache[key]
 
+    def is_view(self, table: ViewName) -> bool:
+        """Whether a name is that of a view or materialized view."""
+        columns = self.table(table.database, table.name)
+        return columns is not None and columns.kind != "table"
+
     def prefetch(self, texts: Iterable[str]) -> None:
         """Read the tables that texts may refer to, in a few queries: each pair of names separated by a dot."""
         if self._databases is None:
@@ -74,6 +82,8 @@ class DatabaseSchemas:
                 f"SELECT {self._session.dialect.quote('NAME')} FROM {self._session.dialect.quote('DBS')}"
             )
             self._databases = {str(row[0]) for row in rows}
+        if len(self._cache) > _CACHED:
+            self._cache.clear()
         by_database: dict[str, set[str]] = defaultdict(set)
         for text in texts:
             for database, name in _QUALIFIED.findall(text.lower()):

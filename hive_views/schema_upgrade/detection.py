@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,10 @@ from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
 from hive_views.schema_upgrade.obstacles import find_obstacles
 from hive_views.schema_upgrade.requirements import PRIMITIVES
+from hive_views.schema_upgrade.row_changes import row_kinds
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
-from hive_views.schema_upgrade.table_types import decidable
+from hive_views.schema_upgrade.table_types import decide
 
 OWN_TABLE_PREFIX = "HIVE_VIEWS_"
 """Prefix of the tables that this package creates; they are not part of the metastore's schema."""
@@ -96,6 +97,15 @@ def _mysql(session: Session) -> list[Table]:
     engines = dict(
         session.query("SELECT TABLE_NAME, ENGINE FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE()")
     )
+    # Users with privileges on the whole database need none on single tables.
+    grants = session.query(
+        "SELECT t.TABLE_NAME, t.GRANTEE, t.PRIVILEGE_TYPE FROM INFORMATION_SCHEMA.TABLE_PRIVILEGES t "
+        "WHERE t.TABLE_SCHEMA = DATABASE() AND t.PRIVILEGE_TYPE IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') "
+        "AND NOT EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.SCHEMA_PRIVILEGES s WHERE s.GRANTEE = t.GRANTEE "
+        "AND s.PRIVILEGE_TYPE = t.PRIVILEGE_TYPE AND DATABASE() LIKE s.TABLE_SCHEMA) "
+        "AND NOT EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.USER_PRIVILEGES u WHERE u.GRANTEE = t.GRANTEE "
+        "AND u.PRIVILEGE_TYPE = t.PRIVILEGE_TYPE) ORDER BY 1, 2, 3"
+    )
     tables = _tables(
         (
             (
@@ -115,7 +125,14 @@ def _mysql(session: Session) -> list[Table]:
         ),
         ((table, name, column, not int(other), name == "PRIMARY") for table, name, column, other in indexes),
     )
-    return [replace(table, engine=engines.get(table.name)) for table in tables]
+    return [
+        replace(
+            table,
+            engine=engines.get(table.name),
+            grants=tuple((grantee, privilege) for name, grantee, privilege in grants if name == table.name),
+        )
+        for table in tables
+    ]
 
 
 def _postgresql(session: Session) -> list[Table]:
@@ -123,9 +140,10 @@ def _postgresql(session: Session) -> list[Table]:
         # information_schema hides tables on which the user has no privileges.
         "SELECT c.relname, a.attname, t.typname, "
         "CASE WHEN t.typname IN ('varchar', 'bpchar') AND a.atttypmod > 0 THEN a.atttypmod - 4 END, "
-        "NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid) FROM pg_attribute a "
+        "NOT a.attnotnull, pg_get_expr(d.adbin, d.adrelid), l.collname FROM pg_attribute a "
         "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
         "JOIN pg_type t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_collation l ON l.oid = a.attcollation AND a.attcollation <> t.typcollation "
         "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
         "WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped "
         "ORDER BY c.relname, a.attnum"
@@ -152,8 +170,8 @@ def _postgresql(session: Session) -> list[Table]:
     )
     tables = _tables(
         (
-            (table, Column(name, kind, length, nullable, default))
-            for table, name, kind, length, nullable, default in columns
+            (table, Column(name, kind, length, nullable, default, collation=collation))
+            for table, name, kind, length, nullable, default, collation in columns
         ),
         indexes,
     )
@@ -251,48 +269,52 @@ def _vendor(session: Session, schema: Schema) -> tuple[str | None, str | None]:
 
 def _rows(session: Session, schema: Schema) -> Rows:
     quote = session.dialect.quote
-    tbls, params = quote("TBLS"), quote("TABLE_PARAMS")
 
-    def count(table: str, conditions: list[str]) -> list[int]:
-        """The number of rows that fulfil each condition, in one scan."""
-        sums = ", ".join(f"COALESCE(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)" for condition in conditions)
-        return [int(value) for value in session.query(f"SELECT {sums} FROM {quote(table)}")[0]]
+    def count_nulls(table_name: str, columns: Sequence[str]) -> dict[str, int]:
+        """The numbers of rows whose values are not those of a primitive, in one scan."""
+        table = schema.table(table_name)
+        conditions = {}
+        for name in columns:
+            column = table.column(name) if table else None
+            is_flag = name == "IS_REWRITE_ENABLED"
+            if column and (column.nullable or is_flag):
+                condition = session.dialect.bad_flag(quote(column.name)) if is_flag else f"{quote(column.name)} IS NULL"
+                conditions[name] = f"COALESCE(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)"
+        if table is None or not conditions:
+            return {}
+        rows = session.query(f"SELECT {', '.join(conditions.values())} FROM {quote(table.name)}")
+        return dict(zip(conditions, map(int, rows[0]), strict=True))
 
     def has(column: str) -> bool:
         return schema.column("TBLS", column) is not None
 
-    never = "1 = 0"
-    is_bad = session.dialect.bad_flag(quote("IS_REWRITE_ENABLED")) if has("IS_REWRITE_ENABLED") else never
-    has_no_write_id = f"{quote('WRITE_ID')} IS NULL" if has("WRITE_ID") else never
     has_types = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
+    kinds = [(row, decide(row), number) for row, number in row_kinds(session)] if has_types else []
+    nulls = count_nulls("TBLS", ("IS_REWRITE_ENABLED", "WRITE_ID"))
+    null_primitives = []
+    for table in dict.fromkeys(table for table, _ in PRIMITIVES):
+        found = count_nulls(table, [column for name, column in PRIMITIVES if name == table])
+        null_primitives += [(table, column, number) for column, number in found.items() if number]
     counter = schema.table("NEXT_LOCK_ID")
     is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
     length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
-    has_text = " OR ".join(f"{quote(name)} IS NOT NULL" for name in view_texts.COLUMNS) if has_types else never
-    tables, texts, untyped, bad_flags, missing_write_ids = count(
-        "TBLS",
-        ["1 = 1", has_text, f"{quote('TBL_TYPE')} IS NULL" if has_types else never, is_bad, has_no_write_id],
-    )
-    null_primitives = []
-    for table_name, column_name in PRIMITIVES:
-        table, column = schema.table(table_name), schema.column(table_name, column_name)
-        if table and column and column.nullable:
-            (nulls,) = count(table.name, [f"{quote(column.name)} IS NULL"])
-            null_primitives += [(table_name, column_name, nulls)] if nulls else []
     damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
-        tables=tables,
-        texts=texts,
-        untyped=untyped,
-        to_type=int(session.query(f"SELECT COUNT(*) FROM {tbls} WHERE {decidable(session.dialect, tbls)}")[0][0])
+        tables=sum(number for _, _, number in kinds)
         if has_types
-        else 0,
-        bad_flags=bad_flags,
-        missing_write_ids=missing_write_ids,
+        else int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0]),
+        texts=sum(number for row, _, number in kinds if row.has_original or row.has_expanded),
+        untyped=sum(number for row, _, number in kinds if row.table_type is None),
+        to_type=sum(number for _, decision, number in kinds if decision.new is not None),
+        doubtful=tuple(row for row, decision, _ in kinds if decision.doubt is not None),
+        bad_flags=nulls.get("IS_REWRITE_ENABLED", 0),
+        missing_write_ids=nulls.get("WRITE_ID", 0),
         null_primitives=tuple(null_primitives),
         missing_counters=("NEXT_LOCK_ID",) if is_counter_empty else (),
         longest_parameter=int(
-            session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {params}")[0][0]
+            session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {quote('TABLE_PARAMS')}")[0][
+                0
+            ]
         ),
         mangled=damaged.mangled,
         truncated=damaged.truncated,

@@ -112,7 +112,7 @@ def apply(
             with session.exclusive():
                 _create_journal_tables(session, progress or _ignore_progress)
                 _mark_finished_steps(session, steps)
-                for group in grouped(steps, merges_alters=session.dialect.merges_alters):
+                for group in grouped(steps, by_table=session.dialect.alter_list is not None):
                     mangled = schema.rows.mangled
                     doubts += _apply_steps(session, plan, group, batch_size, mangled, progress or _ignore_progress)
         except DatabaseError:
@@ -242,8 +242,8 @@ def _apply_steps(
     doubts: list[Doubt] = []
     step = steps[0]
     statements = step.statements
-    if len(steps) > 1:
-        statements = (session.dialect.merge([statement for each in steps for statement in each.statements]),)
+    if session.dialect.alter_list and len(steps) > 1:
+        statements = (session.dialect.alter_list.merge([sql for each in steps for sql in each.statements]),)
     is_one_transaction = session.dialect.transactional_ddl and step.kind.is_schema
     for each in steps:
         _write_journal(session, plan, each, "begun")
@@ -284,7 +284,7 @@ def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) 
             **key,
             "state": state,
             "written_at": now(),
-            "undo_check": undo.check if undo else None,
+            "undo_check": (undo.declaration or undo.check) if undo else None,
             "undo": recorded(undo) if undo else None,
         },
     )

@@ -22,7 +22,8 @@ JOURNAL = NeededTable(
     "",
     "records which steps of which plan were started and completed, and how they are undone",
 )
-"""One row per step of a plan; STATE is `begun`, `done` or `undone`."""
+"""One row per step of a plan; STATE is `begun`, `done` or `undone`. For a column whose type was changed, UNDO_CHECK is
+its earlier declaration as JSON."""
 
 BACKUP = NeededTable(
     "HIVE_VIEWS_BACKUP",
@@ -37,7 +38,8 @@ BACKUP = NeededTable(
         NeededColumn("NEW_VALUE", Type("own_text")),
         NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
     ),
-    (),
+    # Logical replication and Galera need a key. Backups of older versions have none.
+    ("PLAN_ID", "STEP", "FIELD", "FIRST_ID", "WRITTEN_AT"),
     "",
     "",
     "holds the previous values of changed rows",

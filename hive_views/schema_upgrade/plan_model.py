@@ -43,6 +43,8 @@ class Undo:
     """A query for the number of rows that would lose data; None if undoing cannot lose data."""
     statements: tuple[str, ...]
     """The statements that undo the step."""
+    declaration: str | None = None
+    """For a changed column: its earlier declaration as JSON, from which a rollback computes check and statements."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,11 @@ class Step:
     """Why the step would fail, with the remedy; None if nothing is known that prevents it."""
 
 
-def grouped(steps: Sequence[Step], *, merges_alters: bool) -> list[tuple[Step, ...]]:
-    """The steps in order; with `merges_alters`, those that alter one table together, in the place of the first."""
+def grouped(steps: Sequence[Step], *, by_table: bool) -> list[tuple[Step, ...]]:
+    """The steps in order; with `by_table`, those that alter one table together, in the place of the first."""
     groups: dict[str, list[Step]] = {}
     for step in steps:
-        is_alter = merges_alters and step.kind in (Kind.ADD_COLUMN, Kind.WIDEN, Kind.RECODE)
+        is_alter = by_table and step.kind in (Kind.ADD_COLUMN, Kind.WIDEN, Kind.RECODE)
         groups.setdefault(f"alter {step.table}" if is_alter else f"step {step.id}", []).append(step)
     return [tuple(group) for group in groups.values()]
 
@@ -179,6 +181,6 @@ def _step(document: dict[str, Any]) -> Step:
     return Step(
         kind=Kind(document.pop("kind")),
         statements=tuple(document.pop("statements")),
-        undo=Undo(undo["check"], tuple(undo["statements"])) if undo else None,
+        undo=Undo(undo["check"], tuple(undo["statements"]), undo["declaration"]) if undo else None,
         **document,
     )

@@ -10,7 +10,7 @@ from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, UpgradePlan, identified
+from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, Undo, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
     BIGINT,
@@ -25,8 +25,8 @@ from hive_views.schema_upgrade.requirements import (
     Widening,
     addition_of,
 )
-from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table, last_landmark
-from hive_views.schema_upgrade.undo import undo_of
+from hive_views.schema_upgrade.schema import Column, Index, Obstacle, Rows, Schema, Table, last_landmark
+from hive_views.schema_upgrade.undo import declaration_of, undo_of
 
 _HIVE_TYPES = {
     ("view_text", "mysql"): "mediumtext character set latin1",
@@ -59,7 +59,9 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
     _check_version_rows(schema)
     target_version = _target(schema, target)
     dialect = dialect_of(schema.dialect)
-    steps = tuple(_blocked(step, schema) for step in _Planner(schema, target_version, dialect).steps())
+    matched = [(step, _matching(step, schema)) for step in _Planner(schema, target_version, dialect).steps()]
+    steps = tuple(_blocked(step, obstacles) for step, obstacles in matched)
+    checks = [obstacle.reason for _, obstacles in matched for obstacle in obstacles if obstacle.is_note]
     remaining = versions.scripts(dialect.hive_name, schema.version, target_version)
     scripts = tuple(
         HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
@@ -72,7 +74,7 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
         target=target_version,
         steps=steps,
         hive_scripts=scripts,
-        notes=tuple(_notes(schema, target_version, steps, scripts)),
+        notes=(*_notes(schema, target_version, steps, scripts), *dict.fromkeys(checks)),
         db_schema=schema.db_schema,
     )
     return identified(unidentified)
@@ -127,16 +129,22 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     return Schema(dialect, tables, version_rows=version_rows, rows=Rows(counted=False))
 
 
-def _blocked(step: Step, schema: Schema) -> Step:
-    """The step with the reasons why it would fail."""
+def _matching(step: Step, schema: Schema) -> list[Obstacle]:
+    """The obstacles to a step."""
     text = " ".join(step.statements)
-    reasons = [
-        obstacle.reason
+    return [
+        obstacle
         for obstacle in schema.obstacles
         if step.kind.value in obstacle.kinds
         and obstacle.table in ("", step.table)
         and (not obstacle.columns or any(dialect_of(schema.dialect).quote(name) in text for name in obstacle.columns))
+        and not (obstacle.unless and obstacle.unless in text)
     ]
+
+
+def _blocked(step: Step, obstacles: list[Obstacle]) -> Step:
+    """The step with the reasons why it would fail."""
+    reasons = [obstacle.reason for obstacle in obstacles if not obstacle.is_note]
     return replace(step, blocked="; ".join(dict.fromkeys(reasons))) if reasons else step
 
 
@@ -321,7 +329,7 @@ class _Planner:
     def _privileges(self, table: str) -> tuple[str, ...]:
         """Statements that give a new table the owner and the privileges of TBLS."""
         tbls = self._schema.table("TBLS")
-        return self._sql.give(table, tbls.owner, tbls.grants) if tbls and tbls.owner else ()
+        return self._sql.give(table, tbls.owner, tbls.grants) if tbls else ()
 
     def _named(self, table: NeededTable) -> NeededTable:
         """The table with the names of the target version; PostgreSQL lock tables have lower-case names before 4.0."""
@@ -370,10 +378,14 @@ class _Planner:
             self._sql.widen(table.name, column, widening.type),
             self._sql.locks("widen"),
             "no value changes",
-            None,
-            "not undone: all versions of Hive read the larger type",
+            *self._restoration(f"{widening.table}.{widening.column} wide", table.name, column),
             None,
         )
+
+    def _restoration(self, step_id: str, table: str, column: Column) -> tuple[Undo | None, str]:
+        """How the change of a column's type is undone, with its description."""
+        undo = undo_of(self._sql, step_id, table, declaration_of(column))
+        return undo, "possible while all values fit" if undo else "not undone: all versions of Hive read the new type"
 
     def _recoding(self, table_name: str, column_name: str) -> Iterator[Step]:
         table = self._schema.table(table_name)
@@ -392,8 +404,7 @@ class _Planner:
             (statement,),
             self._sql.locks("recode"),
             "no value changes; new values may contain all characters",
-            None,
-            "not undone: the reverse change would damage values written since",
+            *self._restoration(f"{table_name}.{column_name} utf8mb4", table.name, column),
         )
 
     def _indexes(self) -> Iterator[Step]:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from hive_views.schema_upgrade import journal
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan, grouped
 from hive_views.schema_upgrade.requirements import WIDENINGS, addition_of
@@ -72,9 +72,9 @@ class _Renderer:
             yield ""
             yield from self._comment("The previous values of rows are saved in a separate table.")
             statement = journal.statements(sql)[journal.BACKUP.name]
-            yield sql.guarded(statement, journal.BACKUP.name, "table", journal.BACKUP.name)
+            yield sql.guarded(Change(statement, journal.BACKUP.name, "table", journal.BACKUP.name))
         number = 0
-        for group in grouped(plan.steps, merges_alters=sql.merges_alters):
+        for group in grouped(plan.steps, by_table=sql.alter_list is not None):
             yield ""
             for step in group:
                 number += 1
@@ -96,10 +96,8 @@ class _Renderer:
 
     def _statements(self, group: tuple[Step, ...]) -> Iterator[str]:
         step = group[0]
-        if len(group) > 1:
-            yield self._sql.guarded_merge(
-                [(each.statements[0], self._guarded(each, each.statements[0], is_part=True)) for each in group]
-            )
+        if self._sql.alter_list and len(group) > 1:
+            yield self._sql.alter_list.guard([self._change(each, each.statements[0]) for each in group])
         elif step.kind is Kind.BACK_FILL:
             yield self._back_fill(step)
         elif step.kind is Kind.FILL:
@@ -121,15 +119,18 @@ class _Renderer:
             return
         for number, statement in enumerate(step.statements):
             # The owner and privileges of a new table follow its creation.
-            yield statement + ";" if step.kind is Kind.CREATE_TABLE and number else self._guarded(step, statement)
+            is_follower = step.kind is Kind.CREATE_TABLE and number
+            yield f"{statement};" if is_follower else self._sql.guarded(self._change(step, statement))
+        if step.kind is Kind.CREATE_TABLE and (privileges := self._sql.copy_privileges(step.name)):
+            yield privileges
 
-    def _guarded(self, step: Step, statement: str, *, is_part: bool = False) -> str:
+    @staticmethod
+    def _change(step: Step, statement: str) -> Change:
         needed = next(
             (widening.type for widening in WIDENINGS if step.id == f"{widening.table}.{widening.column} wide"),
             None,
         )
-        missing = _MISSING.get(step.kind, "")
-        return self._sql.guarded(statement, step.table, missing, step.name, needed, is_part=is_part)
+        return Change(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
 
     def _back_fill(self, step: Step) -> str:
         sql = self._sql

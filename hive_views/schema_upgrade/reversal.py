@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
@@ -11,10 +10,11 @@ from hive_views.errors import InvalidPlanError, MetastoreRunningError, UpgradeEr
 from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import has_table, recorded
-from hive_views.schema_upgrade.row_changes import now
+from hive_views.schema_upgrade.obstacles import check_visibility
+from hive_views.schema_upgrade.row_changes import Progress, ProgressCallback, now
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
-from hive_views.schema_upgrade.undo import undo_of
+from hive_views.schema_upgrade.undo import declared, undo_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def rollback(
     schema: bool = False,
     dry_run: bool = False,
     while_running: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: ProgressCallback = lambda _: None,
 ) -> RolledBack:
     """Restore the old values of rows and, with `schema`, remove what was added to the schema.
 
@@ -76,7 +76,7 @@ def rollback(
         schema: Whether schema steps are undone as well, if no row loses data.
         dry_run: Report what would be done and write nothing.
         while_running: Continue although other sessions use the database.
-        progress: Called after every statement that changes something.
+        progress: Called after every statement that changes something and after every commit of a batch.
 
     Returns:
         The restored values and undone steps.
@@ -84,12 +84,13 @@ def rollback(
     Raises:
         InvalidPlanError: If no plan with that ID was applied.
         NotAMetastoreError: If the database is not a metastore.
-        UpgradeError: If the backup is missing, or has rows that an upgrade did not write; or if another upgrade or
-            rollback runs.
+        UpgradeError: If the backup is missing or may be hidden from the user, or has rows that an upgrade did not
+            write; or if another upgrade or rollback runs.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         DatabaseError: If the database fails; committed changes remain.
     """
     current = detect(session, rows=False)
+    check_visibility(session)
     has_backup = has_table(session, journal.BACKUP.name)
     steps = _journal_rows(session, plan_id)
     if plan_id is not None and not steps and not (has_backup and _changes(session, plan_id)):
@@ -140,16 +141,17 @@ def _check(session: Session, change: _Change) -> list[int]:
 
 
 def _restore_rows(
-    session: Session, plan_id: str | None, dry_run: bool, progress: Callable[[str], None]
+    session: Session, plan_id: str | None, dry_run: bool, progress: ProgressCallback
 ) -> tuple[int, list[str]]:
     remaining = {change: _check(session, change) for change in _changes(session, plan_id)}
-    done = 0
+    done, total = 0, sum(map(len, remaining.values()))
     # A row that was changed several times is restored step by step; clocks may differ, so the order is not certain.
     while remaining:
         restored = 0
         for change, row_ids in list(remaining.items()):
             unchanged = _restore_change(session, change, row_ids, dry_run, progress)
             restored += len(unchanged)
+            progress(Progress(change.step, "COMMIT", done + restored, total))
             remaining[change] = sorted(set(row_ids).difference(unchanged))
             if not remaining[change]:
                 del remaining[change]
@@ -160,7 +162,7 @@ def _restore_rows(
 
 
 def _restore_change(
-    session: Session, change: _Change, row_ids: list[int], dry_run: bool, progress: Callable[[str], None]
+    session: Session, change: _Change, row_ids: list[int], dry_run: bool, progress: ProgressCallback
 ) -> list[int]:
     """Restore the rows that still hold the new value; returns their IDs."""
     quote = session.dialect.quote
@@ -181,7 +183,7 @@ def _restore_change(
         matching = _rows_with_value(session, change.field, row_ids, new, lock=not dry_run)
         if matching and not dry_run:
             _restore(session, change.field, matching, old)
-            progress("UPDATE TBLS")
+            progress(Progress(change.step, "UPDATE TBLS", 0, len(row_ids)))
         unchanged += matching
     if not dry_run and unchanged:
         if len(set(unchanged)) == len(row_ids):
@@ -190,7 +192,6 @@ def _restore_change(
             left = journal.pack(sorted(set(row_ids).difference(unchanged)))
             session.execute(f"UPDATE {table} SET {quote('ROW_IDS')} = :row_ids WHERE {where}", {**key, "row_ids": left})
         session.commit()
-        progress("COMMIT")
     else:
         session.rollback()
     return unchanged
@@ -250,14 +251,14 @@ def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
 
 
 def _undo_schema(
-    session: Session, current: Schema, rows: list[_JournalRow], dry_run: bool, progress: Callable[[str], None]
+    session: Session, current: Schema, rows: list[_JournalRow], dry_run: bool, progress: ProgressCallback
 ) -> tuple[list[str], list[str]]:
     quote = session.dialect.quote
     undone, kept = list[str](), list[str]()
     for row in rows:
         step = row.step
         table = current.table(re.split(r"\.| index ", step)[0])
-        undo = undo_of(session.dialect, step, table.name if table else "")
+        undo = undo_of(session.dialect, step, table.name if table else "", row.check)
         if undo is None:
             if row.undo is not None:
                 kept.append(f"{step}: it is no step of hive_views, so its SQL in the journal is not executed")
@@ -268,28 +269,37 @@ def _undo_schema(
             kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
         # It may already be gone: removed by an interrupted rollback or by another program.
-        exists = _exists(current, step)
-        if exists and (row.check, row.undo) != (undo.check, recorded(undo)):
+        exists = _exists(current, step) if undo.declaration is None else _is_changed(current, step, undo.declaration)
+        if exists and (row.check, row.undo) != (undo.declaration or undo.check, recorded(undo)):
             kept.append(f"{step}: the SQL in the journal is not that of the step, and is not executed")
             continue
-        loss = int(session.query(undo.check)[0][0]) if undo.check and exists else 0
+        loss, *first = session.query(undo.check)[0] if undo.check and exists else (0,)
         session.rollback()
         if loss:
-            kept.append(f"{step}: {loss} row(s) hold values that would be lost")
+            remedy = f", the first with ID {first[0]}: shorten them, or keep the column" if first else ""
+            kept.append(f"{step}: {loss} row(s) hold values that would be lost{remedy}")
             continue
         undone.append(step)
         if dry_run:
             continue
-        for statement in undo.statements if exists else ():
+        for number, statement in enumerate(undo.statements if exists else (), 1):
             session.execute(statement)
-            progress(statement)
+            progress(Progress(step, statement, number, len(undo.statements)))
         session.execute(
             f"UPDATE {quote(journal.JOURNAL.name)} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
             f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
             {"plan_id": row.plan, "step": step, "at": now()},
         )
         session.commit()
+        if undo.declaration is not None:
+            # One declaration may undo two steps: of the length and of the character set.
+            current = detect(session, rows=False)
     return undone, kept
+
+
+def _is_changed(schema: Schema, step: str, declaration: str) -> bool:
+    """Whether a column differs from its earlier declaration."""
+    return schema.column(*step.split(" ")[0].split(".")) != declared(declaration)
 
 
 def _exists(schema: Schema, step: str) -> bool:

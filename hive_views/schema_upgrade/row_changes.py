@@ -18,13 +18,17 @@ from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.requirements import addition_of
+from hive_views.schema_upgrade.schema import TableRow
 from hive_views.schema_upgrade.session import Session, in_list
-from hive_views.schema_upgrade.table_types import TableRow, decide
+from hive_views.schema_upgrade.table_types import decide
 
 _ATTEMPTS = 5
 
 _IDS = 1_000
 """TBL_IDs in one condition."""
+
+_KINDS = 100
+"""Kinds of doubtful rows in one condition; with more of them all rows are read."""
 
 
 @dataclass(frozen=True)
@@ -121,20 +125,52 @@ def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, 
     progress(Progress(step_id, sql, done, total))
 
 
-def doubtful_rows(session: Session, total: int = 0, progress: ProgressCallback = lambda _: None) -> list[Doubt]:
-    """All rows whose type cannot be determined or contradicts the rest of the row; changes nothing."""
-    doubts: list[Doubt] = []
-    done = 0
-    after, size = -1, session.dialect.batch_size
-    while True:
-        batch = _read_types(session, after, size)
-        doubts += batch.doubts
-        done += batch.seen
-        after = batch.last
-        progress(Progress("types", "COMMIT", done, total))
-        if batch.seen < size:
-            session.rollback()
-            return doubts
+def row_kinds(session: Session) -> list[tuple[TableRow, int]]:
+    """Each combination of the values that decide a row's type: the first row that has it, and the number of rows."""
+    listed, key = session.dialect.names(_DECISIVE), session.dialect.quote("TBL_ID")
+    rows = session.query(
+        f"SELECT MIN({key}), {listed}, COUNT(*) FROM ({_decisive_values(session.dialect)}) b GROUP BY {listed}"
+    )
+    return [(_table_row(*values), int(count)) for *values, count in rows]
+
+
+def doubtful_rows(session: Session, kinds: Sequence[TableRow]) -> list[Doubt]:
+    """The rows of some kinds, whose type cannot be determined or contradicts the rest of the row."""
+    if not kinds:
+        return []
+    quote = session.dialect.quote
+    parameters: dict[str, Any] = {}
+    conditions = []
+    for number, kind in enumerate(kinds if len(kinds) <= _KINDS else ()):
+        values = [kind.table_type, *map(int, (kind.has_original, kind.has_expanded, kind.has_storage)), kind.external]
+        parts = []
+        for name, value in zip(_DECISIVE, values, strict=True):
+            column = f"b.{quote(name)}"
+            if isinstance(value, str):
+                parameters[f"{name.lower()}{number}"] = value
+            parts.append(
+                f"{column} IS NULL"
+                if value is None
+                else f"{column} = {value}"
+                if isinstance(value, int)
+                else f"{column} = :{name.lower()}{number}"
+            )
+        conditions.append(f"({' AND '.join(parts)})")
+    key = quote("TBL_ID")
+    listed = ", ".join(f"b.{quote(name)}" for name in ("TBL_ID", *_DECISIVE))
+    rows = session.query(
+        f"SELECT {listed}, d.{quote('NAME')}, t.{quote('TBL_NAME')} FROM ({_decisive_values(session.dialect)}) b "
+        f"JOIN {quote('TBLS')} t ON t.{key} = b.{key} LEFT JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = "
+        f"t.{quote('DB_ID')} WHERE {' OR '.join(conditions) or '1 = 1'} ORDER BY b.{key}",
+        parameters,
+    )
+    session.rollback()
+    doubts = []
+    for *decisive, database, name in rows:
+        row = _table_row(*decisive)
+        if doubt := decide(row).doubt:
+            doubts.append(Doubt(row.tbl_id, f"{database or '?'}.{name or '?'}", doubt))
+    return doubts
 
 
 def _apply_batch(
@@ -224,9 +260,9 @@ def _read_types(session: Session, after: int, size: int) -> _Batch:
     doubts: dict[int, str] = {}
     left: dict[str | None, list[int]] = defaultdict(list)
     seen, last = 0, after
-    for kind, original, expanded, storage, external, ids in _group_rows(session, after, size):
-        seen, last = seen + len(ids), max(last, ids[-1])
-        decision = decide(TableRow(ids[0], kind, bool(original), bool(expanded), bool(storage), external))
+    for row, ids in _group_rows(session, after, size):
+        seen, last, kind = seen + len(ids), max(last, ids[-1]), row.table_type
+        decision = decide(row)
         if decision.new is not None:
             groups[kind, decision.new] += ids
             continue
@@ -244,29 +280,41 @@ def _read_types(session: Session, after: int, size: int) -> _Batch:
     return _Batch(changes, named, seen, last)
 
 
-def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[Any, ...]]:
-    """Each combination of the deciding values in a batch, with the IDs of its rows."""
-    quote = session.dialect.quote
-    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
-    names = ["TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL"]
-    has_value = (f"CASE WHEN t.{quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
-    value = session.dialect.short_text(f"p.{quote('PARAM_VALUE')}")
-    parts = [f"t.{quote('TBL_TYPE')}", *has_value, value]
-    columns = ", ".join(f"{part} AS {quote(name)}" for part, name in zip(parts, names, strict=True))
-    batch = (
-        f"SELECT {columns}, t.{key} AS {key} FROM {quote('TBLS')} t LEFT JOIN {params} p ON p.{key} = t.{key} "
-        f"AND p.{quote('PARAM_KEY')} = 'EXTERNAL' WHERE t.{key} > :after ORDER BY t.{key} {session.dialect.limit(size)}"
+_DECISIVE = ("TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL")
+"""The values that decide a row's type, as `_decisive_values` names them."""
+
+
+def _decisive_values(sql: Dialect) -> str:
+    """A query for the values that decide the type of each row, and the TBL_ID; TBLS is `t`."""
+    key = sql.quote("TBL_ID")
+    has_value = (f"CASE WHEN t.{sql.quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
+    parts = [f"t.{sql.quote('TBL_TYPE')}", *has_value, sql.short_text(f"p.{sql.quote('PARAM_VALUE')}")]
+    columns = ", ".join(f"{part} AS {sql.quote(name)}" for part, name in zip(parts, _DECISIVE, strict=True))
+    return (
+        f"SELECT {columns}, t.{key} AS {key} FROM {sql.quote('TBLS')} t LEFT JOIN {sql.quote('TABLE_PARAMS')} p "
+        f"ON p.{key} = t.{key} AND p.{sql.quote('PARAM_KEY')} = 'EXTERNAL'"
     )
+
+
+def _table_row(tbl_id: Any, kind: Any, original: Any, expanded: Any, storage: Any, external: Any) -> TableRow:
+    return TableRow(int(tbl_id), kind, bool(original), bool(expanded), bool(storage), external)
+
+
+def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[TableRow, list[int]]]:
+    """Each combination of the deciding values in a batch, with the IDs of its rows."""
+    key = session.dialect.quote("TBL_ID")
+    batch = f"{_decisive_values(session.dialect)} WHERE t.{key} > :after ORDER BY t.{key} {session.dialect.limit(size)}"
     gathered = session.dialect.gather(key)
     if gathered is None:
         for *decisive, tbl_id in session.query(batch, {"after": after}):
-            yield *decisive, [int(tbl_id)]
+            yield _table_row(tbl_id, *decisive), [int(tbl_id)]
         return
-    listed = session.dialect.names(names)
+    listed = session.dialect.names(_DECISIVE)
     # Group on the server: reading all rows through the driver takes longer than changing them.
     rows = session.query(f"SELECT {listed}, {gathered} FROM ({batch}) b GROUP BY {listed}", {"after": after})
-    for *decisive, ids in rows:
-        yield *decisive, [int(row_id) for row_id in str(ids).split(",")]
+    for *decisive, gathered_ids in rows:
+        ids = [int(row_id) for row_id in str(gathered_ids).split(",")]
+        yield _table_row(ids[0], *decisive), ids
 
 
 def _names(session: Session, reasons: dict[int, str]) -> Iterator[tuple[int, str]]:

@@ -40,9 +40,27 @@ class Column:
     charset: str | None = None
     """The character set of the column on MySQL and MariaDB; None elsewhere."""
     collation: str | None = None
-    """Its collation on MySQL and MariaDB; None elsewhere."""
+    """Its collation on MySQL and MariaDB, on PostgreSQL if it is not the default; None elsewhere."""
     comment: str | None = None
     """Its comment on MySQL and MariaDB; None if it has none."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """The fields of a TBLS row that determine its type."""
+
+    tbl_id: int
+    """Its TBL_ID."""
+    table_type: str | None
+    """Its TBL_TYPE."""
+    has_original: bool
+    """Whether it has a VIEW_ORIGINAL_TEXT."""
+    has_expanded: bool
+    """Whether it has a VIEW_EXPANDED_TEXT."""
+    has_storage: bool
+    """Whether it has a storage descriptor."""
+    external: str | None
+    """The value of its parameter EXTERNAL; None if it has none."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +92,8 @@ class Table:
     owner: str | None = None
     """The owner on PostgreSQL; None elsewhere."""
     grants: tuple[tuple[str, str], ...] = ()
-    """Other users on PostgreSQL, and a privilege of theirs: SELECT, INSERT, UPDATE or DELETE."""
+    """Other users on PostgreSQL, or users with privileges on single tables on MySQL and MariaDB (as `'user'@'host'`),
+    and a privilege of theirs: SELECT, INSERT, UPDATE or DELETE."""
 
     def column(self, name: str) -> Column | None:
         """The column with this name, ignoring case; None if there is none."""
@@ -97,7 +116,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A condition that makes steps fail."""
+    """A condition that makes steps fail, or that has to be checked before them."""
 
     table: str
     """The stored name of the table; empty for all tables."""
@@ -107,6 +126,10 @@ class Obstacle:
     """The condition and its remedy."""
     columns: tuple[str, ...] = ()
     """The columns whose steps fail; empty for all."""
+    unless: str = ""
+    """Steps with this text in a statement do not fail; empty for none."""
+    is_note: bool = False
+    """Whether the steps can be applied, and the plan has the reason as a note."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +144,8 @@ class Rows:
     """Rows of TBLS without a TBL_TYPE."""
     to_type: int = 0
     """Rows whose type is missing, or says MANAGED_TABLE of an external table, and can be decided."""
+    doubtful: tuple[TableRow, ...] = ()
+    """One row of each kind whose type cannot be determined or contradicts the rest of the row."""
     bad_flags: int = 0
     """Rows whose IS_REWRITE_ENABLED is NULL, or (Derby) neither Y nor N."""
     missing_write_ids: int = 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.schema import TableRow
 
 MANAGED, EXTERNAL, VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW"
 
@@ -19,24 +20,6 @@ HIVE_TYPES = (MANAGED, EXTERNAL, VIEW, "INDEX_TABLE", "MATERIALIZED_VIEW")
 """All table types of all Hive versions."""
 
 _WITH_TEXT = (VIEW, "MATERIALIZED_VIEW", "INDEX_TABLE")
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """The fields of a TBLS row that determine its type."""
-
-    tbl_id: int
-    """Its TBL_ID."""
-    table_type: str | None
-    """Its TBL_TYPE."""
-    has_original: bool
-    """Whether it has a VIEW_ORIGINAL_TEXT."""
-    has_expanded: bool
-    """Whether it has a VIEW_EXPANDED_TEXT."""
-    has_storage: bool
-    """Whether it has a storage descriptor."""
-    external: str | None
-    """The value of its parameter EXTERNAL; None if it has none."""
 
 
 @dataclass(frozen=True)

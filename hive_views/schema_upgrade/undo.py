@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.plan_model import Undo
-from hive_views.schema_upgrade.requirements import ADDITIONS, INDEXES, TABLES
+from hive_views.schema_upgrade.requirements import ADDITIONS, CHARSET_COLUMNS, INDEXES, TABLES, WIDENINGS
+from hive_views.schema_upgrade.schema import Column
+
+_ROW_IDS = {"HIVE_LOCKS": "HL_LOCK_EXT_ID"}
+"""The columns that identify rows, where it is not TBL_ID."""
 
 
-def undo_of(sql: Dialect, step_id: str, table: str) -> Undo | None:
-    """How a step is undone; `table` is the stored name of its table. None if it is not undone."""
+def declaration_of(column: Column) -> str:
+    """A column's declaration for the journal."""
+    return json.dumps(asdict(column), sort_keys=True)
+
+
+def declared(text: str | None) -> Column | None:
+    """The column of a declaration from the journal; None if it is not one. Its values are not trusted."""
+    try:
+        values = json.loads(text or "")
+        column = Column(**values)
+    except (ValueError, TypeError):
+        return None
+    texts = (value for key, value in values.items() if key not in ("length", "nullable"))
+    is_valid = isinstance(column.name, str) and all(value is None or isinstance(value, str) for value in texts)
+    return column if is_valid else None
+
+
+def undo_of(sql: Dialect, step_id: str, table: str, declaration: str | None = None) -> Undo | None:
+    """How a step is undone; None if it is not undone.
+
+    Args:
+        sql: The database.
+        step_id: The ID of the step.
+        table: The stored name of its table.
+        declaration: For a step that changes a column: its earlier declaration.
+    """
+    required, _, change = step_id.rpartition(" ")
+    if change in ("wide", "utf8mb4"):
+        earlier = declared(declaration)
+        columns = {f"{each.table}.{each.column}" for each in WIDENINGS} | {f"{t}.{c}" for t, c, _ in CHARSET_COLUMNS}
+        if earlier is None or required not in columns or earlier.name.upper() != required.partition(".")[2]:
+            return None
+        restoring = sql.restore(table, earlier)
+        if restoring is None:
+            return None
+        statement, misfit = restoring
+        key = sql.quote(sql.stored_name(_ROW_IDS.get(required.partition(".")[0], "TBL_ID"), table))
+        return Undo(f"SELECT COUNT(*), MIN({key}) FROM {sql.quote(table)} WHERE {misfit}", (statement,), declaration)
     required_table, is_index, index_name = step_id.partition(" index ")
     if is_index:
         if any((index.table, index.name) == (required_table, index_name) for index in INDEXES):

@@ -39,8 +39,8 @@ class Verification:
     """Table, column and number of rows with NULL in a column that the metastore reads as a primitive."""
     suspicious: tuple[tuple[int, str, str], ...]
     """TBL_ID, column and reason of view texts that look damaged, e.g. characters replaced by `?`."""
-    views: int
-    """The number of views."""
+    views: int | None
+    """The number of views; None if they were not checked."""
     broken: tuple[ViewTextCheck, ...]
     """Views that are not valid."""
 
@@ -54,6 +54,7 @@ def verify(
     session: Session,
     target: str | None = None,
     *,
+    views: bool = True,
     files: MetadataFiles | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Verification:
@@ -62,8 +63,9 @@ def verify(
     Args:
         session: The database.
         target: The version of Hive whose views must be supported; see `hive_views.schema_upgrade.planner.plan`.
+        views: Whether the texts of views are resolved against the tables, which takes most of the time.
         files: Reads the metadata files of Iceberg views, to compare rows with them; None skips that.
-        progress: Called after each batch of views and of rows.
+        progress: Called after each batch of views.
 
     Returns:
         The findings.
@@ -72,24 +74,26 @@ def verify(
         UsageError: If the target is not a valid version.
         DatabaseError: If the database fails.
     """
-    # The parser of view texts needs as much memory as an upgrade of many texts, which does not use it.
-    from hive_views.schema_upgrade.view_checks import check_views
-
     schema = detect(session)
     required = plan(schema, target)
     ready = all(schema.column("TBLS", name) for name in ("TBL_TYPE", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
 
-    def report(done: int) -> None:
-        progress(Progress("views", "COMMIT", done, schema.rows.texts))
+    count: int | None = 0 if views else None
+    broken: list[ViewTextCheck] = []
+    if views and ready:
+        # The parser of view texts needs as much memory as an upgrade of many texts, which does not use it.
+        from hive_views.schema_upgrade.view_checks import check_views
 
-    count, broken = check_views(session, schema, files, report) if ready else (0, [])
+        count, broken = check_views(
+            session, schema, files, lambda done: progress(Progress("views", "COMMIT", done, schema.rows.texts))
+        )
     return Verification(
         session.address.place,
         schema.version,
         required.target,
         required.steps,
         schema.rows.untyped,
-        tuple(doubtful_rows(session, schema.rows.tables, progress)) if ready else (),
+        tuple(doubtful_rows(session, schema.rows.doubtful)),
         schema.rows.truncated,
         schema.rows.null_primitives,
         schema.rows.suspicious,

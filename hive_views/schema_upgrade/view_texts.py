@@ -26,11 +26,11 @@ _BATCH_BYTES = 1_000_000
 _ID_BATCH = 10_000
 
 _TOKENS = re.compile(
-    r"(?P<name>`[^`]*`)|(?P<literal>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\")"
-    r"|(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<plain>\?)",
+    r"(?P<name>`[^`]*`)|(?P<literal>'[^'\\]*(?:(?:\\.?|'')[^'\\]*)*(?:'|\Z)|\"[^\"\\]*(?:\\.?[^\"\\]*)*(?:\"|\Z))"
+    r"|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<plain>\?)",
     re.DOTALL,
 )
-"""Backquoted names, literals, comments, and `?` outside of them."""
+"""Backquoted names, literals, comments, and `?` outside of them; a truncated text may end within a literal."""
 
 _REPLACED = re.compile(r"\?\?|[^\W\d_]\?[^\W\d_]|^.\?[^\W\d_]")
 """A `?` in a literal that probably replaces a character: several in sequence, or one within or before a word."""
@@ -160,11 +160,11 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
     mangled_ids: list[int] = []
     truncated: list[tuple[int, str, int]] = []
     suspicious: list[tuple[int, str, str]] = []
+    columns = [schema.column("TBLS", name) for name in COLUMNS]
     for tbl_id, *view_texts in texts(session, schema):
         if any(text is not None and repair(text) is not None for text in view_texts):
             mangled_ids.append(tbl_id)
-        for name, text in zip(COLUMNS, view_texts, strict=True):
-            column = schema.column("TBLS", name)
+        for name, column, text in zip(COLUMNS, columns, view_texts, strict=True):
             if text is None or column is None:
                 continue
             if is_truncated(text, column):

@@ -127,21 +127,7 @@ def create(
     properties: Mapping[str, str],
     now_ms: int,
 ) -> ViewMetadata:
-    """Create the metadata of a new view.
-
-    Args:
-        identifier: The view's name, for messages.
-        uuid: The view's UUID.
-        location: URI of its base location.
-        schema: Its columns; see `AddVersion`.
-        version: Its definition, which gets the id 1.
-        properties: Its properties.
-        now_ms: The current time, in milliseconds from the epoch.
-
-    Raises:
-        InvalidViewError: If the definition cannot be stored, e.g. without a text, schema or default namespace.
-        InvalidPropertyError: If a property cannot be stored, or has an invalid value.
-    """
+    """Create the metadata of a new view; `identifier` is its name, for messages."""
     builder = _MetadataBuilder(identifier, now_ms, None)
     for change in (SetProperties(properties), SetLocation(location), AddVersion(schema, version)):
         builder.add(change)
@@ -149,24 +135,7 @@ def create(
 
 
 def apply(base: ViewMetadata, changes: Iterable[Change], *, identifier: str, now_ms: int) -> ViewMetadata:
-    """Apply changes to metadata together.
-
-    Args:
-        base: The current metadata.
-        changes: The changes; a later one overrides an earlier one.
-        identifier: The view's name, for messages.
-        now_ms: The current time, in milliseconds from the epoch.
-
-    Returns:
-        The new metadata; `base` itself if nothing changed.
-
-    Raises:
-        InvalidViewError: If a definition or location cannot be stored.
-        DialectLossError: If the new current version lacks a dialect of the previous one, and neither the change nor the
-            property `replace.drop-dialect.allowed` allows that.
-        NoSuchVersionError: If `SetCurrentVersion` names a version that the metadata does not have.
-        InvalidPropertyError: If a property of the new metadata has an invalid value.
-    """
+    """Apply changes to metadata together; returns `base` itself if nothing changed."""
     builder = _MetadataBuilder(identifier, now_ms, base)
     for change in changes:
         builder.add(change)

@@ -17,11 +17,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
-from hive_views.legacy_import.mojibake import decode_mojibake
+from hive_views.legacy_import.legacy_view import (
+    LegacyColumn,
+    LegacyView,
+    Problem,
+    Reason,
+    Writer,
+    declared_columns,
+    decode_mojibake,
+)
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.session_settings import ANSI, RECORDED
-from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE, PARSER_SETTINGS, setting_dependence
+from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS, setting_dependence
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"

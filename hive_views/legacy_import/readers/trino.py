@@ -16,8 +16,9 @@ _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
 
 def is_trino_row(row: Row) -> bool:
-    """Return whether a row has Trino's encoding; the text decides as well, because Athena sets no flag."""
-    return is_encoded(row.texts.original) or row.parameters.get(FLAG) == "true"
+    """Return whether a row has Trino's encoding, or its flag and no text of another engine; Athena sets no flag."""
+    has_text = bool(row.texts.expanded) and not is_encoded(row.texts.expanded)
+    return is_encoded(row.texts.original) or (row.parameters.get(FLAG) == "true" and not has_text)
 
 
 def read(row: Row) -> LegacyView:
@@ -39,27 +40,49 @@ def read(row: Row) -> LegacyView:
         )
 
 
-def security_note(view: LegacyView, row_owner: str | None, *, in_place: bool) -> str | None:
-    """Return a sentence about whose rights Trino runs a view with, and how that changes; None for other writers."""
+def trino_notes(view: LegacyView, row_owner: str | None, *, in_place: bool, keeps_encoding: bool) -> tuple[str, ...]:
+    """Return sentences about how Trino reads a view afterwards and whose rights it applies; none for other writers."""
     if view.writer is not Writer.TRINO:
-        return None
+        return ()
+    notes = []
+    if keeps_encoding:
+        notes.append(_KEPT)
+    elif in_place:
+        notes.append(_RELEASED)
+    security = _security_note(view, row_owner, keeps_encoding=keeps_encoding)
+    return (*notes, security) if security is not None else tuple(notes)
+
+
+_KEPT = (
+    "Trino keeps reading its own encoding. ALTER VIEW … SET TBLPROPERTIES or CREATE OR REPLACE VIEW in Iceberg's Spark "
+    "catalog would break that, and every listing of Trino's catalogs, until `hive-views repair`; --trino-rows release "
+    "avoids it"
+)
+_RELEASED = (
+    "the row no longer has Trino's encoding: Trino reads the generated text through its Hive connector. Its Iceberg "
+    "connector no longer has the view, so queries and views of Trino that name it there fail"
+)
+
+
+def _security_note(view: LegacyView, row_owner: str | None, *, keeps_encoding: bool) -> str | None:
     # Trino's getView: "use owner from table metadata if it exists", before the JSON's.
     owner = row_owner or view.owner
-    if view.run_as_invoker:
-        if in_place:
+    if keeps_encoding:
+        if view.run_as_invoker:
             return "in Trino it keeps running with its reader's rights (SECURITY INVOKER)"
-        return "Trino runs it with its reader's rights (SECURITY INVOKER); for the new view that is only recorded"
-    if owner is None:
-        return None
-    if in_place:
+        if owner is None:
+            return None
         ignored = f"; Trino ignores the owner {view.owner} in its text" if view.owner not in (None, owner) else ""
         return (
             f"in Trino it keeps running with the rights of its owner {owner} (SECURITY DEFINER), which no other "
             f"engine applies{ignored}"
         )
+    if owner is None:
+        return None
+    legacy = "reader's rights (SECURITY INVOKER)" if view.run_as_invoker else "owner's rights (SECURITY DEFINER)"
     return (
-        f"Trino runs it with the rights of its owner {owner} (SECURITY DEFINER); the new view has the same owner, but "
-        "no engine applies these rights: its readers need their own"
+        f"Trino runs it with its {legacy}; the new view it runs with the rights of the row's owner {owner}, or with "
+        "its reader's if hive.hive-views.run-as-invoker is on. No other engine applies an owner's rights"
     )
 
 

@@ -40,7 +40,7 @@ const sign = (status) => make("span", { class: `sign ${stateOf(status)[1]}`, "ar
 
 function textOf(view) {
   const own = [view.target, view.reason, view.text, view.blocker, view.rows, view.old, view.new, view.original, view.file];
-  return [...own, ...view.changes, ...view.damages, view.pieces.map(([, text]) => text).join("")].filter(Boolean).join("\n").toLowerCase();
+  return [...own, ...view.changes, ...view.engines, ...view.damages, view.pieces.map(([, text]) => text).join("")].filter(Boolean).join("\n").toLowerCase();
 }
 
 function narrow() {
@@ -152,7 +152,7 @@ function details() {
     if (view.blocker !== null) box.append(make("p", {}, "In its way: ", named(view.blocker)));
   }
   if (view.rows !== null) box.append(make("h3", {}, "Rows"), make("p", { id: "compared" }, view.rows));
-  for (const [title, items] of [["What will not be as it was", view.changes], ["What the metastore's database changed", view.damages]])
+  for (const [title, items] of [["What will not be as it was", view.changes], ["Engines that do not read it as its author's does", view.engines], ["What the metastore's database changed", view.damages]])
     if (items.length) box.append(make("h3", {}, title), make("ul", {}, ...items.map((item) => make("li", {}, item))));
   box.append(...texts(view));
   if (view.original !== null) box.append(make("h3", {}, "Original text of the legacy row"), make("pre", { id: "original" }, view.original));

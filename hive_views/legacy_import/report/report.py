@@ -19,6 +19,8 @@ from hive_views.identifiers import ViewName
 from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
+from hive_views.rendering.escaping import escape
+from hive_views.rendering.html_page import page, part
 
 DiffPiece = tuple[str, str]
 """A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new text), and the piece's text."""
@@ -98,6 +100,7 @@ class ReportEntry:
             "dialect": self.entry.dialect,
             "level": self.entry.level,
             "changes": list(self.entry.changes),
+            "engines": list(self.entry.engines),
             "old_original": self.entry.old_original,
             "old_text": self.entry.old_text,
             "new_text": self.entry.new_text,
@@ -226,3 +229,65 @@ def read_check_results(journal: Path) -> dict[ViewName, str]:
         return {}
     except (OSError, ValueError, AttributeError) as error:
         raise JournalError(str(path), f"it does not hold the results of a check: {error}") from error
+
+
+_PACKAGE = "hive_views.legacy_import.report"
+
+
+def render_report_page(report: ImportReport, title: str) -> str:
+    """Return a report as an HTML page."""
+    return page(
+        title,
+        style=part(_PACKAGE, "page.css"),
+        body=part(_PACKAGE, "page.html"),
+        script=part(_PACKAGE, "page.js"),
+        data=report_data(report, title),
+    )
+
+
+def report_data(report: ImportReport, title: str) -> dict[str, Any]:
+    """Return the data for the page's script."""
+    check_results = report.check_results or {}
+    return {
+        "title": escape(title),
+        "seconds": round(report.seconds, 3),
+        "writing": round(report.writing, 3),
+        "cycles": [[escape(name) for name in cycle] for cycle in report.cycles],
+        "views": [_view_data(view, check_results.get(view.entry.name)) for view in report.entries],
+    }
+
+
+def _view_data(view: ReportEntry, check_result: str | None) -> dict[str, Any]:
+    entry, outcome = view.entry, view.outcome
+    pieces = view.diff()
+    return {
+        "database": escape(entry.name.database),
+        "name": escape(entry.name.name),
+        "target": None if entry.in_place else escape(str(entry.target)),
+        "status": view.status,
+        "reason": None if outcome.reason is None else outcome.reason.value,
+        "text": _text(outcome.text),
+        "blocker": None if outcome.blocked_by is None else escape(str(outcome.blocked_by)),
+        "writer": f"{entry.writer.value} as a materialized view" if entry.materialized else entry.writer.value,
+        "dialect": escape(entry.dialect),
+        "level": entry.level,
+        "reads": [escape(str(name)) for name in entry.reads],
+        "changes": [escape(change, lines=True) for change in entry.changes],
+        "engines": [escape(item, lines=True) for item in entry.engines],
+        "damages": [escape(item, lines=True) for item in outcome.damages],
+        "rows": _text(check_result),
+        # The difference holds both texts.
+        "pieces": [[kind, escape(text, lines=True)] for kind, text in pieces],
+        "old": None if pieces else _text(entry.old_text),
+        "new": None if pieces or entry.new_text == entry.old_text else _text(entry.new_text),
+        "same": entry.old_text is not None and entry.old_text == entry.new_text,
+        "original": None if entry.old_original == entry.old_text else _text(entry.old_original),
+        "seconds": round(outcome.seconds, 4),
+        "writing": round(outcome.writing, 4),
+        "file": _text(outcome.metadata_location),
+        "backup": _text(outcome.backup),
+    }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else escape(text, lines=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from hive_views.rendering.escaping import escape
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
 from hive_views.schema_upgrade.schema import Column
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 _BATCH = "rows of one batch at a time"
 
@@ -22,6 +25,31 @@ _LOCKING = {
 }
 
 
+@dataclass(frozen=True)
+class Change:
+    """A statement of a script, which must have no effect if what it creates or changes exists."""
+
+    statement: str
+    table: str
+    """The stored name of its table."""
+    missing: str
+    """What it adds or changes: `column`, `table`, `index`, `width` or `charset`; empty if it can be repeated."""
+    name: str
+    """The name of that column, table or index."""
+    needed: Type | None = None
+    """For `width`: the type that the column needs."""
+
+
+@dataclass(frozen=True)
+class AlterList:
+    """How one ALTER TABLE makes all changes of a table, in a database where each ALTER TABLE may copy the table."""
+
+    merge: Callable[[Sequence[str]], str]
+    """One statement for several ALTER TABLE of the same table."""
+    guard: Callable[[Sequence[Change]], str]
+    """One statement of a script, which makes those changes that are still needed."""
+
+
 class Dialect(ABC):
     """The SQL of one database. Statements have no semicolon at their end."""
 
@@ -35,8 +63,8 @@ class Dialect(ABC):
     """The name of sqlglot's dialect; empty if there is none."""
     transactional_ddl: bool
     """Whether a change of the schema can be rolled back."""
-    merges_alters = False
-    """Whether all ALTER TABLE of a table are one statement, because each may copy the table."""
+    alter_list: AlterList | None = None
+    """How several ALTER TABLE of a table become one; None if each is a statement of its own."""
     types: Mapping[str, str]
     """The types by their kinds (`hive_views.schema_upgrade.requirements.Type`); `{length}` stands for a length."""
     false: str
@@ -54,7 +82,7 @@ class Dialect(ABC):
 
     def quote(self, name: str) -> str:
         """An identifier, quoted."""
-        return f'"{name}"'
+        return quote_identifier(name, '"')
 
     def stored_name(self, name: str, table: str) -> str:
         """The name of a column or an index of a table as it is stored."""
@@ -145,6 +173,13 @@ class Dialect(ABC):
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """The statements that widen a column; more than one only if DDL is transactional."""
 
+    def restore(self, table: str, column: Column) -> tuple[str, str] | None:
+        """The statement that gives a column an earlier declaration, which comes from the journal and is not trusted.
+
+        With the condition for values that do not fit into it. None if the column cannot be restored.
+        """
+        return None
+
     def widening_loses(self, column: Column, longest: int) -> bool:
         """Whether widening would lose a value of the column."""
         return False
@@ -157,22 +192,9 @@ class Dialect(ABC):
         """How a step of a `hive_views.schema_upgrade.plan_model.Kind` affects concurrent users of the database."""
         return {**_LOCKING, **self.locking}[kind]
 
-    def merge(self, statements: Sequence[str]) -> str:
-        """One statement for several ALTER TABLE of the same table; only if `merges_alters`."""
-        raise NotImplementedError
-
-    def guarded_merge(self, parts: Sequence[tuple[str, str]]) -> str:
-        """One statement of a script for several ALTER TABLE, each with its condition; only if `merges_alters`."""
-        raise NotImplementedError
-
     @abstractmethod
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
-        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are.
-
-        `is_part` returns the condition only, for `guarded_merge`.
-        """
+    def guarded(self, change: Change) -> str:
+        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are."""
 
     @abstractmethod
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
@@ -194,17 +216,21 @@ class Dialect(ABC):
         """The SQL condition that a text column equals a value exactly; None if the database cannot compare it."""
         return f"{column} = {value}"
 
-    def give(self, table: str, owner: str, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        """The statements that give a table to an owner and privileges on it to other users."""
+    def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """The statements that give a table to an owner, if tables have one, and privileges on it to other users."""
         return ()
+
+    def copy_privileges(self, table: str) -> str:
+        """A part of a script that gives the users of TBLS privileges on a new table, read when it runs."""
+        return ""
 
     def foot(self) -> str:
         """The end of a script."""
         return ""
 
     def comment(self, line: str) -> str:
-        """A comment line."""
-        return f"-- {line}".rstrip()
+        """A comment line, which no character of the text ends."""
+        return f"-- {escape(line)}".rstrip()
 
     def short_text(self, expression: str) -> str:
         """A text column in a form that can be compared with a literal."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.requirements import PARAMETER_LENGTH, Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -75,17 +75,15 @@ class Derby(Dialect):
         """How a step affects concurrent users of the database."""
         return "the whole database: only one process can open it"
 
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
+    def guarded(self, change: Change) -> str:
         """A statement for a script of `ij`, which continues after an error."""
-        fails_when_repeated = missing in ("column", "table", "index")
+        fails_when_repeated = change.missing in ("column", "table", "index")
         note = (
-            f"-- A second run prints an error here: the {missing} {name} exists already.\n"
+            f"-- A second run prints an error here: the {change.missing} {change.name} exists already.\n"
             if fails_when_repeated
             else ""
         )
-        return f"{note if fails_when_repeated else ''}{statement};"
+        return f"{note if fails_when_repeated else ''}{change.statement};"
 
     def bad_flag(self, flag: str) -> str:
         """The condition for flags that are neither Y nor N; Hive's script to 3.0.0 writes a timestamp there."""

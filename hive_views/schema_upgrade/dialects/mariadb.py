@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import AlterList, Change, Dialect
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 """The SQL mode of sessions, independent of the server's: values that do not fit are errors, and ANSI_QUOTES,
@@ -18,6 +19,74 @@ _RUN = "PREPARE hive_views FROM @hive_views;\nEXECUTE hive_views;\nDEALLOCATE PR
 _LENGTHS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "longtext": 4_294_967_295}
 
 
+_SAFE_DEFAULT = re.compile(r"NULL|-?[\d.]+|'(?:[^'\\]|''|\\.)*'", re.DOTALL)
+"""Defaults of MariaDB that are literals."""
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _merge(statements: Sequence[str]) -> str:
+    """One ALTER TABLE for several of the same table; of two changes of a column the later one is made."""
+    prefix, _ = _split(statements[0])
+    return prefix + ", ".join(_actions(statements))
+
+
+def _actions(statements: Sequence[str]) -> list[str]:
+    actions: dict[str, str] = {}
+    for statement in statements:
+        _, action = _split(statement)
+        column = action.split("`")[1]
+        actions.pop(column, None)
+        actions[column] = action
+    return list(actions.values())
+
+
+def _split(statement: str) -> tuple[str, str]:
+    """`ALTER TABLE name ` and the rest."""
+    end = statement.index("` ") + 2
+    return statement[:end], statement[end:]
+
+
+def _guard(changes: Sequence[Change]) -> str:
+    """One ALTER TABLE of a script for several changes, each with the condition under which it is needed."""
+    prefix, _ = _split(changes[0].statement)
+    kept = _actions([change.statement for change in changes])
+    actions = ",\n".join(
+        f"  IF({_is_needed(change)}, {_literal(action)}, NULL)"
+        for change in changes
+        if (action := _split(change.statement)[1]) in kept
+    )
+    return (
+        f"SET @hive_views = CONCAT_WS(', ',\n{actions});\n"
+        f"SET @hive_views = IF(@hive_views = '', 'DO 0', CONCAT({_literal(prefix)}, @hive_views));\n{_RUN}"
+    )
+
+
+def _is_needed(change: Change) -> str:
+    """The condition under which a change is needed."""
+    view, column = ("STATISTICS", "INDEX_NAME") if change.missing == "index" else ("COLUMNS", "COLUMN_NAME")
+    lacks = ""
+    if change.missing == "charset":
+        lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
+    elif change.missing == "width" and change.needed is not None:
+        # A column in another character set is kept: converting it back would turn characters into '?'.
+        charset = re.search(r"CHARACTER SET (\w+)", change.statement)
+        charsets = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
+        size = (
+            f"CHARACTER_MAXIMUM_LENGTH < {change.needed.length}"
+            if change.needed.kind == "varchar"
+            else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
+        )
+        lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(map(_literal, charsets))})"
+    return (
+        f"(SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
+        f"    AND TABLE_NAME = {_literal(change.table)} AND {column} = {_literal(change.name)}{lacks}) "
+        f"= {1 if lacks else 0}"
+    )
+
+
 class MariaDb(Dialect):
     """MariaDB 10.3 and newer."""
 
@@ -26,7 +95,7 @@ class MariaDb(Dialect):
     title = "MariaDB"
     sqlglot = "mysql"
     transactional_ddl = False
-    merges_alters = True
+    alter_list = AlterList(_merge, _guard)
     types: Mapping[str, str] = {
         "bigint": "bigint(20)",
         "int": "int(11)",
@@ -53,11 +122,11 @@ class MariaDb(Dialect):
 
     def quote(self, name: str) -> str:
         """An identifier, quoted."""
-        return f"`{name}`"
+        return quote_identifier(name)
 
     def literal(self, text: str) -> str:
         """A string literal."""
-        return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+        return _literal(text)
 
     def drop_index(self, name: str, table: str) -> str:
         """Drop an index."""
@@ -95,6 +164,24 @@ class MariaDb(Dialect):
         is_binary = (column.collation or "_bin").endswith("_bin")
         return self._modify(table, column, kind, "utf8mb4_bin" if is_binary else "utf8mb4_general_ci")
 
+    def restore(self, table: str, column: Column) -> tuple[str, str] | None:
+        """The statement for an earlier declaration, and the condition for values that it cannot hold."""
+        name = self.quote(column.name)
+        collation, length = str(column.collation), column.length
+        has_safe_default = column.default is None or _SAFE_DEFAULT.fullmatch(str(column.default))
+        if not re.fullmatch(r"[a-z0-9]+_\w+", collation) or not has_safe_default:
+            return None
+        charset = collation.split("_")[0]
+        encoded = f"CONVERT({name} USING {charset})"
+        if column.type in ("varchar", "char") and isinstance(length, int):
+            kind, longer = f"{column.type}({length})", f"CHAR_LENGTH({name}) > {length}"
+        elif column.type in _LENGTHS:
+            kind, longer = column.type, f"OCTET_LENGTH({encoded}) > {_LENGTHS[column.type]}"
+        else:
+            return None
+        other = f"CAST(CONVERT({encoded} USING utf8mb4) AS BINARY) <> CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
+        return self._modify(table, column, kind, collation), f"{longer} OR {other}"
+
     def _modify(self, table: str, column: Column, kind: str, collation: str) -> str:
         """Another type of a column. MODIFY replaces the whole declaration, so it is repeated."""
         parts = [kind, f"CHARACTER SET {collation.split('_')[0]} COLLATE {collation}"]
@@ -109,70 +196,17 @@ class MariaDb(Dialect):
         """A default as INFORMATION_SCHEMA prints it; MariaDB prints an expression."""
         return default
 
-    def merge(self, statements: Sequence[str]) -> str:
-        """One ALTER TABLE for several of the same table; of two changes of a column the later one is made."""
-        prefix, _ = self._split(statements[0])
-        return prefix + ", ".join(self._actions(statements))
-
-    def _actions(self, statements: Sequence[str]) -> list[str]:
-        actions: dict[str, str] = {}
-        for statement in statements:
-            _, action = self._split(statement)
-            column = action.split("`")[1]
-            actions.pop(column, None)
-            actions[column] = action
-        return list(actions.values())
-
-    @staticmethod
-    def _split(statement: str) -> tuple[str, str]:
-        """`ALTER TABLE name ` and the rest."""
-        end = statement.index("` ") + 2
-        return statement[:end], statement[end:]
-
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
+    def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: it checks the catalog first."""
-        if not missing:
-            return f"{statement};"
-        if missing == "table":
-            return statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) + ";"
-        view, column = ("STATISTICS", "INDEX_NAME") if missing == "index" else ("COLUMNS", "COLUMN_NAME")
-        lacks = ""
-        if missing == "charset":
-            lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
-        elif missing == "width" and needed is not None:
-            # A column in another character set is kept: converting it back would turn characters into '?'.
-            charset = re.search(r"CHARACTER SET (\w+)", statement)
-            charsets = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
-            size = (
-                f"CHARACTER_MAXIMUM_LENGTH < {needed.length}"
-                if needed.kind == "varchar"
-                else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
-            )
-            lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(map(self.literal, charsets))})"
-        condition = (
-            f"(SELECT COUNT(*) FROM INFORMATION_SCHEMA.{view} WHERE TABLE_SCHEMA = DATABASE()\n"
-            f"    AND TABLE_NAME = {self.literal(table)} AND {column} = {self.literal(name)}{lacks}) "
-            f"= {1 if lacks else 0}"
-        )
-        if is_part:
-            return condition
-        return f"SET @hive_views = IF({condition},\n  {self.literal(statement)}, 'DO 0');\n{_RUN}"
+        if not change.missing:
+            return f"{change.statement};"
+        if change.missing == "table":
+            return change.statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) + ";"
+        return f"SET @hive_views = IF({_is_needed(change)},\n  {_literal(change.statement)}, 'DO 0');\n{_RUN}"
 
-    def guarded_merge(self, parts: Sequence[tuple[str, str]]) -> str:
-        """One ALTER TABLE of a script for several statements, each with the condition under which it is needed."""
-        prefix, _ = self._split(parts[0][0])
-        kept = self._actions([statement for statement, _ in parts])
-        actions = ",\n".join(
-            f"  IF({condition}, {self.literal(self._split(statement)[1])}, NULL)"
-            for statement, condition in parts
-            if self._split(statement)[1] in kept
-        )
-        return (
-            f"SET @hive_views = CONCAT_WS(', ',\n{actions});\n"
-            f"SET @hive_views = IF(@hive_views = '', 'DO 0', CONCAT({self.literal(prefix)}, @hive_views));\n{_RUN}"
-        )
+    def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+        """The statements that give privileges on a table to users who have them on TBLS only."""
+        return tuple(f"GRANT {privilege} ON {self.quote(table)} TO {grantee}" for grantee, privilege in grants)
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches: a procedure that is dropped again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.requirements import NeededColumn, Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -78,23 +78,22 @@ class Oracle(Dialect):
         """A CLOB cannot be compared, its beginning can."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
+    def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""
-        if missing == "width" and needed is not None and needed.kind != "varchar":
-            return self._with_spare_column(statement, table, name)
-        if missing == "width" and needed is not None:
+        table, name = self.literal(change.table), self.literal(change.name)
+        if change.missing == "width" and change.needed is not None and change.needed.kind != "varchar":
+            return self._with_spare_column(change.statement, change.table, change.name)
+        if change.missing == "width" and change.needed is not None:
             return self._where(
-                f"user_tab_columns WHERE table_name = {self.literal(table)} AND column_name = {self.literal(name)} "
-                f"AND char_length < {needed.length}",
+                f"user_tab_columns WHERE table_name = {table} AND column_name = {name} "
+                f"AND char_length < {change.needed.length}",
                 "found = 1",
-                statement,
+                change.statement,
             )
-        if not missing:
-            return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(statement)};\nEND;\n/"
+        if not change.missing:
+            return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(change.statement)};\nEND;\n/"
         # Oracle rejects a second index on the same columns, whatever its name (ORA-01408).
-        columns = statement[statement.rfind("(") + 1 : -1].replace(" ", "") + ","
+        columns = change.statement[change.statement.rfind("(") + 1 : -1].replace(" ", "") + ","
         exists = {
             "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
             "table": "user_tables WHERE table_name = {1}",
@@ -102,8 +101,8 @@ class Oracle(Dialect):
             "    SELECT index_name FROM user_ind_columns WHERE table_name = {0} GROUP BY index_name\n"
             "    HAVING SUBSTR(LISTAGG(column_name, ',') WITHIN GROUP (ORDER BY column_position) || ',', 1, {3})\n"
             "      = {2})",
-        }[missing].format(self.literal(table), self.literal(name), self.literal(columns), len(columns))
-        return self._where(exists, "found = 0", statement)
+        }[change.missing].format(table, name, self.literal(columns), len(columns))
+        return self._where(exists, "found = 0", change.statement)
 
     def _where(self, source: str, condition: str, statement: str) -> str:
         return (
@@ -132,6 +131,17 @@ class Oracle(Dialect):
             "DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\n  wide NUMBER;\nBEGIN\n"
             f"    {state_query};\n"
             f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
+        )
+
+    def copy_privileges(self, table: str) -> str:
+        """A block that repeats the grants of TBLS for a new table."""
+        return (
+            "DECLARE\n  granting VARCHAR2(400);\nBEGIN\n"
+            "  FOR made IN (SELECT DISTINCT grantee, privilege FROM user_tab_privs_made WHERE table_name = 'TBLS'\n"
+            "    AND privilege IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')) LOOP\n"
+            f"    granting := 'GRANT ' || made.privilege || ' ON {table} TO ' ||\n"
+            "      CASE made.grantee WHEN 'PUBLIC' THEN 'PUBLIC' ELSE '\"' || made.grantee || '\"' END;\n"
+            "    EXECUTE IMMEDIATE granting;\n  END LOOP;\nEND;\n/"
         )
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:

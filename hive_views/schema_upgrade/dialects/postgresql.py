@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -56,30 +56,40 @@ class PostgreSql(Dialect):
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""
-        return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {self.type(needed)}",)
+        return (self._alter(table, column, self.type(needed)),)
 
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
+    def restore(self, table: str, column: Column) -> tuple[str, str] | None:
+        """The statement for an earlier `varchar`, and the condition for longer values."""
+        if column.type != "varchar" or not isinstance(column.length, int):
+            return None
+        longer = f"CHAR_LENGTH({self.quote(column.name)}) > {column.length}"
+        return self._alter(table, column, f"varchar({column.length})"), longer
+
+    def _alter(self, table: str, column: Column, kind: str) -> str:
+        """Another type of a column, with the collation that it has; without the clause it gets the default one."""
+        collation = f" COLLATE {self.quote(column.collation)}" if column.collation else ""
+        return f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {kind}{collation}"
+
+    def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""
-        if not missing:
-            return f"{statement};"
+        if not change.missing:
+            return f"{change.statement};"
         here = "current_schema()"
-        if missing == "width" and needed is not None:
-            narrow = f"< {needed.length}" if needed.kind == "varchar" else "IS NOT NULL"
+        if change.missing == "width" and change.needed is not None:
+            narrow = f"< {change.needed.length}" if change.needed.kind == "varchar" else "IS NOT NULL"
             return (
                 f"DO $$ BEGIN\n  IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
-                f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}\n"
-                f"      AND character_maximum_length {narrow}) THEN\n    {statement};\n  END IF;\nEND $$;"
+                f"AND table_name = {self.literal(change.table)} AND column_name = {self.literal(change.name)}\n"
+                f"      AND character_maximum_length {narrow}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
             )
         exists = {
             "column": f"SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
-            f"AND table_name = {self.literal(table)} AND column_name = {self.literal(name)}",
+            f"AND table_name = {self.literal(change.table)} AND column_name = {self.literal(change.name)}",
             "table": f"SELECT 1 FROM information_schema.tables WHERE table_schema = {here} "
-            f"AND table_name = {self.literal(name)}",
-            "index": f"SELECT 1 FROM pg_indexes WHERE schemaname = {here} AND indexname = {self.literal(name)}",
-        }[missing]
-        return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {statement};\n  END IF;\nEND $$;"
+            f"AND table_name = {self.literal(change.name)}",
+            "index": f"SELECT 1 FROM pg_indexes WHERE schemaname = {here} AND indexname = {self.literal(change.name)}",
+        }[change.missing]
+        return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
@@ -97,14 +107,14 @@ class PostgreSql(Dialect):
         """What a script begins with."""
         return "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\nSET lock_timeout = '60s';"
 
-    def give(self, table: str, owner: str, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         """The statements that give a table to an owner and privileges on it to other users."""
         name = self.quote(table)
-        granted = (f"GRANT {privilege} ON {name} TO {self._role(grantee)}" for grantee, privilege in grants)
-        return (f"ALTER TABLE {name} OWNER TO {self._role(owner)}", *granted)
+        owned = (f"ALTER TABLE {name} OWNER TO {self._role(owner)}",) if owner else ()
+        return (*owned, *(f"GRANT {privilege} ON {name} TO {self._role(grantee)}" for grantee, privilege in grants))
 
     def _role(self, name: str) -> str:
-        return name if name == "PUBLIC" else self.quote(name.replace('"', '""'))
+        return name if name == "PUBLIC" else self.quote(name)
 
     def use(self, schema: str) -> str:
         """Go to the schema that the tables are in, as their owner."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -39,7 +39,7 @@ class SqlServer(Dialect):
 
     def quote(self, name: str) -> str:
         """An identifier, in brackets."""
-        return f"[{name}]"
+        return f"[{name.replace(']', ']]')}]"
 
     def literal(self, text: str) -> str:
         """A string literal."""
@@ -58,23 +58,34 @@ class SqlServer(Dialect):
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
 
-    def guarded(
-        self, statement: str, table: str, missing: str, name: str, needed: Type | None = None, *, is_part: bool = False
-    ) -> str:
+    def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice."""
-        if not missing:
-            return f"{statement};\nGO"
+        if not change.missing:
+            return f"{change.statement};\nGO"
+        needed = change.needed
         # -1 is nvarchar(max).
         wide = f" OR CHARACTER_MAXIMUM_LENGTH >= {needed.length}" if needed and needed.kind == "varchar" else ""
+        table, name = self.literal(change.table), self.literal(change.name)
         absent = {
             "width": "EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = SCHEMA_NAME() "
-            f"AND TABLE_NAME = {self.literal(table)} AND COLUMN_NAME = {self.literal(name)}\n"
+            f"AND TABLE_NAME = {table} AND COLUMN_NAME = {name}\n"
             f"    AND NOT (DATA_TYPE = N'nvarchar' AND (CHARACTER_MAXIMUM_LENGTH = -1{wide})))",
-            "column": f"COL_LENGTH({self.literal(table)}, {self.literal(name)}) IS NULL",
-            "table": f"OBJECT_ID({self.literal(name)}, N'U') IS NULL",
-            "index": f"INDEXPROPERTY(OBJECT_ID({self.literal(table)}), {self.literal(name)}, 'IndexID') IS NULL",
-        }[missing]
-        return f"IF {absent}\n  {statement};\nGO"
+            "column": f"COL_LENGTH({table}, {name}) IS NULL",
+            "table": f"OBJECT_ID({name}, N'U') IS NULL",
+            "index": f"INDEXPROPERTY(OBJECT_ID({table}), {name}, 'IndexID') IS NULL",
+        }[change.missing]
+        return f"IF {absent}\n  {change.statement};\nGO"
+
+    def copy_privileges(self, table: str) -> str:
+        """A batch that repeats the grants of TBLS for a new table."""
+        return (
+            "DECLARE @grants nvarchar(max) = N'';\n"
+            f"SELECT @grants = @grants + N'GRANT ' + permission_name + N' ON {self.quote(table)} TO ' "
+            "+ QUOTENAME(USER_NAME(grantee_principal_id)) + N'; '\n"
+            "FROM sys.database_permissions WHERE class = 1 AND minor_id = 0 AND major_id = OBJECT_ID(N'TBLS', N'U')\n"
+            "  AND state IN (N'G', N'W') AND permission_name IN (N'SELECT', N'INSERT', N'UPDATE', N'DELETE');\n"
+            "EXEC (@grants);\nGO"
+        )
 
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""

@@ -1,0 +1,704 @@
+"""The errors of this package; all are subclasses of `HiveViewsError`.
+
+The message of an error says what happened and what to do next; its attributes hold the objects that the message names,
+so that programs need not parse it. If PyIceberg has an error for the same situation, the error is a subclass of it too,
+so code that catches `pyiceberg.exceptions` works unchanged.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyiceberg import exceptions as iceberg
+
+
+class HiveViewsError(Exception):
+    """The base class of all errors of this package.
+
+    `line` and `column` (from 1) are the position in the SQL statement that the error is about; None if it is not about
+    a statement, or about all of it.
+    """
+
+    line: int | None = None
+    column: int | None = None
+    _may_take_effect = False
+    completed_steps: tuple[str, ...] = ()
+    """What an operation of several steps changed before it failed; empty if the error concerns all of it."""
+
+    def point_at(self, line: int, column: int) -> None:
+        """Set the position in the statement, also in the message, unless the error has one.
+
+        Args:
+            line: Line, from 1.
+            column: Column, from 1.
+        """
+        if self.line is None:
+            self.line, self.column = line, column
+            self.args = (f"line {line}:{column} {self}",)
+
+    @property
+    def may_take_effect(self) -> bool:
+        """Whether the change that failed may still be carried out, so that the files it refers to must be kept."""
+        return self._may_take_effect
+
+    @may_take_effect.setter
+    def may_take_effect(self, value: bool) -> None:
+        self._may_take_effect = value
+
+    def add_completed_steps(self, *steps: str) -> None:
+        """Record what was changed before the failure, also in the message.
+
+        Args:
+            steps: The completed steps, each as a clause, e.g. `the view s.v was dropped`.
+        """
+        if steps:
+            self.completed_steps = (*self.completed_steps, *steps)
+            self.args = (f"{self}. Before that: {'; '.join(steps)}",)
+
+
+@contextmanager
+def after_steps(*steps: str) -> Iterator[None]:
+    """Add the completed steps of an operation to the errors of the rest of it."""
+    try:
+        yield
+    except HiveViewsError as error:
+        error.add_completed_steps(*steps)
+        raise
+
+
+class DamagedRowWarning(UserWarning):
+    """The metastore's database damaged a row (latin1 columns, truncated comments); the metadata file is correct."""
+
+
+class SessionSettingsWarning(UserWarning):
+    """A view was defined under other settings than those of the session that reads it, which may change its rows."""
+
+
+class ViewDriftWarning(UserWarning):
+    """A view's row differs from its metadata file; the metadata file was used (see `HiveView.drift`)."""
+
+
+class InvalidIdentifierError(HiveViewsError, ValueError):
+    """A name that the metastore cannot store, or that is not `database.name`."""
+
+    def __init__(self, identifier: object, reason: str) -> None:
+        super().__init__(f"Invalid identifier: {identifier!r}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class InvalidPropertyError(HiveViewsError, ValueError):
+    """A property with an invalid key or value."""
+
+    def __init__(self, key: object, value: object, reason: str) -> None:
+        super().__init__(f"Invalid property {key!r} = {value!r}: {reason}")
+        self.key = key
+        self.value = value
+        self.reason = reason
+
+
+class CatalogConfigurationError(HiveViewsError, ValueError):
+    """A catalog that PyIceberg's configuration does not have, or a configuration that cannot be read."""
+
+    def __init__(self, name: str | None, reason: str, *, is_missing: bool = False) -> None:
+        super().__init__(f"Catalog {name or '(default)'}: {reason}")
+        self.name = name
+        self.reason = reason
+        self.is_missing = is_missing
+
+
+class UsageError(HiveViewsError, ValueError):
+    """A command line argument that is invalid, or conflicts with another one."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(f"{argument}: {reason}")
+        self.argument = argument
+        self.reason = reason
+
+
+class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
+    """A view definition that cannot be stored, e.g. without a query, or with a type that Hive does not have."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Invalid view {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class DialectLossError(InvalidViewError):
+    """A replacement that would lose the text of a dialect (view property `replace.drop-dialect.allowed`)."""
+
+    def __init__(self, identifier: str, previous: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(
+            identifier,
+            "Cannot replace view due to loss of view dialects (replace.drop-dialect.allowed=false): "
+            f"previous dialects: {list(previous)}, new dialects: {list(new)}. Give a text for each of them, "
+            "or allow the loss (may_lose_dialects=True)",
+        )
+        self.previous = tuple(previous)
+        self.new = tuple(new)
+
+
+class CyclicViewError(InvalidViewError):
+    """A definition or name with which a view would read itself, directly or through other views."""
+
+    def __init__(self, identifier: str, cycle: Sequence[str]) -> None:
+        super().__init__(identifier, f"it would read itself: {' -> '.join(cycle)}. Remove one of these references")
+        self.cycle = tuple(cycle)
+
+
+class EngineRequirementError(InvalidViewError):
+    """A definition that an engine of `hive-views.require-engines` does not read with its author's rows.
+
+    `line` and `column` (from 1) are the position in the author's query; None if the construct is not in it.
+    """
+
+    def __init__(self, identifier: str, reasons: Sequence[str], *, line: int | None = None, column: int | None = None):
+        where = f"line {line}:{column} of its query: " if line is not None else ""
+        super().__init__(
+            identifier,
+            f"{where}{'; '.join(reasons)}. Write the query without it, or change hive-views.require-engines",
+        )
+        self.reasons = tuple(reasons)
+        self.line, self.column = line, column
+
+
+class NoSuchVersionError(HiveViewsError, ValueError):
+    """A version (by id or time) that is not in the view's metadata."""
+
+    def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
+        super().__init__(
+            f"View {identifier} has no version {wanted}; its metadata holds {list(available)} "
+            "(older ones expire by version.history.num-entries)"
+        )
+        self.identifier = identifier
+        self.wanted = wanted
+        self.available = tuple(available)
+
+
+class SqlError(HiveViewsError, ValueError):
+    """A SQL text that cannot be parsed, or that refers to a missing object.
+
+    `line` and `column` (from 1) are the position in the caller's text; None if it concerns all of it. `name`
+    is the object or column in question.
+    """
+
+    def __init__(self, reason: str, *, line: int | None = None, column: int | None = None, name: str | None = None):
+        where = f"line {line}:{column} " if line is not None else ""
+        super().__init__(f"{where}{reason}")
+        self.reason = reason
+        self.line = line
+        self.column = column
+        self.name = name
+
+
+class SparkSqlError(SqlError):
+    """A SQL text that Spark rejected, or that failed while it ran.
+
+    `condition` is Spark's error class and `sql_state` the SQLSTATE, None if Spark reports none. `line` and `column` are
+    the position in the caller's text; if the error is in the definition of a view, `view` is its identifier and they
+    are the position in the definition.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        condition: str | None = None,
+        sql_state: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        view: str | None = None,
+    ):
+        shown = f"[{condition}] {reason}" if condition else reason
+        super().__init__(shown, line=line, column=column, name=view)
+        if view is not None:
+            self.args = (f"In the definition of view {view}: {self.args[0]}",)
+        self.condition = condition
+        self.sql_state = sql_state
+        self.view = view
+
+
+class MetadataFileError(HiveViewsError):
+    """A metadata file of a view or table that cannot be used."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"Cannot read the metadata file {location}: {reason}")
+        self.location = location
+        self.reason = reason
+
+
+class MetadataFileNotFoundError(MetadataFileError):
+    """A metadata file that does not exist, although the metastore refers to it."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(
+            location,
+            "it does not exist. If it was moved or deleted, restore it, or register another metadata file of the view "
+            "(register_view)",
+        )
+
+
+class RefusedLocationError(MetadataFileError):
+    """A metadata file at a location that the catalog does not allow; it was not opened. `scheme` is its URI's."""
+
+    def __init__(self, location: str, scheme: str, reason: str) -> None:
+        super().__init__(location, reason)
+        self.scheme = scheme
+
+
+class InvalidMetadataError(MetadataFileError):
+    """A metadata file that violates the format; `path` is the position, e.g. `versions[1].schema-id`."""
+
+    def __init__(self, location: str, path: str, reason: str) -> None:
+        super().__init__(location, f"{path}: {reason}" if path else reason)
+        self.path = path
+
+
+class MetadataWriteError(HiveViewsError):
+    """A metadata file that could not be written; the metastore was not changed."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"Cannot write the view metadata file {location}: {reason}. The metastore was not changed")
+        self.location = location
+        self.reason = reason
+
+
+class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
+    """The commit was rejected; nothing was changed. Load the view again and repeat the change."""
+
+    def __init__(self, identifier: str, reason: str, *, expected: str | None = None, found: str | None = None) -> None:
+        super().__init__(f"Cannot commit to {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+        self.expected = expected
+        self.found = found
+
+
+class SourceDroppedError(CommitFailedError):
+    """Something that the view reads was dropped or renamed since the view was defined; nothing was changed."""
+
+    def __init__(self, identifier: str, sources: Sequence[str]) -> None:
+        super().__init__(
+            identifier,
+            f"{', '.join(sources)}, which it reads, was dropped or renamed meanwhile. Define the view again",
+        )
+        self.sources = tuple(sources)
+
+
+class UnrecordedTextError(CommitFailedError):
+    """The row has a text that another program wrote, and that is in no version of the view: a commit would lose it.
+
+    ALTER VIEW … AS in plain Spark and Hive changes the row but not the metadata file. `text` is the text of the row.
+    """
+
+    def __init__(self, identifier: str, text: str) -> None:
+        super().__init__(
+            identifier,
+            "another program wrote a text into its row that is in no version (see view.drift); a commit would lose it. "
+            "Make it a version with catalog.adopt_view, or discard it with catalog.repair_view",
+        )
+        self.text = text
+
+
+class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownException):
+    """The metastore did not reply, or failed without proof that nothing was changed. No file was deleted.
+
+    Before a retry, load the view and compare its `metadata_location` with the one of this error: a retry may apply the
+    change twice, and deleting the file may destroy the view.
+    """
+
+    _may_take_effect = True
+
+    def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
+        file_note = f" The new metadata file {metadata_location} was kept." if metadata_location else ""
+        super().__init__(
+            f"Cannot tell whether the change to {identifier} was committed: {reason}.{file_note} "
+            "Load it again before you repeat the change"
+        )
+        self.identifier = identifier
+        self.metadata_location = metadata_location
+        self.reason = reason
+
+
+class LockError(HiveViewsError):
+    """The metastore's lock could not be acquired, or was lost; `lock_id` is None if there was no lock yet."""
+
+    def __init__(self, identifier: str, reason: str, *, lock_id: int | None = None) -> None:
+        super().__init__(f"Lock on {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+        self.lock_id = lock_id
+
+
+class LockTimeoutError(LockError):
+    """Another client held the lock until the time limit."""
+
+
+class NoSuchNamespaceError(HiveViewsError, iceberg.NoSuchNamespaceError):
+    """The database does not exist in the metastore."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace does not exist: {namespace}")
+        self.namespace = namespace
+
+
+class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
+    """No view has the name; `detail` names the requested operation, or the object that has the name."""
+
+    def __init__(self, identifier: str, detail: str = "") -> None:
+        super().__init__(f"View does not exist: {identifier}" + (f" ({detail})" if detail else ""))
+        self.identifier = identifier
+        self.detail = detail
+
+
+class NotAnIcebergViewError(NoSuchViewError):
+    """The name belongs to an object that is not an Iceberg view, e.g. a Hive view or table."""
+
+    def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
+        what_to_do = "Choose another name"
+        if table_type == "VIRTUAL_VIEW" and not format_type:
+            command = f"hive-views import plan --view {shlex.quote(identifier)}"
+            what_to_do = f"It is a plain Hive view: `{command}` plans its import"
+        HiveViewsError.__init__(
+            self,
+            f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). {what_to_do}",
+        )
+        self.identifier = identifier
+        self.table_type = table_type
+        self.format_type = format_type
+        self.detail = "not an iceberg view"
+
+
+class MissingPointerError(NotAnIcebergViewError):
+    """The row of an Iceberg view has no metadata_location parameter."""
+
+    def __init__(self, identifier: str) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"The Iceberg view {identifier} has no metadata file (its row has no metadata_location). Drop it and "
+            "register one of its metadata files",
+        )
+        self.identifier = identifier
+        self.table_type = "VIRTUAL_VIEW"
+        self.format_type = "ICEBERG-VIEW"
+        self.detail = "no metadata_location"
+
+
+class NoSuchTableError(HiveViewsError, iceberg.NoSuchTableError):
+    """No table has the name; `detail` names the object that has it."""
+
+    def __init__(self, identifier: str, detail: str = "") -> None:
+        super().__init__(f"Table does not exist: {identifier}" + (f" ({detail})" if detail else ""))
+        self.identifier = identifier
+        self.detail = detail
+
+
+class ViewAlreadyExistsError(HiveViewsError, iceberg.ViewAlreadyExistsError):
+    """A view with the name exists already."""
+
+    def __init__(self, identifier: str, message: str = "View already exists: {}") -> None:
+        super().__init__(message.format(identifier))
+        self.identifier = identifier
+
+
+class TableAlreadyExistsError(HiveViewsError, iceberg.TableAlreadyExistsError):
+    """A table with the name exists already."""
+
+    def __init__(self, identifier: str, message: str = "Table with same name already exists: {}") -> None:
+        super().__init__(message.format(identifier))
+        self.identifier = identifier
+
+
+class SharedFilesError(HiveViewsError, iceberg.ValidationError):
+    """The files of a table are not deleted, because the table `other` in the metastore has the same files."""
+
+    def __init__(
+        self,
+        identifier: str,
+        other: str,
+        what: str = "purge",
+        advice: str = "Drop it without purging (drop_table)",
+    ) -> None:
+        super().__init__(
+            f"Cannot {what} {identifier}: its files are also those of {other}, which was registered from one. {advice}"
+        )
+        self.identifier = identifier
+        self.other = other
+
+
+class NamespaceAlreadyExistsError(HiveViewsError, iceberg.NamespaceAlreadyExistsError):
+    """A database with the name exists already."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace already exists: {namespace}")
+        self.namespace = namespace
+
+
+class NamespaceNotEmptyError(HiveViewsError, iceberg.NamespaceNotEmptyError):
+    """The database contains tables or views."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"Namespace is not empty: {namespace}. Drop its tables and views first")
+        self.namespace = namespace
+
+
+class DependentsError(HiveViewsError):
+    """A change that would break views; `dependents` names all of them."""
+
+    def __init__(self, identifier: str, action: str, dependents: Sequence[str]) -> None:
+        super().__init__(
+            f"Cannot {action} {identifier}: {len(dependents)} view(s) depend on it: {', '.join(dependents)}. "
+            "Drop them first, or use CASCADE"
+        )
+        self.identifier = identifier
+        self.action = action
+        self.dependents = tuple(dependents)
+
+
+class UnidentifiedError(HiveViewsError):
+    """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot be read."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot tell the UUID of {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class MetastoreError(HiveViewsError):
+    """The metastore or the connection to it failed; `method` is the Thrift method that was called."""
+
+    def __init__(self, method: str, reason: str, *, uri: str | None = None) -> None:
+        super().__init__(f"{method}{f' at {uri}' if uri else ''}: {reason}")
+        self.method = method
+        self.reason = reason
+        self.uri = uri
+
+
+class MetastoreUnavailableError(MetastoreError):
+    """No metastore could be reached; the request was not sent."""
+
+
+class MetastoreAuthenticationError(MetastoreUnavailableError):
+    """TLS or authentication failed in `step`; the request was not sent."""
+
+    def __init__(self, method: str, reason: str, step: str, *, uri: str | None = None) -> None:
+        super().__init__(method, reason, uri=uri)
+        self.step = step
+
+
+class MetastoreConnectionLostError(MetastoreError):
+    """The connection broke after the request was sent, so it is unknown whether it was executed."""
+
+
+class MetastoreTimeoutError(MetastoreConnectionLostError):
+    """No reply within the time limit; a change may still be executed later."""
+
+
+class MetastoreRefusedError(MetastoreError):
+    """The server replied with an error (e.g. MetaException), or does not know the method."""
+
+
+class EmbeddedMetastoreError(HiveViewsError):
+    """A local metastore could not be started or stopped; the message names what to install, or the log."""
+
+    def __init__(self, directory: str, reason: str) -> None:
+        super().__init__(f"Embedded metastore in {directory}: {reason}")
+        self.directory = directory
+        self.reason = reason
+
+
+class ArtifactFetchError(HiveViewsError):
+    """Files could not be downloaded from a Maven repository; `coordinates` names the files."""
+
+    def __init__(self, coordinates: str, repository: str, reason: str) -> None:
+        super().__init__(
+            f"Cannot fetch {coordinates} from {repository} (the environment variable DEFAULT_ARTIFACT_REPOSITORY "
+            f"names a mirror): {reason}"
+        )
+        self.coordinates = coordinates
+        self.repository = repository
+        self.reason = reason
+
+
+class PlanError(HiveViewsError, ValueError):
+    """An import plan that is invalid, or does not fit the operation."""
+
+
+class JournalError(HiveViewsError):
+    """The journal of an import is in use by another run, belongs to another plan, or is invalid."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The journal {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class RevertError(HiveViewsError):
+    """A view whose legacy row cannot be restored; nothing was changed."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot revert {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class NotMaterializedError(NoSuchViewError):
+    """The name belongs to a plain view or table, not to a materialized view."""
+
+    def __init__(self, identifier: str, detail: str) -> None:
+        HiveViewsError.__init__(self, f"Not a materialized view: {identifier} ({detail})")
+        self.identifier = identifier
+        self.detail = detail
+
+
+class InvalidRefreshStateError(HiveViewsError, ValueError):
+    """The recorded storage or refresh state of a materialized view violates the format; `path` is the position.
+
+    `identifier` is the materialized view, None if it is not known.
+    """
+
+    identifier: str | None = None
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"Invalid materialized view metadata: {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def of(self, identifier: str) -> InvalidRefreshStateError:
+        """Set the materialized view, also in the message, unless the error has one; returns this error."""
+        if self.identifier is None:
+            self.identifier = identifier
+            self.args = (f"{identifier}: {self}",)
+        return self
+
+
+class UnsupportedMaterializedViewError(InvalidRefreshStateError):
+    """A materialized view in a later format than this release supports; it is neither read nor written."""
+
+    def __init__(self, path: str, found: int, supported: int) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"{path}: format-version {found} is later than {supported}, the latest that this release supports. Use a "
+            "later release of hive_views",
+        )
+        self.path = f"{path}.format-version"
+        self.reason = f"format-version {found} is not supported"
+        self.found = found
+        self.supported = supported
+
+
+class NoSuchRefreshError(HiveViewsError, ValueError):
+    """A refresh (by snapshot, tag or time) that is not in the storage of a materialized view."""
+
+    def __init__(self, identifier: str, wanted: str, available: Sequence[int]) -> None:
+        shown = ", ".join(map(str, available)) or "none yet"
+        super().__init__(
+            f"The storage of {identifier} has no rows of {wanted}; it has these snapshots: {shown} (older ones "
+            f"expire). List them with catalog.materialized.refreshes({identifier!r})"
+        )
+        self.identifier = identifier
+        self.wanted = wanted
+        self.available = tuple(available)
+
+
+class StaleRowsError(HiveViewsError):
+    """Stored rows that must not answer a query; `freshness` has the reasons."""
+
+    def __init__(self, identifier: str, freshness: str) -> None:
+        super().__init__(
+            f"The stored rows of {identifier} do not answer queries: {freshness}. Refresh it, or, if its "
+            "definition has not changed since, read them with allow_stale_data=True"
+        )
+        self.identifier = identifier
+        self.freshness = freshness
+
+
+class RefreshError(HiveViewsError):
+    """A refresh that failed; the stored rows are unchanged.
+
+    Attributes:
+        completed: The views that a refresh with CASCADE had refreshed before, and how.
+    """
+
+    completed: tuple[str, ...] = ()
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot refresh {identifier}: {reason}. Its stored rows are unchanged")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class RefreshConflictError(CommitFailedError):
+    """A concurrent refresh of the same materialized view was published first; this one was discarded."""
+
+    completed: tuple[str, ...] = ()
+
+
+class DefinitionChangedError(CommitFailedError):
+    """The view was redefined concurrently, or dropped and created again."""
+
+
+class UpgradeError(HiveViewsError):
+    """An upgrade that cannot be planned, applied or rolled back; `place` is the database."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self.place = place
+        self.reason = reason
+
+
+class DatabaseError(UpgradeError):
+    """The database could not be reached, or rejected a statement. `statement` is the SQL, without values."""
+
+    def __init__(self, place: str, reason: str, *, statement: str | None = None) -> None:
+        super().__init__(place, f"{reason} [{statement}]" if statement else reason)
+        self.reason = reason
+        self.statement = statement
+
+
+class NotAMetastoreError(UpgradeError):
+    """The database has no metastore schema (no table TBLS)."""
+
+
+class MetastoreRunningError(UpgradeError):
+    """Other programs are connected to the database; `sessions` describes them."""
+
+    def __init__(self, place: str, sessions: Sequence[str]) -> None:
+        super().__init__(
+            place,
+            f"{len(sessions)} other session(s) use it: {'; '.join(sessions)}. Stop their metastore, or allow it to run "
+            "meanwhile (--while-running): then schema changes wait for its transactions, and it waits for them",
+        )
+        self.sessions = tuple(sessions)
+
+
+class BlockedStepsError(UpgradeError):
+    """Steps that would fail; nothing was changed. `steps` has the ID of each step and the reason with its remedy."""
+
+    def __init__(self, place: str, steps: Sequence[tuple[str, str]]) -> None:
+        listed = "; ".join(f"{step}: {reason}" for step, reason in steps)
+        super().__init__(
+            place,
+            f"{len(steps)} step(s) would fail, so nothing was changed: {listed}. Remove the cause, or leave steps out "
+            "(--skip STEP)",
+        )
+        self.steps = tuple(steps)
+
+
+class PlanChangedError(UpgradeError):
+    """The database changed since the plan was created; nothing was changed by the plan."""
+
+    def __init__(self, place: str, differences: Sequence[str]) -> None:
+        super().__init__(place, f"it changed since the plan was created: {'; '.join(differences)}. Plan again")
+        self.differences = tuple(differences)
+
+
+class InvalidPlanError(UpgradeError):
+    """A plan that is invalid, or belongs to another database."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("", f"The plan cannot be used: {reason}")
+        self.reason = reason

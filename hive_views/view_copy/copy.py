@@ -1,0 +1,359 @@
+"""Planning, copying and reverting.
+
+A copy is a metadata file of its own in the target's warehouse, with the view's UUID and all its versions, that is
+registered in the target catalog. Each copy is in a journal before it is made, is read back, and can be reverted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    BadRequestError,
+    ForbiddenError,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    RESTError,
+    TableAlreadyExistsError,
+    UnauthorizedError,
+    ViewAlreadyExistsError,
+)
+from pyiceberg.view import View
+
+from hive_views.catalog.catalog import HiveViewCatalog
+from hive_views.catalog.views import HiveView
+from hive_views.config import URI
+from hive_views.dependencies.lineage import dependency_names
+from hive_views.errors import (
+    HiveViewsError,
+    InvalidPropertyError,
+    JournalError,
+    MetastoreUnavailableError,
+)
+from hive_views.identifiers import ViewName
+from hive_views.io.metadata_files import MetadataFiles
+from hive_views.metastore.commit.view_properties import new_view_location
+from hive_views.spec.file_codec import metadata_directory, new_location
+from hive_views.spec.metadata import ViewMetadata
+from hive_views.view_copy.metadata import copy_metadata, fingerprint, metadata_of, unknown_keys
+
+_REJECTIONS = (
+    BadRequestError,
+    ForbiddenError,
+    NoSuchNamespaceError,
+    TableAlreadyExistsError,
+    UnauthorizedError,
+    ViewAlreadyExistsError,
+)
+"""Answers of a REST server after which the view is certainly not registered."""
+
+
+class CopyStatus(Enum):
+    """The state of one view of a copy."""
+
+    READY = "ready"
+    """It can be copied."""
+    COPIED = "copied"
+    """It was copied, and the copy was read back."""
+    PRESENT = "present"
+    """The target has an equal view with the same UUID already."""
+    REFUSED = "refused"
+    """The target cannot have it; `problem` has the reason. Nothing was written."""
+    FAILED = "failed"
+    """The target rejected it."""
+    UNKNOWN = "unknown"
+    """The target did not answer; a repetition determines whether the copy exists."""
+
+
+@dataclass(frozen=True)
+class CopiedView:
+    """One view of a copy, planned or done."""
+
+    name: str
+    """Its name in both catalogs."""
+    status: CopyStatus
+    """Its state."""
+    notes: tuple[str, ...] = ()
+    """What the copy lacks, or what it needs in the target."""
+    problem: str | None = None
+    """Why it was not copied."""
+    metadata_location: str | None = None
+    """The metadata file of the copy."""
+
+
+@dataclass(frozen=True)
+class RevertedView:
+    """One copy of a journal after a revert."""
+
+    name: str
+    """The view."""
+    outcome: str
+    """`dropped`, `absent` if the target has no such view, or `changed` if it is not the copy any more and was kept."""
+    metadata_location: str
+    """The metadata file of the copy. Metastores keep it; a REST server may delete it with the view."""
+
+
+@dataclass(frozen=True)
+class _JournalEntry:
+    view: str
+    metadata_location: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    view: CopiedView
+    metadata: ViewMetadata | None = None
+
+
+def plan_copy(
+    source: Catalog, target: Catalog, names: Iterable[str], *, location: str | None = None
+) -> list[CopiedView]:
+    """Determine what a copy would do. Writes nothing.
+
+    Args:
+        source: The catalog of the views: a `HiveViewCatalog`, or PyIceberg's REST catalog.
+        target: The catalog for the copies, likewise; a REST server must support the registration of views.
+        names: The views, as `namespace.name`.
+        location: The directory for the copies' files, as a URI; None puts them below the namespace's location.
+
+    Returns:
+        The views in the given order, with the status `ready`, `present` or `refused`.
+
+    Raises:
+        InvalidPropertyError: If both catalogs are on the same metastore.
+        HiveViewsError, RESTError: If a catalog cannot be read.
+    """
+    return [prepared.view for prepared in _prepare(source, target, names, location)]
+
+
+def copy_views(
+    source: Catalog,
+    target: Catalog,
+    names: Iterable[str],
+    *,
+    journal: str | os.PathLike[str],
+    location: str | None = None,
+) -> list[CopiedView]:
+    """Copy views; a repetition copies only those that are missing in the target.
+
+    Args:
+        source: As for `plan_copy`.
+        target: As for `plan_copy`.
+        names: As for `plan_copy`.
+        journal: The file that records the copies, for `revert_copies`; an existing one is extended.
+        location: As for `plan_copy`.
+
+    Returns:
+        The views in the given order.
+
+    Raises:
+        InvalidPropertyError: If both catalogs are on the same metastore.
+        JournalError: If the journal cannot be written.
+        HiveViewsError, RESTError: If a catalog cannot be read. Views that were copied before are in the journal.
+    """
+    prepared = _prepare(source, target, names, location)
+    return [
+        each.view if each.metadata is None else _copy(target, each.view, each.metadata, Path(journal))
+        for each in prepared
+    ]
+
+
+def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[RevertedView]:
+    """Drop the copies of a journal, newest first, unless they were changed.
+
+    A view that is equal to a copy but has other files is kept: it may be the original.
+
+    Args:
+        target: The catalog with the copies.
+        journal: The file that `copy_views` wrote.
+
+    Returns:
+        The views of the journal.
+
+    Raises:
+        JournalError: If the journal cannot be read.
+        HiveViewsError, RESTError: If a view cannot be read or dropped. A repetition continues.
+    """
+    entries: dict[str, list[_JournalEntry]] = {}
+    for entry in _read_journal(Path(journal)):
+        entries.setdefault(entry.view, []).append(entry)
+    reverted = []
+    for name, copies in reversed(entries.items()):
+        current = _load_view(target, name)
+        if current is None:
+            outcome = "absent"
+        elif any(_is_copy(current, entry) for entry in copies):
+            target.drop_view(name)
+            outcome = "dropped"
+        else:
+            outcome = "changed"
+        reverted.append(RevertedView(name, outcome, copies[-1].metadata_location))
+    return reverted
+
+
+def _is_copy(view: View, entry: _JournalEntry) -> bool:
+    """Whether a view is the copy of an entry, unchanged; the original is equal, but has other files."""
+    metadata = metadata_of(view)
+    if fingerprint(metadata) != entry.fingerprint:
+        return False
+    if isinstance(view, HiveView):
+        return view.metadata_location == entry.metadata_location
+    # PyIceberg does not return the location of the metadata file that a REST server reads.
+    return metadata_directory(metadata) == entry.metadata_location.rpartition("/")[0]
+
+
+def _prepare(source: Catalog, target: Catalog, names: Iterable[str], location: str | None) -> list[_Prepared]:
+    """Read the views and check what the target can hold."""
+    uris = [catalog.properties.get(URI) for catalog in (source, target) if isinstance(catalog, HiveViewCatalog)]
+    if len(uris) == 2 and uris[0] == uris[1]:
+        raise InvalidPropertyError(URI, uris[0], "both catalogs are on this metastore, where a UUID names one view")
+    names = list(dict.fromkeys(names))
+    present = {name.lower(): True for name in names}
+    return [_prepare_one(source, target, name, location, present) for name in names]
+
+
+def _prepare_one(
+    source: Catalog, target: Catalog, name: str, location: str | None, present: dict[str, bool]
+) -> _Prepared:
+    def refused(problem: str) -> _Prepared:
+        return _Prepared(CopiedView(name, CopyStatus.REFUSED, problem=problem))
+
+    original = _load(source, name)
+    if original is None:
+        return refused("the source has no such view")
+    namespace = tuple(name.split(".")[:-1])
+    try:
+        if isinstance(target, HiveViewCatalog):
+            ViewName.parse(name, catalog=target.name).check_writable()
+        if not target.namespace_exists(namespace):
+            return refused(f"the target has no namespace {'.'.join(namespace)}: create it first")
+        metadata, notes = copy_metadata(original, _separate(_location(target, name, location), original.location))
+        existing = _load(target, name)
+        if existing is not None and fingerprint(existing) == fingerprint(metadata):
+            return _Prepared(CopiedView(name, CopyStatus.PRESENT))
+        if existing is not None or target.table_exists(name):
+            return refused("the target has another view or table of this name")
+    except HiveViewsError as error:
+        return refused(str(error))
+    notes = (*notes, *_reading_notes(target, name, metadata, present))
+    if not isinstance(target, HiveViewCatalog) and (keys := unknown_keys(metadata)):
+        notes = (*notes, f"the server may drop these keys with the next change: {', '.join(keys)}")
+    return _Prepared(CopiedView(name, CopyStatus.READY, notes), metadata)
+
+
+def _reading_notes(target: Catalog, name: str, metadata: ViewMetadata, present: dict[str, bool]) -> Iterator[str]:
+    """What readers of the copy need. `present` caches which names the target has or will have."""
+    version = metadata.current_version()
+    if version.default_catalog:
+        yield f"its names are resolved in the reader's catalog {version.default_catalog}"
+    for source in dependency_names(version, name.split(".")[-2]) or ():
+        source_name = f"{source.database}.{source.name}"
+        if source_name not in present:
+            present[source_name] = target.table_exists(source_name) or target.view_exists(source_name)
+        if not present[source_name]:
+            yield f"it reads {source_name}, which the target does not have"
+    if isinstance(target, HiveViewCatalog) and name != name.lower():
+        yield f"its name becomes {name.lower()}"
+    if isinstance(target, HiveViewCatalog) and "hive" not in version.dialects:
+        yield "it has no text of the dialect hive: plain Spark and Hive read it after `recompile`"
+
+
+def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Path) -> CopiedView:
+    """Write the metadata file, register it and read the copy back."""
+    files = _files(target)
+    location = new_location(metadata, None, str(uuid.uuid4()))
+    _append_to_journal(journal, _JournalEntry(view.name, location, fingerprint(metadata)))
+    files.write(location, metadata)
+    copied = replace(view, status=CopyStatus.COPIED, metadata_location=location)
+    try:
+        target.register_view(view.name, location)
+    except (HiveViewsError, RESTError, *_REJECTIONS, OSError) as error:
+        is_rejection = isinstance(error, _REJECTIONS) or (
+            isinstance(error, HiveViewsError)
+            and not error.may_take_effect
+            and not isinstance(error, MetastoreUnavailableError)
+        )
+        if not is_rejection:
+            return replace(copied, status=CopyStatus.UNKNOWN, problem=str(error))
+        # The file stays: the journal lists it, and a file without a row does no harm.
+        return replace(copied, status=CopyStatus.FAILED, problem=str(error))
+    registered = _load(target, view.name)
+    if registered is None or fingerprint(registered) != fingerprint(metadata):
+        return replace(
+            copied, status=CopyStatus.FAILED, problem="the target returns another definition than was copied"
+        )
+    return copied
+
+
+def _load(catalog: Catalog, name: str) -> ViewMetadata | None:
+    """A view's metadata; None if there is no such view."""
+    view = _load_view(catalog, name)
+    return None if view is None else metadata_of(view)
+
+
+def _load_view(catalog: Catalog, name: str) -> View | None:
+    try:
+        return catalog.load_view(name)
+    except NoSuchViewError:
+        return None
+
+
+def _files(catalog: Catalog) -> MetadataFiles:
+    return catalog.store.files if isinstance(catalog, HiveViewCatalog) else MetadataFiles(catalog.properties)
+
+
+def _location(target: Catalog, name: str, location: str | None) -> str:
+    """The base location of a copy."""
+    *namespace, view = name.split(".")
+    if location is not None:
+        if not re.match("/|[A-Za-z][A-Za-z0-9+.-]*:/", location):
+            raise InvalidPropertyError(
+                "location", location, "write a URI, such as s3://bucket/copies, or an absolute path"
+            )
+        return f"{location.rstrip('/')}/{'/'.join(namespace)}/{view}"
+    if isinstance(target, HiveViewCatalog):
+        return new_view_location(target.store, ViewName.parse(name, catalog=target.name), None)
+    base = target.load_namespace_properties(tuple(namespace)).get("location")
+    if not base:
+        raise InvalidPropertyError(
+            "location", None, f"the namespace {'.'.join(namespace)} has no location, so name a directory for the copies"
+        )
+    return f"{base.rstrip('/')}/{view}"
+
+
+def _separate(location: str, original: str) -> str:
+    """A base location other than the original's, for catalogs with one warehouse."""
+    paths = {re.sub("^[a-z0-9]+:/*", "/", each).rstrip("/") for each in (location, original)}
+    return f"{location.rstrip('/')}-{uuid.uuid4().hex}" if len(paths) == 1 else location
+
+
+def _append_to_journal(journal: Path, entry: _JournalEntry) -> None:
+    try:
+        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            # A line that a crash left incomplete belongs to a copy that was not made.
+            os.ftruncate(descriptor, journal.read_bytes().rfind(b"\n") + 1)
+            os.write(descriptor, json.dumps(asdict(entry)).encode() + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise JournalError(str(journal), f"it cannot be written: {error}") from error
+
+
+def _read_journal(journal: Path) -> list[_JournalEntry]:
+    """The copies, oldest first."""
+    try:
+        complete, _, _ = journal.read_bytes().rpartition(b"\n")
+        return [_JournalEntry(**json.loads(line)) for line in complete.splitlines()]
+    except (OSError, ValueError, TypeError) as error:
+        raise JournalError(str(journal), f"it cannot be read: {error}") from error
