@@ -11,8 +11,8 @@ import org.apache.iceberg.hive.HiveCatalog;
 import org.apache.iceberg.types.Types;
 
 /**
- * Iceberg's own HiveCatalog on one metastore, told on standard input what to do; answers each line with the nanoseconds
- * that it took. Arguments: the metastore's URI, the warehouse, the database, the number of columns.
+ * Iceberg's own HiveCatalog on one metastore: executes each line of standard input and answers the nanoseconds that it
+ * took, or the exception. Arguments: the metastore's URI, the warehouse, the database, the number of columns.
  */
 public final class JavaCatalog {
   public static void main(String[] arguments) throws Exception {
@@ -32,23 +32,34 @@ public final class JavaCatalog {
       String[] words = line.split(" ", 3);
       TableIdentifier view = TableIdentifier.of(namespace, words.length > 1 ? words[1] : "none");
       long started = System.nanoTime();
-      switch (words[0]) {
-        case "create" -> catalog.buildView(view).withSchema(schema).withDefaultNamespace(namespace)
-            .withQuery("spark", words[2]).create();
-        case "replace" -> catalog.buildView(view).withSchema(schema).withDefaultNamespace(namespace)
-            .withQuery("spark", words[2]).replace();
-        case "load" -> catalog.loadView(view);
-        case "rename" -> catalog.renameView(view, TableIdentifier.of(namespace, words[2]));
-        case "drop" -> catalog.dropView(view);
-        case "list" -> {
-          int found = catalog.listViews(namespace).size();
-          if (found != Integer.parseInt(words[1])) {
-            throw new IllegalStateException(found + " views listed");
-          }
-        }
-        default -> throw new IllegalArgumentException(line);
+      try {
+        execute(catalog, namespace, schema, view, words);
+      } catch (RuntimeException error) {
+        String message = error + (error.getCause() == null ? "" : " / " + error.getCause());
+        System.out.println(message.replaceAll("\\s+", " "));
+        continue;
       }
       System.out.println(System.nanoTime() - started);
+    }
+  }
+
+  private static void execute(
+      HiveCatalog catalog, Namespace namespace, Schema schema, TableIdentifier view, String[] words) {
+    switch (words[0]) {
+      case "create" -> catalog.buildView(view).withSchema(schema).withDefaultNamespace(namespace)
+          .withQuery("spark", words[2]).create();
+      case "replace" -> catalog.buildView(view).withSchema(schema).withDefaultNamespace(namespace)
+          .withQuery("spark", words[2]).replace();
+      case "load" -> catalog.loadView(view);
+      case "rename" -> catalog.renameView(view, TableIdentifier.of(namespace, words[2]));
+      case "drop" -> catalog.dropView(view);
+      case "list" -> {
+        int found = catalog.listViews(namespace).size();
+        if (found != Integer.parseInt(words[1])) {
+          throw new IllegalStateException(found + " views listed");
+        }
+      }
+      default -> throw new IllegalArgumentException(words[0]);
     }
   }
 }

@@ -22,7 +22,10 @@ from benchmarks import (
     legacy_import,
     listing,
     materialized,
+    partitions,
+    plain_views,
     upgrade,
+    upgrade_size,
     writers,
 )
 from benchmarks.measure import Result
@@ -33,10 +36,13 @@ BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
     "listing": listing.run,
     "java": java_catalog.run,
     "dependents": dependents.run,
+    "plain-views": plain_views.run,
+    "partitions": partitions.run,
     "materialized": materialized.run,
     "writers": writers.run,
     "legacy-import": legacy_import.run,
     "upgrade": upgrade.run,
+    "upgrade-size": upgrade_size.run,
 }
 
 

@@ -12,12 +12,12 @@ from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.validity import find_problems
-from hive_views.dependencies.view_text import ViewText, text_of_version
+from hive_views.dependencies.view_text import text_of_version
 from hive_views.identifiers import ViewName
-from hive_views.metastore.queries import FILTER_FIELD, all_view_names, read_rows, recorded_dependents
-from hive_views.metastore.row_cache import RowCache
+from hive_views.metastore.queries import FILTER_FIELD, RowCache, all_view_names, read_rows, recorded_dependents
 from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.sql.analysis.validity import find_problems
+from hive_views.sql.analysis.view_text import ViewText
 
 TABLE = ViewName(DATABASE, "fact_7")
 TURNS = 15
@@ -46,10 +46,10 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         return store.client.get_table_names_by_filter(DATABASE, condition)
 
     def by_name(_: int) -> None:
-        _check(recorded_dependents(store, DATABASE, TABLE, None))
+        _check(recorded_dependents(store, DATABASE, [(TABLE, None)]))
 
     def by_name_and_uuid(_: int) -> None:
-        _check(recorded_dependents(store, DATABASE, TABLE, table.uuid))
+        _check(recorded_dependents(store, DATABASE, [(TABLE, table.uuid)]))
 
     def recorded(_: int) -> None:
         _check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).find_direct(TABLE))

@@ -51,15 +51,17 @@ class JavaCatalog:
 
 
 @contextmanager
-def java_catalog(metastore: MetastoreProcess, version: str) -> Iterator[JavaCatalog]:
-    """Start the Java program on a metastore."""
+def java_catalog(
+    metastore: MetastoreProcess, version: str, database: str = DATABASE, columns: int = COLUMNS
+) -> Iterator[JavaCatalog]:
+    """Start the Java program on a metastore with the Hive client for a version of Hive."""
     jars = find_jars(metastore.directory)
     path = [str(fetch_runtime())]
     if version.startswith("4."):
         # Hive 4 removed calls that the client in Spark's jars makes.
         path += unpack(find_release(CLIENT_OF_HIVE_4, metastore.directory), jars, ".cache").class_path
     path.append(f"{jars}/*")
-    arguments = [metastore.uri, metastore.warehouse, DATABASE, str(COLUMNS)]
+    arguments = [metastore.uri, metastore.warehouse, database, str(columns)]
     process = subprocess.Popen(
         [find_java(metastore.directory, None), "-Xmx512m", "-cp", os.pathsep.join(path), str(PROGRAM), *arguments],
         stdin=subprocess.PIPE,

@@ -120,15 +120,22 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePro
         yield running
 
 
-@pytest.fixture
-def database(metastore: EmbeddedMetastore) -> Iterator[str]:
+@contextmanager
+def empty_database(metastore: MetastoreProcess, prefix: str) -> Iterator[str]:
     """The name of an empty database with a location; it is dropped with its contents afterwards."""
-    name = f"db_{uuid4().hex[:12]}"
+    name = f"{prefix}_{uuid4().hex[:12]}"
     with connect(metastore.port) as client:
         client.create_database(Database(name=name, locationUri=f"{metastore.warehouse}/{name}.db"))
     yield name
     with connect(metastore.port) as client:
         client.drop_database(name, True, True)
+
+
+@pytest.fixture
+def database(metastore: MetastoreProcess) -> Iterator[str]:
+    """The name of an empty database of the test."""
+    with empty_database(metastore, "db") as name:
+        yield name
 
 
 @pytest.fixture

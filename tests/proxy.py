@@ -523,6 +523,9 @@ def close_socket(item: socket.socket, *, reset: bool = False) -> None:
         return
     if reset:
         item.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        # A connection stays open as long as another thread waits in `recv`: wake it, without sending a FIN.
+        with suppress(OSError):
+            item.shutdown(socket.SHUT_RD)
     else:
         _shut(item)
     item.close()
@@ -544,6 +547,8 @@ class CuttingProxy:
         self._remaining: dict[bool, int | None] = {True: None, False: None}
         self.counts: dict[bool, int] = {True: 0, False: 0}
         """The bytes of requests (True) and replies (False) until now."""
+        self.cuts = 0
+        """The number of connections that were reset."""
         self._sockets: set[socket.socket] = set()
 
     def cut_after(self, count: int, *, requests: bool) -> None:
@@ -577,6 +582,7 @@ class CuttingProxy:
                 kept = self._count(len(data), is_request)
                 target.sendall(data[:kept])
                 if kept < len(data):
+                    self.cuts += 1
                     close_socket(source, reset=True)
                     break
         close_socket(target, reset=True)

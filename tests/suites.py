@@ -15,6 +15,7 @@ EXTENDED = (
     "faults/test_cluster.py",
     "faults/test_database_commits.py",
     "faults/test_fault_matrix.py",
+    "faults/test_lagging_servers.py",
     "faults/test_late.py",
     "faults/test_loss.py",
     "faults/test_model.py",
@@ -25,6 +26,7 @@ EXTENDED = (
     "integration/cli/test_metastore.py",
     "integration/docker",
     "integration/docs/test_guides.py",
+    "integration/hive",
     "integration/legacy_import/test_other_target.py",
     "integration/legacy_import/test_kill.py",
     "integration/legacy_import/test_materialized.py",
@@ -57,14 +59,21 @@ EXTENDED = (
     "integration/spark/test_statement_forms.py",
     "integration/spark/test_time_travel.py",
     "integration/trino",
+    "integration/view_copy",
     "soak",
     "unit/sql/test_growth.py",
+    "unit/sql/test_plan_comparison.py",
     "unit/sql/test_portable_spark.py",
     "unit/sql/test_random_statements.py",
 )
 """Modules and directories of the extended suite; each takes long, and shorter tests cover the same rules."""
 
-SPARK = ("integration/spark", "unit/sql/test_portable_spark.py", "unit/sql/test_random_statements.py")
+SPARK = (
+    "integration/spark",
+    "unit/sql/test_plan_comparison.py",
+    "unit/sql/test_portable_spark.py",
+    "unit/sql/test_random_statements.py",
+)
 """Tests on Spark, which run in one process with one session."""
 
 SECOND_PROCESS = (

@@ -31,15 +31,15 @@ class Line:
 
 
 def lines() -> list[Line]:
-    found = []
+    tables = []
     suite = ""
     for text in PAGE.read_text().splitlines():
         if text.startswith("## "):
             suite = text.removeprefix("## ")
         cells = [cell.strip() for cell in text.strip("|").split("|")]
         if text.startswith("|") and len(cells) == 4 and cells[0] not in ("Java", "---"):
-            found.append(Line(suite, cells[0], cells[1].strip("`"), cells[2], cells[3]))
-    return found
+            tables.append(Line(suite, cells[0], cells[1].strip("`"), cells[2], cells[3]))
+    return tables
 
 
 LINES = lines()

@@ -163,8 +163,8 @@ def test_sql_for_case_insensitive(two_dialects: HiveView) -> None:
 
 
 def sql(view: HiveView, dialect: str, *, fallback: bool = False) -> str | None:
-    found = view.sql_for(dialect, fallback=fallback)
-    return None if found is None else found.sql
+    representation = view.sql_for(dialect, fallback=fallback)
+    return None if representation is None else representation.sql
 
 
 @pytest.mark.parametrize("dialect", [None, ""])

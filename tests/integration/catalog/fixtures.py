@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import Database
+from tests.conftest import empty_database
 from tests.integration.metastore.rpc import connect
 
 CatalogFactory = Callable[..., HiveViewCatalog]
@@ -47,13 +46,9 @@ def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
 
 @pytest.fixture
 def other_database(metastore: EmbeddedMetastore) -> Iterator[str]:
-    """The name of another empty database of the test's own."""
-    name = f"other_{uuid4().hex[:12]}"
-    with connect(metastore.port) as client:
-        client.create_database(Database(name=name, locationUri=f"{metastore.warehouse}/{name}.db"))
-    yield name
-    with connect(metastore.port) as client:
-        client.drop_database(name, True, True)
+    """The name of another empty database of the test."""
+    with empty_database(metastore, "other") as name:
+        yield name
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class S3:
     endpoint: str
     """`http://127.0.0.1:port`."""
     requests: list[Request] = field(default_factory=list)
-    """What was asked for, in order."""
+    """The requests, in order."""
     refuse: Callable[[Request], int | None] = lambda _: None
     """The HTTP status that a request is refused with; None lets it through."""
 
@@ -61,7 +61,7 @@ class S3:
         }
 
     def names(self) -> set[str]:
-        """The names of all objects, asked by another client."""
+        """The names of all objects, read by another client."""
         config = Config(retries={"max_attempts": 1})
         client = boto3.client(
             "s3",

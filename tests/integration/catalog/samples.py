@@ -1,4 +1,4 @@
-"""What the tests of the catalog are about: schemas, definitions, and rows that other programs would write."""
+"""Test data of the catalog: schemas, definitions, and rows as other programs write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creating views: names, places, properties, columns and texts, good ones and bad ones."""
+"""Creating views: valid and invalid names, locations, properties, columns and texts."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_forms_of_a_location(catalog: HiveViewCatalog, database: str, tmp_path: 
     location = form.format(tmp_path)
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
     assert view.location() == location.rstrip("/")
-    assert [found.parent for found in files_below(tmp_path)] == [tmp_path / "metadata"]
+    assert [path.parent for path in files_below(tmp_path)] == [tmp_path / "metadata"]
     changed = view.update().set_properties(a="b").commit()
     assert Path(urlparse(changed.metadata_location).path).is_file()
     assert catalog.load_view(f"{database}.v") == changed
@@ -228,8 +228,13 @@ def test_another_file_io(open_catalog: CatalogFactory, database: str, own_direct
         {"k": None},
         {"k": 1},
         {"k": "\ud800"},
+        # Also those that only a later commit would read: that one could no longer be made.
         {"version.history.num-entries": "0"},
         {"write.metadata.compression-codec": "zstd"},
+        {"write.metadata.path": ""},
+        {"commit.retry.num-retries": "-1"},
+        {"commit.retry.min-wait-ms": "86400001"},
+        {"commit.retry.total-timeout-ms": "1.5"},
     ],
     ids=lambda given: next(iter(given))[:30],
 )
@@ -240,6 +245,11 @@ def test_unstorable_property_is_rejected(
         catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"good": "1", **given})
     assert {caught.value.key: caught.value.value} == given
     assert nothing_there(metastore, raw, database)
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
+    with pytest.raises(InvalidPropertyError):
+        view.update().set_properties(given).commit()
+    assert catalog.load_view(f"{database}.v") == view
+    assert files_below(view.location()) == {path(view.metadata_location)}
 
 
 @pytest.mark.parametrize("prefix", ["view-default.", "view-override."])
@@ -389,9 +399,9 @@ def test_non_ascii_texts_are_preserved(catalog: HiveViewCatalog, database: str, 
     created = catalog.create_view(f"{database}.v", SCHEMA, definition, properties={"comment": "😀"})
     for view in (created, catalog.load_view(f"{database}.v")):
         assert (view.original_text, view.expanded_text) == (typed, expanded)
-        found = view.sql_for("spark")
-        assert found is not None
-        assert found.sql == typed
+        representation = view.sql_for("spark")
+        assert representation is not None
+        assert representation.sql == typed
         assert view.drift == ()
     row = raw.get_table(database, "v")
     assert (row.viewOriginalText, row.viewExpandedText, row.parameters["comment"]) == (typed, expanded, "😀")
@@ -440,7 +450,7 @@ def test_unstorable_values_are_rejected(
     given: dict[str, str],
     cause: str,
 ) -> None:
-    """The server says so in words of its own; the message names the view and what is long in it."""
+    """The error adds to the server's reason the view and its longest values."""
     with pytest.raises((MetastoreRefusedError, CommitStateUnknownError), match=cause) as caught:
         catalog.create_view(f"{database}.v", schema, definition, properties=given)
     assert f"{database}.v" in str(caught.value)

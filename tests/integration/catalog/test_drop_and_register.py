@@ -1,4 +1,4 @@
-"""Dropping views, with and without their files, and bringing them back."""
+"""Dropping views with and without their files, and registering dropped views."""
 
 from __future__ import annotations
 
@@ -55,12 +55,9 @@ def test_register_restores_earlier_metadata_file(catalog: HiveViewCatalog, datab
     ("content", "error", "reason"),
     [
         (None, MetadataFileNotFoundError, "does not exist"),
-        (b"", InvalidMetadataError, "not valid JSON"),
-        (b"{}", InvalidMetadataError, "missing|location"),
         (gzip.compress(b'{"format-version": 9}'), InvalidMetadataError, "location: it must be a string"),
-        (b"\x1f\x8b broken", InvalidMetadataError, "gzip"),
     ],
-    ids=["missing", "empty", "nothing", "other", "broken"],
+    ids=["missing", "other"],
 )
 def test_register_invalid_file_raises(
     catalog: HiveViewCatalog,
@@ -88,7 +85,7 @@ def test_register_in_missing_database_raises(catalog: HiveViewCatalog, database:
 
 
 def test_draft_file_can_be_registered(catalog: HiveViewCatalog, database: str, own_directory: str) -> None:
-    """Without a uuid, with defaults in its texts, and written anew in a form that both formats' readers take."""
+    """It has no UUID and its defaults in its texts; the next commit writes a file for readers of both formats."""
     location = f"{own_directory}/00001-draft.metadata.json"
     draft = {
         "format-version": 1,
@@ -258,7 +255,7 @@ def test_purge_ignores_missing_file(catalog: HiveViewCatalog, database: str) -> 
 
 
 def test_view_with_moved_files_can_be_registered(catalog: HiveViewCatalog, database: str, tmp_path: Path) -> None:
-    """What a migration to other storage does."""
+    """As in a migration to another storage."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database), location=f"file:{tmp_path}/old")
     shutil.move(tmp_path / "old", tmp_path / "new")
     moved = view.metadata_location.replace("/old/", "/new/")

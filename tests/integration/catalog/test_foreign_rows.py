@@ -12,6 +12,7 @@ from hive_views import HiveView, HiveViewCatalog, define
 from hive_views.errors import (
     InvalidMetadataError,
     InvalidPropertyError,
+    InvalidViewError,
     MetadataFileError,
     NotAnIcebergViewError,
     UnrecordedTextError,
@@ -59,14 +60,14 @@ def row(raw: Client, view: HiveView) -> dict[str, Any]:
 
 def check_kept(before: dict[str, Any], after: dict[str, Any], changed: set[str]) -> None:
     """Every field is as it was, but for those named; a field of a structure is named `outer.inner`."""
-    found = set()
+    detected = set()
     for field in before:
         if isinstance(before[field], dict):
             keys = before[field].keys() | after[field].keys()
-            found |= {f"{field}.{key}" for key in keys if before[field].get(key) != after[field].get(key)}
+            detected |= {f"{field}.{key}" for key in keys if before[field].get(key) != after[field].get(key)}
         elif before[field] != after[field]:
-            found.add(field)
-    assert found == changed
+            detected.add(field)
+    assert detected == changed
 
 
 POINTERS = {"parameters.metadata_location", "parameters.previous_metadata_location"}
@@ -279,6 +280,37 @@ def test_pointer_to_file_of_another_view_is_rejected(catalog: HiveViewCatalog, d
     assert catalog.load_view(f"{database}.other") == other
 
 
+def test_create_view_with_copied_parameters_is_a_hive_view(
+    catalog: HiveViewCatalog, database: str, raw: Client
+) -> None:
+    """Plain Spark's SHOW CREATE TABLE prints the parameters of a view (golden of the row: created_plain_new)."""
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties={"p": "1"})
+    table = raw.get_table(database, "v")
+    table.tableName, table.viewOriginalText, table.viewExpandedText = "copy", "select 1 as id", "select 1 as id"
+    table.lastAccessTime, table.sd.location = 0, None
+    table.parameters["spark.sql.create.version"] = "4.1.4"
+    table.sd.inputFormat = "org.apache.hadoop.mapred.SequenceFileInputFormat"
+    raw.create_table(table)
+    assert not catalog.view_exists(f"{database}.copy")
+    for change in (
+        catalog.load_view,
+        catalog.drop_view,
+        lambda name: catalog.drop_view(name, purge_files=True),
+        lambda name: catalog.rename_view(name, f"{database}.w"),
+        lambda name: catalog.replace_view(name, SCHEMA, version(database)),
+    ):
+        with pytest.raises(NotAnIcebergViewError, match="import plan --view"):
+            change(f"{database}.copy")
+    assert catalog.list_views(database) == [(database, "v")]
+    # Iceberg's Java catalog follows the copied parameters, so the file stays while the copy exists.
+    with pytest.raises(InvalidViewError, match=f"{database}.copy"):
+        catalog.drop_view(f"{database}.v", purge_files=True)
+    assert catalog.load_view(f"{database}.v") == view
+    assert raw.get_table(database, "copy").viewExpandedText == "select 1 as id"
+    catalog.drop_view(f"{database}.v")
+    assert path(view.metadata_location).exists()
+
+
 def test_row_without_pointer_can_be_dropped(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     table = raw.get_table(database, "v")
@@ -312,7 +344,7 @@ def test_row_with_missing_file_does_not_stop_check(
     with pytest.raises(MetadataFileError) as caught:
         catalog.load_view(f"{database}.b")
     assert caught.value.location == location
-    found = {finding.view.name: finding.validity for finding in catalog.check_views(database)}
-    assert set(found) == {"a", "b", "c"}
-    assert found["a"] == found["c"] != found["b"]
+    validities = {finding.view.name: finding.validity for finding in catalog.check_views(database)}
+    assert set(validities) == {"a", "b", "c"}
+    assert validities["a"] == validities["c"] != validities["b"]
     assert catalog.graph(database) is not None

@@ -1,4 +1,4 @@
-"""Listing views and tables: what is in which list, what it costs, and what happens where a server cannot filter."""
+"""Listing views and tables: contents, number of requests, and servers without filters."""
 
 from __future__ import annotations
 
@@ -116,16 +116,17 @@ def test_listing_reads_no_rows(
         catalog.create_view(f"{database}.v{number:02}", SCHEMA, version(database))
     with ThriftProxy(metastore.port) as proxy:
         counted = open_catalog({"uri": proxy.uri})
-        uses: list[tuple[Callable[[str], list[tuple[str, ...]]], int]] = [
-            (counted.list_views, 12),
-            (counted.list_tables, 0),
+        # A second filter finds the views that plain Spark may have created with copied parameters.
+        uses: list[tuple[Callable[[str], list[tuple[str, ...]]], int, list[str]]] = [
+            (counted.list_views, 12, [FILTER, FILTER]),
+            # An empty answer may also mean that there is no such database.
+            (counted.list_tables, 0, [FILTER, "get_database"]),
         ]
-        for listing, expected in uses:
+        for listing, expected, methods in uses:
             listing(database)
             proxy.clear()
             assert len(listing(database)) == expected
-            # An empty answer may also mean that there is no such database.
-            assert proxy.methods == ([FILTER] if expected else [FILTER, "get_database"])
+            assert proxy.methods == methods
 
 
 def test_existence_check_takes_one_call(

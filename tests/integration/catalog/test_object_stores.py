@@ -1,4 +1,4 @@
-"""Metadata files on S3 (moto's server) and in memory: no renaming, no listing, no secrets, and true reports."""
+"""Metadata files on S3 (moto's server) and in memory: requests, credentials and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that others wrote read what this package writes: hmsclient 0.1.1, and the one that PyIceberg carries."""
+"""Other clients read what this package writes: hmsclient 0.1.1 and PyIceberg's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plain_slots(value: Any) -> Any:
 
 @pytest.fixture
 def written(catalog: HiveViewCatalog, database: str) -> HiveViewCatalog:
-    """A catalog that has made a view, and changed it."""
+    """A catalog with a view that was changed once."""
     catalog.create_view(f"{database}.v", SCHEMA, version(database, ("spark", "select 0, ''")))
     text = "select 1 as `id`, 'ü' as `data`"
     catalog.replace_view(f"{database}.v", SCHEMA, version(database, ("spark", text)))
@@ -72,7 +72,7 @@ def test_hmsclient_reads_and_lists_view(
 def test_hmsclient_alter_preserves_view(
     written: HiveViewCatalog, database: str, metastore: MetastoreProcess, raw: Client
 ) -> None:
-    """The client knows fewer fields than later servers; the row it writes back is still a valid view."""
+    """The client has fewer fields than later servers; the row that it writes back is still a valid view."""
     with HMSClient(host="127.0.0.1", port=metastore.port) as client:
         row = client.get_table_req(GetTableRequest(database, "v")).table
         row.parameters["theirs"] = "kept"

@@ -1,4 +1,4 @@
-"""The catalog is PyIceberg's: what programs written against PyIceberg call and get."""
+"""The catalog implements PyIceberg's API."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_constructor_does_not_connect() -> None:
 
 
 def test_fail_over(metastore: EmbeddedMetastore, database: str) -> None:
-    """PyIceberg's own catalog takes a list of metastores and then only ever tries the first."""
+    """PyIceberg's own catalog accepts a list of metastores and connects to the first only."""
     with HiveViewCatalog("prod", uri=f"thrift://127.0.0.1:1,{metastore.uri}") as catalog:
         assert catalog.list_views(database) == []
 

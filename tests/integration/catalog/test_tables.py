@@ -1,4 +1,4 @@
-"""PyIceberg's table methods through our client, beside views that they must never touch."""
+"""PyIceberg's table methods with this package's client; they change no view."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_purge_table_deletes_all_files(catalog: HiveViewCatalog, database: str, 
 def test_purge_keeps_foreign_files(
     catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What `add_files` took over is below another table's location; what `write.data.path` names is the table's own."""
+    """Files of `add_files` below another table's location are kept; those below `write.data.path` are deleted."""
     other = catalog.create_table(f"{database}.other", COLUMNS, location=f"{own_directory}/other")
     other.append(ROWS)
     (theirs,) = (task.file.file_path for task in other.scan().plan_files())
@@ -131,7 +131,7 @@ def test_purge_keeps_foreign_files(
 def test_purge_of_shared_files_raises(
     catalog: HiveViewCatalog, database: str, own_directory: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By `gc.enabled=false`, or because another name has them: they stay."""
+    """Files are kept if `gc.enabled` is false, or if another name references them."""
     table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
     table.append(ROWS)
     again = catalog.register_table(f"{database}.again", table.metadata_location)
@@ -174,25 +174,24 @@ def test_purge_keeps_files_of_table_renamed_meanwhile(
     assert f"referenced by {database}.again" in caplog.text
 
 
-@pytest.mark.parametrize("found", ["gone", "rubbish", "elsewhere"])
+@pytest.mark.parametrize("file_state", ["gone", "rubbish", "elsewhere"])
 def test_purge_with_unreadable_manifest_changes_nothing(
-    open_catalog: CatalogFactory, database: str, own_directory: str, found: str
+    open_catalog: CatalogFactory, database: str, own_directory: str, file_state: str
 ) -> None:
-    """Nothing has happened then."""
     catalog = open_catalog({"hive-views.metadata-schemes": "file"})
     table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
     table.append(ROWS)
     manifests = table.metadata.snapshots[0].manifest_list
-    if found == "gone":
+    if file_state == "gone":
         path(manifests).unlink()
-    elif found == "rubbish":
+    elif file_state == "rubbish":
         path(manifests).write_bytes(b"PAR1")
     else:
         text = path(table.metadata_location).read_text()
         path(table.metadata_location).write_text(text.replace(manifests, "http://169.254.169.254/latest"))
         manifests = "http://169.254.169.254/latest"
     files = files_below(own_directory)
-    with pytest.raises(RefusedLocationError if found == "elsewhere" else MetadataFileError) as caught:
+    with pytest.raises(RefusedLocationError if file_state == "elsewhere" else MetadataFileError) as caught:
         catalog.purge_table(f"{database}.t")
     assert caught.value.location == manifests
     assert catalog.table_exists(f"{database}.t")
@@ -203,7 +202,7 @@ def test_purge_with_unreadable_manifest_changes_nothing(
 
 @pytest.mark.parametrize("use", ["load", "register"])
 def test_corrupt_gzip_metadata_raises(catalog: HiveViewCatalog, database: str, use: str) -> None:
-    """It is read by our own reader, which knows a limit, whatever its name says."""
+    """This package's reader, which has a size limit, reads it, whatever its name is."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     whole = path(table.metadata_location).read_bytes()
     target = path(table.metadata_location)
@@ -240,7 +239,7 @@ def test_commit_of_stale_table_fails(catalog: HiveViewCatalog, database: str, op
 
 
 def test_concurrent_snapshot_on_other_branch_raises_commit_failed(catalog: HiveViewCatalog, database: str) -> None:
-    """PyIceberg stumbles over its number; told that it is a conflict, it tries again."""
+    """PyIceberg rejects its sequence number with a ValueError; it retries after a CommitFailedException."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     table.append(ROWS)
     table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "other").commit()
@@ -253,7 +252,7 @@ def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) ->
     catalog.create_table(f"{database}.t", COLUMNS)
 
     def append(number: int) -> int:
-        """Appends until it is not overtaken; says how often it was."""
+        """Append, and repeat after conflicts; returns the number of conflicts."""
         for attempt in range(100):
             try:
                 catalog.load_table(f"{database}.t").append(pa.table({"id": [number], "name": [str(number)]}))
@@ -272,7 +271,7 @@ def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) ->
 def test_commit_of_writer_without_locks_is_not_overwritten(
     metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str, raw: Client
 ) -> None:
-    """A table's commit names the pointer that it replaces, so that a writer who takes no lock is seen all the same."""
+    """The commit is a compare-and-swap, which also detects writers without locks."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     theirs = f"{table.location()}/metadata/00001-theirs.metadata.json"
     path(theirs).write_bytes(path(table.metadata_location).read_bytes())
@@ -409,7 +408,7 @@ def test_errors_of_names(catalog: HiveViewCatalog, database: str, open_catalog: 
 def test_pyiceberg_hive_catalog_reads_tables(
     catalog: HiveViewCatalog, database: str, view: HiveView, properties: dict[str, str]
 ) -> None:
-    """And does not take a view for a table."""
+    """It does not list views as tables."""
     catalog.create_table(f"{database}.t", COLUMNS).append(ROWS)
     theirs = HiveCatalog("prod", **properties)
     assert theirs.load_table(f"{database}.t").scan().to_arrow().num_rows == 3

@@ -25,9 +25,9 @@ def test_concurrent_writers_of_different_views(catalog: HiveViewCatalog, databas
         catalog.rename_view(name, f"{name}_renamed")
         loaded = catalog.load_view(f"{name}_renamed")
         catalog.list_views(database)
-        found = [loaded.properties["number"], texts(loaded.current_version())[0][1]]
+        actual = [loaded.properties["number"], texts(loaded.current_version())[0][1]]
         catalog.drop_view(f"{name}_renamed")
-        return found
+        return actual
 
     with ThreadPoolExecutor(THREADS) as pool:
         results = list(pool.map(live, range(THREADS)))
@@ -112,6 +112,6 @@ def test_concurrent_create_or_replace(catalog: HiveViewCatalog, database: str) -
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(change, range(4)))
     view = catalog.load_view(f"{database}.v")
-    found = {text for item in view.versions for _, text in texts(item)}
-    assert found == {f"select {number}" for number in range(4)}
+    stored = {text for item in view.versions for _, text in texts(item)}
+    assert stored == {f"select {number}" for number in range(4)}
     assert len(files_below(view.location())) == 4

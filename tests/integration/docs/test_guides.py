@@ -87,8 +87,8 @@ class Shell:
         )
         printed = plain(done.stdout + (f"[exit code {done.returncode}]\n" if done.returncode else ""))
         # A line with nothing but an ellipsis stands for any number of lines.
-        wanted = re.sub(r"^\.\*$", r"[\\s\\S]*", pattern(expected), flags=re.MULTILINE)
-        assert re.fullmatch(wanted, printed), f"$ {command}\n{printed}\n-- expected:\n{expected}"
+        expected_pattern = re.sub(r"^\.\*$", r"[\\s\\S]*", pattern(expected), flags=re.MULTILINE)
+        assert re.fullmatch(expected_pattern, printed), f"$ {command}\n{printed}\n-- expected:\n{expected}"
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, s
     assert tuple(reported) == report.findings
     findings = {finding.check: finding for finding in report.findings}
     assert list(findings) == [
-        "java", "pyspark", "reachable", "version", "lock-expiry", "row", "clock", "compare-and-swap", "locks", "filter",
-        "characters", "text-size", "parameter-size", "comment-size", "row-removed", "storage", "views",
+        "java", "pyspark", "reachable", "version", "lock-expiry", "cache", "row", "clock", "compare-and-swap", "locks",
+        "filter", "characters", "text-size", "parameter-size", "comment-size", "row-removed", "storage", "views",
     ]  # fmt: skip
     assert findings["reachable"].subject == metastore.uri
     assert findings["version"].details["sign"] == "2.3"
@@ -179,9 +179,9 @@ def test_damaged_characters_are_reported(metastore: EmbeddedMetastore, database:
 @pytest.mark.filterwarnings("ignore:No preferred file implementation")
 def test_unwritable_storage_is_reported(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    place = (tmp_path / "file").as_uri()
-    _, findings = checked(metastore.uri, warehouse=place)
-    assert (findings["storage"].level, findings["storage"].subject) == (Level.PROBLEM, place)
+    location = (tmp_path / "file").as_uri()
+    _, findings = checked(metastore.uri, warehouse=location)
+    assert (findings["storage"].level, findings["storage"].subject) == (Level.PROBLEM, location)
     _, findings = checked(metastore.uri, warehouse="nosuch://bucket/x")
     assert findings["storage"].level is Level.PROBLEM
 

@@ -78,14 +78,14 @@ def everything(catalog: HiveViewCatalog, metastore, database: str) -> Callable[[
     """The bytes of all rows of the test's database, and the names and bytes of all files below its directory."""
 
     def snapshot() -> dict[str, bytes]:
-        found = {}
+        contents = {}
         for name in catalog.store.client.get_all_tables(database):
             row = catalog.store.get_row(ViewName(database, name))
             assert row is not None
-            found[f"row {name}"] = encode_row(row)
+            contents[f"row {name}"] = encode_row(row)
         for file in files_below(f"{metastore.warehouse}/{database}.db"):
-            found[f"file {file}"] = file.read_bytes()
-        return found
+            contents[f"file {file}"] = file.read_bytes()
+        return contents
 
     return snapshot
 

@@ -87,8 +87,8 @@ def _query(ddl: str) -> str | None:
     return statement.query.sql
 
 
-def _bare(found: re.Match[str]) -> str:
-    return found[1].replace("``", "`")
+def _bare(match: re.Match[str]) -> str:
+    return match[1].replace("``", "`")
 
 
 TRINO_TABLES = {

@@ -60,9 +60,9 @@ def trino(
             summary = {"dependsOnTables": f"{database}.sales={sales.metadata.current_snapshot_id}"}
         storage.append(rows, snapshot_properties={"trino-query-start-time": STARTED, **summary})
     if visible:
-        place = {"storage_schema": database, "storage_table": f"st_{name}"}
+        storage_parameters = {"storage_schema": database, "storage_table": f"st_{name}"}
     else:
-        place = {"metadata_location": storage.metadata_location}
+        storage_parameters = {"metadata_location": storage.metadata_location}
         raw.drop_table(database, f"st_{name}", False)
     row = trino_view_row(
         database,
@@ -70,7 +70,7 @@ def trino(
         sql,
         COLUMNS,
         materialized=True,
-        parameters={**place, "trino_created_by": "Trino Iceberg connector"},
+        parameters={**storage_parameters, "trino_created_by": "Trino Iceberg connector"},
         **{"catalog": "iceberg", "owner": None, "runAsInvoker": None, "comment": "of shop a", "path": [], **document},
     )
     row.owner = "analyst"

@@ -21,11 +21,11 @@ def main(properties: str, plan: str, journal: str, how: str = "run") -> None:
         if how == "revert":
             print(*(outcome.status.value for outcome in revert_run(catalog, Path(journal))), flush=True)
             return
-        asked = read_plan(Path(plan).read_text())
+        import_plan = read_plan(Path(plan).read_text())
         complete = (
-            _on_spark(asked, catalog, Path(journal))
+            _on_spark(import_plan, catalog, Path(journal))
             if how == "spark"
-            else run_plan(asked, catalog, Path(journal)).complete
+            else run_plan(import_plan, catalog, Path(journal)).complete
         )
     print("complete" if complete else "incomplete", flush=True)
 

@@ -98,8 +98,8 @@ def test_export_is_a_script_in_dependency_order(cli, views, tmp_path):
     plan, script = str(tmp_path / "plan.json"), tmp_path / "script.sql"
     cli("import", "plan", views, "--output", plan)
     cli("import", "run", plan)
-    found = cli("--json", "export", views, "--output", str(script)).json
-    assert [view["name"] for view in found["views"]] == [f"{views}.z_base", f"{views}.a_top"]
+    exported = cli("--json", "export", views, "--output", str(script)).json
+    assert [view["name"] for view in exported["views"]] == [f"{views}.z_base", f"{views}.a_top"]
     statements = [text for text in script.read_text().split("\n;\n") if text.strip()]
     parsed = [parse_statement(text, "hive") for text in statements]
     assert all(isinstance(statement, CreateView) for statement in parsed)
@@ -113,8 +113,8 @@ def test_export_in_place_makes_plain_views_again(cli, views, tmp_path, raw, cata
     before = raw.get_table(views, "a_top")
     cli("import", "plan", views, "--output", plan)
     cli("import", "run", plan)
-    found = cli("--json", "export", views, "--in-place", "--yes").json
-    assert {view["problem"] for view in found["views"]} == {None}
+    in_place = cli("--json", "export", views, "--in-place", "--yes").json
+    assert {view["problem"] for view in in_place["views"]} == {None}
     after = raw.get_table(views, "a_top")
     for row in (before, after):
         row.parameters.pop("transient_lastDdlTime")
@@ -125,6 +125,6 @@ def test_export_in_place_makes_plain_views_again(cli, views, tmp_path, raw, cata
         before.sd.location,
     )
     assert catalog.list_views(views) == []
-    location = next(view["metadata_location"] for view in found["views"] if view["name"].endswith("a_top"))
+    location = next(view["metadata_location"] for view in in_place["views"] if view["name"].endswith("a_top"))
     raw.drop_table(views, "a_top", False)
     assert catalog.register_view(f"{views}.a_top", location).schema().fields[0].name == "id"

@@ -406,7 +406,7 @@ def test_mojibake_in_comments_is_noted_or_repaired(add, sales, plan, catalog, jo
 
 
 def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database, catalog, journal):
-    documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "nobody": {"owner": None}}
+    documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "unowned": {"owner": None}}
     for name, document in documents.items():
         old = {"transient_lastDdlTime": "1600000000"}
         row = trino_view_row(sales, name, "SELECT id FROM orders", IDS, parameters=old, **document)
@@ -424,18 +424,16 @@ def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database,
         "in Trino it keeps running with the rights of its owner {} (SECURITY DEFINER), which no other engine applies"
     )
     copied = (
-        "Trino runs it with the rights of its owner {0} (SECURITY DEFINER); the new view has the same owner, but no "
-        "engine applies these rights: its readers need their own"
+        "Trino runs it with its {} rights (SECURITY {}); the new view it runs with the rights of the row's owner boss, "
+        "or with its reader's if hive.hive-views.run-as-invoker is on. No other engine applies an owner's rights"
     )
     assert reported == {
         (True, "definer"): f"{definer.format('boss')}; Trino ignores the owner analyst in its text",
         (True, "invoker"): "in Trino it keeps running with its reader's rights (SECURITY INVOKER)",
-        (True, "nobody"): definer.format("boss"),
-        (False, "definer"): copied.format("boss"),
-        (False, "invoker"): (
-            "Trino runs it with its reader's rights (SECURITY INVOKER); for the new view that is only recorded"
-        ),
-        (False, "nobody"): copied.format("boss"),
+        (True, "unowned"): definer.format("boss"),
+        (False, "definer"): copied.format("owner's", "DEFINER"),
+        (False, "invoker"): copied.format("reader's", "INVOKER"),
+        (False, "unowned"): copied.format("owner's", "DEFINER"),
     }
     for place, import_plan in (("there", there), ("here", here)):
         assert run_plan(import_plan, catalog, journal.with_name(place)).complete
@@ -514,5 +512,5 @@ def test_second_run_uses_the_current_database_location(add, sales, other_databas
     moved.locationUri = (tmp_path / "moved").as_uri()
     raw.drop_database(other_database, False, True)
     raw.create_database(moved)
-    place = raw.get_database(other_database).locationUri
-    assert copy("second", journal.with_name("again")).startswith(f"{place}/")
+    database_location = raw.get_database(other_database).locationUri
+    assert copy("second", journal.with_name("again")).startswith(f"{database_location}/")

@@ -282,11 +282,11 @@ def test_concurrent_imports_convert_each_view_once(catalog, short, shop, setting
             # Both process the first view: one is swapping its row, the other has computed it.
             until(lambda: noted(journals[1], plan))
             hold.release()
-            said = first.communicate(timeout=120)[0].strip()
+            printed = first.communicate(timeout=120)[0].strip()
         result = second.result()
     check_reports(catalog, plan, *journals)
     ends = read_journal(journals[0]).outcomes.values()
-    assert said == ("complete" if {end.status for end in ends} == {ImportStatus.CONVERTED} else "incomplete")
+    assert printed == ("complete" if {end.status for end in ends} == {ImportStatus.CONVERTED} else "incomplete")
     assert result.complete == ({end.status for end in result.outcomes} == {ImportStatus.CONVERTED})
     check_end(catalog, short, shop, plan, journals[0])
     check_end(catalog, short, shop, plan, journals[1])

@@ -15,9 +15,9 @@ from tests.proxy import ANY, EVERY, Delay, ThriftProxy
 @pytest.mark.parametrize("most", [1, 2])
 def test_concurrent_calls_stay_within_most_calls(metastore, open_catalog, add, sales, other_database, journal, most):
     text = f"select `orders`.`id` from `{sales}`.`orders`"
-    for place in (sales, other_database):
+    for namespace in (sales, other_database):
         for number in range(2):
-            add(hive_view_row(place, f"v_{number}", "select id from orders", text, IDS, **OLD))
+            add(hive_view_row(namespace, f"v_{number}", "select id from orders", text, IDS, **OLD))
     with ThriftProxy(metastore.port) as proxy:
         catalog = open_catalog({"uri": proxy.uri})
         # Slow replies, so that calls overlap if they can.

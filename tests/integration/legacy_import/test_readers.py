@@ -8,12 +8,10 @@ from dataclasses import replace
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.legacy_view import LegacyColumn, Reason, Writer
-from hive_views.legacy_import.mojibake import decode_mojibake, repair_columns
+from hive_views.legacy_import.legacy_view import LegacyColumn, Reason, Writer, decode_mojibake, repair_columns
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import scan_row
-from hive_views.legacy_import.readers import hive
-from hive_views.legacy_import.readers.detection import is_legacy, read_view
+from hive_views.legacy_import.readers.detection import is_legacy, read_hive_view, read_view
 from hive_views.legacy_import.readers.trino import hive_type
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
@@ -263,9 +261,9 @@ def test_fingerprint_changes_with_relevant_fields(change, counts):
 )
 def test_scan_reads_names_from_repaired_text(how, text, reason, named):
     row = hive_view_row("d", "v", "x", text.encode().decode("latin-1"), [("c", "int")])
-    found = scan_row(read_row(row), ImportOptions(mojibake=how))
-    assert (found.problem.reason if found.problem else None) is reason
-    assert found.reads == (() if named is None else (ViewName(*named),))
+    definition = scan_row(read_row(row), ImportOptions(mojibake=how))
+    assert (definition.problem.reason if definition.problem else None) is reason
+    assert definition.reads == (() if named is None else (ViewName(*named),))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +271,7 @@ def test_scan_reads_names_from_repaired_text(how, text, reason, named):
 )
 def test_columns_are_repaired_with_the_text(how, partitioned):
     whole, damaged = "größe", "größe".encode().decode("latin-1")
-    given = hive.read(
+    given = read_hive_view(
         read_row(hive_view_row("d", "v", "x", "select 1", [(damaged, f"struct<{damaged}:int>", damaged)]))
     )
     view = repair_columns(replace(given, partitioned=partitioned), how)

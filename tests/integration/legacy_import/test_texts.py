@@ -10,8 +10,8 @@ from hive_views.errors import PlanError, SqlError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import ImportPlan, read_plan, write_plan
-from hive_views.legacy_import.readers.trino_sql import to_portable_sql
 from hive_views.legacy_import.report.report import diff_texts
+from hive_views.sql.rewriting.definition import to_portable_sql
 from hive_views.sql.rewriting.rename import rename_tables
 
 NEW = {("t",): ("new", "t2"), ("d", "t"): ("new", "t2"), ("d", "u"): ("e", "u"), ("c", "d", "u"): ("c", "e", "u")}
@@ -73,6 +73,11 @@ def test_only_portable_trino_texts_are_translated(sql, expected):
             to_portable_sql(sql)
     else:
         assert to_portable_sql(sql) == (expected or sql)
+
+
+def test_refused_call_is_named_as_its_author_wrote_it():
+    with pytest.raises(SqlError, match="Trino's date_trunc"):
+        to_portable_sql("SELECT date_trunc('month', day) AS m FROM t")
 
 
 @pytest.mark.parametrize(

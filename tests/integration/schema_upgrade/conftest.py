@@ -16,6 +16,9 @@ WHOLE = os.environ.get("HIVE_VIEWS_WHOLE_UPGRADE") == "1"
 
 KINDS = ("mariadb", "postgresql", "derby")
 
+once = pytest.mark.parametrize("databases", KINDS if WHOLE else ["postgresql"], indirect=True)
+"""Marks tests of rules that do not depend on the kind of database: in the selection they run on one kind."""
+
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[SqlDatabases]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from hive_views.schema_upgrade import Address, Password, Session, connect, parse_address
 from hive_views.schema_upgrade.derby_session import DerbyJvm, DerbySession
 from tests.integration.schema_upgrade.servers import PASSWORD, Server
-from tests.integration.schema_upgrade.states import OLD, hive_scripts, insert_rows, old_schema
+from tests.integration.schema_upgrade.states import OLD, VARIANTS, hive_scripts, insert_rows, old_schema
 
 _numbers = itertools.count(1)
 
@@ -73,6 +73,7 @@ class SqlDatabases:
 
     def _create(self, name: str, state: str) -> Address:
         self.server.create(name)
+        state, changes = VARIANTS.get(state, (state, {}))
         if state in OLD:
             self.server.run(";\n".join(old_schema(self.dialect, state)) + ";", name)
         else:
@@ -80,6 +81,8 @@ class SqlDatabases:
                 self.run_script(self.address(name), text)
         with self.open(self.address(name)) as session:
             insert_rows(session)
+        if changes:
+            self.server.run(changes[self.dialect], name)
         return self.address(name)
 
     def open(self, address: Address) -> Session:

@@ -69,11 +69,15 @@ class Server:
         assert done.returncode == 0, f"{done.stderr}\n{done.stdout[-2000:]}"
         return done.stdout
 
-    def dump(self, database: str) -> str:
-        """Dump a MariaDB database as a script."""
-        command = ["mariadb-dump", "--no-defaults", "-u", "hive", "-h", LOOPBACK, "-P", str(self.port)]
-        command += ["--default-character-set=utf8mb4", "--skip-lock-tables", "--skip-comments", database]
-        environment = {**os.environ, "MYSQL_PWD": PASSWORD}
+    def dump(self, database: str, *options: str) -> str:
+        """Dump a database as a script."""
+        if self.kind == "postgresql":
+            command = [_postgresql_tool("pg_dump") or "", "-h", LOOPBACK, "-p", str(self.port), "-U", "hive"]
+        else:
+            command = ["mariadb-dump", "--no-defaults", "-u", "hive", "-h", LOOPBACK, "-P", str(self.port)]
+            command += ["--default-character-set=utf8mb4", "--skip-lock-tables", "--skip-comments"]
+        command += [*options, database]
+        environment = {**os.environ, "MYSQL_PWD": PASSWORD, "PGPASSWORD": PASSWORD}
         done = subprocess.run(command, text=True, capture_output=True, env=environment, timeout=300, check=True)
         return done.stdout
 
@@ -107,8 +111,8 @@ def _user(*names: str) -> str | None:
     return None
 
 
-def _directory(owner: str | None) -> Path:
-    path = Path(tempfile.mkdtemp(prefix="hive-views-db-"))
+def _directory(owner: str | None, parent: Path | None = None) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="hive-views-db-", dir=parent))
     if owner:
         shutil.chown(path, owner)
     return path
@@ -176,6 +180,7 @@ def postgresql() -> Iterator[Server]:
         "listen_addresses": LOOPBACK,
         "unix_socket_directories": "",
         "max_connections": 60,
+        "max_prepared_transactions": 4,
         "fsync": "off",
         "full_page_writes": "off",
         "shared_buffers": "64MB",
@@ -200,11 +205,12 @@ def postgresql() -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def mariadb() -> Iterator[Server]:
+def mariadb(*options: str, directory: Path | None = None) -> Iterator[Server]:
+    """MariaDB with further options, in a new directory below the given one."""
     if reason := missing("mysql"):
         pytest.skip(f"needs {reason}")
     owner = _user("mysql")
-    home = _directory(owner)
+    home = _directory(owner, directory)
     user = [f"--user={owner}"] if owner else []
     for name in ("data", "tmp"):
         (home / name).mkdir()
@@ -229,7 +235,7 @@ def mariadb() -> Iterator[Server]:
         return [
             server_program, "--no-defaults", *user, f"--datadir={home}/data", f"--tmpdir={home}/tmp", f"--port={port}",
             f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
-            "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", "--skip-log-bin",
+            "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", *(options or ("--skip-log-bin",)),
             "--innodb-flush-method=nosync",
             "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
             "--character-set-server=latin1", "--collation-server=latin1_swedish_ci",

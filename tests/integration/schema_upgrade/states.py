@@ -24,6 +24,44 @@ OLD = ("0.3.0", "0.5.0", "0.7.0", "0.10.0", "0.12.0")
 NEW = ("1.2.0", "2.1.0", "2.3.0", "3.1.0", "4.0.0")
 STATES = (*OLD, *NEW)
 
+
+def _converted(charset: str) -> dict[str, str]:
+    return {
+        "mariadb": "".join(
+            f"ALTER TABLE {table} CONVERT TO CHARACTER SET {charset} COLLATE {charset}_bin;"
+            for table in ("TBLS", "TABLE_PARAMS")
+        )
+    }
+
+
+VARIANTS = {
+    # name: the state that it begins with, and the changes by database
+    "2.3.0 small": (
+        "2.3.0",
+        {
+            "mariadb": "ALTER TABLE TBLS MODIFY TBL_NAME VARCHAR(128) CHARACTER SET latin1 COLLATE latin1_bin, "
+            "MODIFY VIEW_ORIGINAL_TEXT TEXT, MODIFY VIEW_EXPANDED_TEXT VARCHAR(4000);"
+            "ALTER TABLE TABLE_PARAMS MODIFY PARAM_VALUE VARCHAR(767);",
+            "postgresql": 'ALTER TABLE "TBLS" ALTER "TBL_NAME" TYPE varchar(128), '
+            'ALTER "VIEW_ORIGINAL_TEXT" TYPE varchar(4000), ALTER "VIEW_EXPANDED_TEXT" TYPE varchar(4000);'
+            'ALTER TABLE "TABLE_PARAMS" ALTER "PARAM_VALUE" TYPE varchar(767);',
+        },
+    ),
+    "2.3.0 compact": (
+        "2.3.0",
+        {
+            # In 767 bytes fit 191 characters of utf8mb4.
+            "mariadb": "ALTER TABLE TABLE_PARAMS DROP FOREIGN KEY TABLE_PARAMS_FK1, DROP INDEX TABLE_PARAMS_N49, "
+            "DROP PRIMARY KEY, ADD INDEX P (TBL_ID), MODIFY PARAM_KEY VARCHAR(256) CHARACTER SET utf8mb4, "
+            "ROW_FORMAT=COMPACT; ALTER TABLE TBLS MODIFY TBL_NAME VARCHAR(128) CHARACTER SET utf8mb4, "
+            "ROW_FORMAT=COMPACT;"
+        },
+    ),
+    "2.3.0 utf8": ("2.3.0", _converted("utf8mb3")),
+    "2.3.0 utf8mb4": ("2.3.0", _converted("utf8mb4")),
+}
+"""Start states that differ from the results of Hive's scripts, whose columns are latin1 on MariaDB."""
+
 _HIVE_NAMES = {"mariadb": "mysql", "mysql": "mysql", "postgresql": "postgres", "derby": "derby"}
 
 MOJIBAKE = "SELECT `t`.`a` AS `naÃ¯ve` FROM `sales`.`t`"

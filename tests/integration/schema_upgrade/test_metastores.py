@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hive_views import EmbeddedMetastore, HiveViewCatalog
-from hive_views.dependencies.validity import Validity
 from hive_views.errors import DamagedRowWarning, NotAnIcebergViewError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.distributions import RELEASES
@@ -21,10 +20,11 @@ from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from hive_views.schema_upgrade import Address, apply, detect, plan, verify
 from hive_views.schema_upgrade.derby_session import DerbyJvm
+from hive_views.sql.analysis.validity import Validity
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
-from tests.integration.schema_upgrade.states import CACHE, script
+from tests.integration.schema_upgrade.states import CACHE, VARIANTS, script
 
 SERVERS = {"2.3.0": "2.3.10", "3.1.0": "3.1.3", "4.0.0": "4.0.1"}
 OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
@@ -32,6 +32,7 @@ OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
 
 QUICK_CASES = [("2.3.0", "derby"), ("3.1.0", "postgresql"), ("4.0.0", "mariadb")]
 ALL_CASES = [(state, kind) for state in SERVERS for kind in ("mariadb", "postgresql", "derby")]
+ALL_CASES += [(name, kind) for name, (_, changes) in VARIANTS.items() for kind in changes if "compact" not in name]
 
 TEXT = "SELECT a, 'naïve 東京' AS place FROM sales.t"
 
@@ -122,7 +123,7 @@ def use_views(running: MetastoreProcess, *, expect_intact_texts: bool) -> None:
 
 @pytest.mark.parametrize(("state", "kind"), ALL_CASES if WHOLE else QUICK_CASES)
 def test_hive_runs_on_upgraded_database(state: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    version = SERVERS[state]
+    version = SERVERS[state.split()[0]]
     home = tmp_path / "metastore"
     if kind == "derby" and version in OWN_DERBY:
         with old_derby(tmp_path, version) as old_databases:

@@ -22,7 +22,9 @@ from hive_views.schema_upgrade import (
 from hive_views.schema_upgrade.journal import unpack
 from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.row_changes import Progress
-from hive_views.schema_upgrade.table_types import HIVE_TYPES, TableRow, decidable, decide, new_type
+from hive_views.schema_upgrade.schema import TableRow
+from hive_views.schema_upgrade.table_types import HIVE_TYPES, decidable, decide, new_type
+from tests.integration.schema_upgrade.conftest import once
 from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
@@ -94,6 +96,7 @@ def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pyt
         assert [1 in ids for ids in backed_up].count(True) == 1, "the backup contains nothing of the abandoned batch"
 
 
+@once
 def test_progress_is_reported_per_batch(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         reports: list[Progress] = []
@@ -236,6 +239,21 @@ def test_views_are_checked_within_their_own_catalog(postgresql: SqlDatabases) ->
         problems = {check.view: check.problems for check in verify(session).broken}
         assert "sales.v_typed" not in problems
         assert "no table or view sales.t" in problems["spark.sales.v"][0]
+
+
+def test_star_of_a_grown_table_is_outdated(postgresql: SqlDatabases) -> None:
+    with postgresql.open(postgresql.copy("2.3.0")) as session:
+        for statement in (
+            """UPDATE "TBLS" SET "VIEW_ORIGINAL_TEXT" = 'SELECT * FROM t' WHERE "TBL_NAME" = 'v'""",
+            """INSERT INTO "COLUMNS_V2" ("CD_ID", "COLUMN_NAME", "TYPE_NAME", "INTEGER_IDX")
+               VALUES (1001, 'b', 'int', 1)""",
+        ):
+            session.execute(statement)
+        session.commit()
+        validity = {check.view: check.validity for check in verify(session).broken}
+        assert (validity.get("sales.v"), validity.get("sales.v_typed")) == ("outdated", None)
+        report = verify(session, views=False)
+        assert (report.views, report.broken, report.lacking) == (None, (), verify(session).lacking)
 
 
 UNUSUAL_NAMES = ["it's", 'a"b', "a`b", "a.b", "a;--b", "a%s:b", "a\\b", "naïve"]

@@ -14,8 +14,8 @@ from hive_views.schema_upgrade import assumed_schema, dumps, loads, plan
 from hive_views.schema_upgrade.dialects.registry import NAMES
 from hive_views.schema_upgrade.journal import pack, unpack
 from hive_views.schema_upgrade.plan_model import Kind
-from hive_views.schema_upgrade.schema import LANDMARKS, Column, Rows, Schema, Table
-from hive_views.schema_upgrade.table_types import HIVE_TYPES, TableRow, decide
+from hive_views.schema_upgrade.schema import LANDMARKS, Column, Rows, Schema, Table, TableRow
+from hive_views.schema_upgrade.table_types import HIVE_TYPES, decide
 from hive_views.schema_upgrade.versions import CHAIN, at_least, chain_version, scripts
 
 VERSIONS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import sqlglot
@@ -15,7 +16,7 @@ from tests.integration.schema_upgrade.contents import schema_of, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import samples
 
-STARTS = ("0.5.0", "0.12.0", "1.2.0", "2.1.0", "2.3.0", "3.1.0")
+STARTS = ("0.5.0", "0.12.0", "1.2.0", "2.1.0", "2.3.0", "3.1.0", "4.0.0")
 
 
 @pytest.mark.parametrize(("state", "target"), [("0.5.0", "4.0.0"), ("0.10.0", None), ("2.1.0", "3.1.0")])
@@ -77,6 +78,10 @@ def test_oracle_and_sqlserver_statements_can_be_parsed(name: str, start: str) ->
             if step.kind in kinds:
                 assert isinstance(tree, kinds[step.kind]), statement
     script = render(new_plan)
+    source = {"oracle": "user_tab_privs_made WHERE table_name = 'TBLS'", "sqlserver": "OBJECT_ID(N'TBLS', N'U')\n"}[
+        name
+    ]
+    assert script.count(source) == sum(step.kind is Kind.CREATE_TABLE for step in new_plan.steps), "their grants"
     for step in new_plan.steps:
         assert f"{step.id}: " in script.replace("\n-- ", " ")
     if name == "oracle":
@@ -175,3 +180,25 @@ def test_whole_script_is_valid_plsql_or_tsql(name: str, dialect: str, start: str
     script = render(plan(assumed_schema(name, start), "4.0.0"))
     commands = re.compile(r"^(WHENEVER SQLERROR|SET DEFINE|:on error).*$", re.MULTILINE)
     sqlfluff.parse(commands.sub("", script), dialect=dialect)
+
+
+HOSTILE = "a\"`]'\n; DROP TABLE TBLS; --"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_names_add_no_statement_to_a_script(name: str) -> None:
+    benign = plan(assumed_schema(name, "2.3.0"), "4.0.0")
+    steps = tuple(replace(step, reason=HOSTILE, blocked=HOSTILE) for step in benign.steps)
+    hostile = replace(benign, place=HOSTILE, db_schema=HOSTILE, notes=(HOSTILE,), steps=steps)
+    dialect = dialect_of(name)
+    schema = "metastore" if name == "oracle" else dialect.quote("metastore")
+    expected = [line for line in render(replace(benign, db_schema="metastore")).splitlines() if line[:2] != "--"]
+    script = render(hostile).replace(dialect.quote(HOSTILE), schema)
+    assert [line for line in script.splitlines() if line[:2] != "--"] == expected
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "oracle"])
+def test_hostile_identifier_is_quoted(name: str) -> None:
+    dialect = dialect_of(name)
+    (statement,) = sqlglot.parse(f"SELECT 1 AS {dialect.quote(HOSTILE)}", dialect=dialect.sqlglot or "postgres")
+    assert statement is not None and statement.named_selects == [HOSTILE]

@@ -7,8 +7,7 @@ import pytest
 from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
 from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback, verify
 from hive_views.schema_upgrade.execution import without_rows
-from hive_views.schema_upgrade.row_changes import doubtful_rows
-from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.conftest import WHOLE, once
 from tests.integration.schema_upgrade.contents import rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STATES, samples
@@ -16,7 +15,7 @@ from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STA
 VIEW_COLUMNS = ["TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"]
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", STATES if WHOLE else ["0.3.0", "0.10.0", "2.3.0"])
 def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         before = detect(session)
@@ -60,7 +59,7 @@ def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, 
         assert rollback(session).rows == 0, "values are restored once"
 
 
-@pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0", "2.3.0"])
+@pytest.mark.parametrize("state", ["0.5.0", "1.2.0", "2.3.0"] if WHOLE else ["0.5.0"])
 def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         new_plan = plan(detect(session), "4.0.1")
@@ -92,6 +91,7 @@ def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: st
         assert detect(session, rows=False).table("MV_CREATION_METADATA") is None
 
 
+@once
 def test_columns_with_definitions_are_never_dropped(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         apply(session, plan(detect(session)))
@@ -128,7 +128,7 @@ def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) 
         for stop in range(1, 100):
             seen = 0
 
-            def stop_at(_: str, stop: int = stop) -> None:
+            def stop_at(_: object, stop: int = stop) -> None:
                 nonlocal seen
                 seen += 1
                 if seen == stop:
@@ -142,13 +142,16 @@ def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) 
         assert stop > 4, "several were stopped"
         assert rows_of(session, "TBLS") == rows
         kept = {item.split(":")[0] for item in reverted.kept}
-        assert kept == {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide", "NEXT_LOCK_ID row"}
+        wider = {"TBLS.TBL_NAME wide", "TABLE_PARAMS.PARAM_VALUE wide"} if databases.dialect == "derby" else set()
+        assert kept == {"NEXT_LOCK_ID row"} | wider
         after = schema_of(session)
+        assert wider or after.tables == before.tables
         assert [(table.name, [column.name for column in table.columns]) for table in after.tables] == [
             (table.name, [column.name for column in table.columns]) for table in before.tables
         ]
 
 
+@once
 def test_plan_json_survives_round_trip_without_password(databases: Databases) -> None:
     address = databases.copy("0.7.0")
     with databases.open(address) as session:
@@ -158,6 +161,7 @@ def test_plan_json_survives_round_trip_without_password(databases: Databases) ->
     assert address.password.reveal() not in text
 
 
+@once
 def test_dry_run_writes_nothing(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
@@ -168,6 +172,7 @@ def test_dry_run_writes_nothing(databases: Databases) -> None:
         assert rollback(session, schema=True).undone == (), "the dry run creates no backup table"
 
 
+@once
 def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         new_plan = plan(detect(session))
@@ -179,6 +184,7 @@ def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
 
 
+@once
 def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> None:
     with databases.open(databases.copy("0.12.0")) as session:
         new_plan = plan(detect(session), "2.3.0")
@@ -191,6 +197,7 @@ def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> 
             apply(session, new_plan)
 
 
+@once
 def test_plan_for_another_database_is_rejected(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         new_plan = plan(detect(session))
@@ -228,7 +235,7 @@ def test_row_types_can_be_filled_in_again(databases: Databases, state: str) -> N
         apply(session, new_plan, batch_size=3)
         assert types_of(session)["t"] == "MANAGED_TABLE"
         assert types_of(session)["v_ext"] == "VIRTUAL_VIEW"
-        assert [doubt.name for doubt in doubtful_rows(session)] == [
+        assert [doubt.name for doubt in verify(session, views=False).doubts] == [
             "sales.odd",
             "sales.nothing",
             "sales.typed_external",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hive_views.schema_upgrade import apply, detect, plan, rollback
 from hive_views.schema_upgrade.schema import Column
+from hive_views.schema_upgrade.view_checks import has_fixed_columns
 from hive_views.schema_upgrade.view_texts import decode_mojibake, is_truncated, repair, suspicion_reason
 from tests.integration.schema_upgrade.contents import select
 from tests.integration.schema_upgrade.databases import SqlDatabases
@@ -61,6 +62,8 @@ def test_text_with_intended_mojibake_is_reported_but_not_repaired(text: str) -> 
         ("SELECT get_json_object(a, '$.b?c') FROM t", None),
         ("SELECT a -- really?\nFROM t /* ?? */", None),
         ("SELECT a FROM t WHERE b = 'Zürich'", None),
+        (20_000 * "'\\", None),
+        (20_000 * "/* ", None),
         ("SELECT a FROM t WHERE b = 'it''s ?'", None),
         ("SELECT `na?ve` FROM t", "outside of literals"),
         ("SELECT `??` FROM t", "outside of literals"),
@@ -94,6 +97,24 @@ def test_truncated_texts(text: str, column: Column, expected: bool) -> None:
     if column.type == "text" and len(text) == 1_000_000:
         column = Column("t", "clob")
     assert is_truncated(text, column) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT a, upper(b) AS c, count(*) FROM t WHERE a > 7 GROUP BY a, b", True),
+        ("SELECT * FROM t", False),
+        ("SELECT t.* FROM t", False),
+        ("SELECT `(ds|hr)?+.+` FROM t", False),
+        ("SELECT inline(a) FROM t", False),
+        ("SELECT EXPLODE(a) FROM t", False),
+        ("SELECT my_udtf(a) FROM t", False),
+        ("SELECT TRANSFORM (a) USING 'cat' FROM t", False),
+        ("SELECT upper /* or */ (a) FROM t", False),
+    ],
+)
+def test_texts_whose_columns_cannot_change(text: str, expected: bool) -> None:
+    assert has_fixed_columns(text) is expected
 
 
 def test_mojibake_of_mariadb_is_repaired_and_rolled_back(mariadb: SqlDatabases) -> None:

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from hive_views import HiveViewCatalog
 from hive_views.local_metastore.process import MetastoreProcess
+from hive_views.spark import SparkEngine
 from tests.integration.catalog.fixtures import catalog, open_catalog, raw
+from tests.integration.spark.conftest import plain, spark
 from tests.integration.trino.server import TrinoServer, running
 
-__all__ = ["catalog", "open_catalog", "raw"]
+__all__ = ["catalog", "open_catalog", "plain", "raw", "spark"]
 
 HERE = Path(__file__).parent
 
@@ -27,6 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def trino(metastore: MetastoreProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrinoServer]:
-    """Trino with the catalogs `hive` and `iceberg`."""
+    """Trino with the catalogs of `server.CATALOGS`."""
     with running(tmp_path_factory.mktemp("trino"), metastore.uri) as server:
         yield server
+
+
+@pytest.fixture
+def engine(spark: SparkSession, catalog: HiveViewCatalog) -> SparkEngine:
+    return SparkEngine(spark, catalog)

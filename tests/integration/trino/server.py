@@ -7,6 +7,7 @@ lacks, are replaced by the sources in `java/`. Complete on Maven Central: 483 (m
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -38,7 +39,7 @@ _PLUGINS = {
     "hive": "io.trino.plugin.hive.HivePlugin",
     "iceberg": "io.trino.plugin.iceberg.IcebergPlugin",
 }
-_START_SECONDS = 300
+_START_SECONDS = 900
 
 CATALOGS: Mapping[str, Mapping[str, str]] = {
     "hive": {
@@ -52,8 +53,24 @@ CATALOGS: Mapping[str, Mapping[str, str]] = {
         "iceberg.catalog.type": "hive_metastore",
         "iceberg.hive-catalog-name": "hive",
     },
+    "hive_invoker": {
+        "connector.name": "hive",
+        "hive.hive-views.enabled": "true",
+        "hive.hive-views.run-as-invoker": "true",
+        "hive.iceberg-catalog-name": "iceberg",
+    },
 }
 """The properties of Trino's catalogs, without the metastore."""
+
+_ALL = ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP", "GRANT_SELECT"]
+RULES = {
+    "tables": [
+        {"user": "bob", "table": "readable_.*", "privileges": ["SELECT"]},
+        {"user": "bob", "schema": "(?!information_schema|jdbc|metadata).*", "privileges": []},
+        {"privileges": _ALL},
+    ]
+}
+"""Access control: bob reads only what is called `readable_…`; other users may do everything."""
 
 
 def install(home: Path = HOME) -> Path:
@@ -129,11 +146,11 @@ class TrinoServer:
     log: Path
     """The server's output."""
 
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement as the user alice and return its rows; raises trino.exceptions.TrinoQueryError."""
+    def query(self, sql: str, user: str = "alice") -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows; raises trino.exceptions.TrinoQueryError."""
         import trino
 
-        with trino.dbapi.connect(host="127.0.0.1", port=self.port, user="alice") as connection:
+        with trino.dbapi.connect(host="127.0.0.1", port=self.port, user=user) as connection:
             cursor = connection.cursor()
             cursor.execute(sql)
             return [tuple(row) for row in cursor.fetchall()]
@@ -162,11 +179,18 @@ def running(
         "query.max-memory-per-node": "512MB",
         "task.concurrency": "2",
     }
-    common = {"hive.metastore.uri": metastore_uri, "fs.hadoop.enabled": "true"}
     (directory / "catalog").mkdir(parents=True)
     _write_properties(directory / "config.properties", config)
     for name, properties in catalogs.items():
-        _write_properties(directory / "catalog" / f"{name}.properties", {**common, **properties})
+        settings = {"fs.hadoop.enabled": "true", **properties}
+        if properties.get("iceberg.catalog.type") != "rest":
+            settings["hive.metastore.uri"] = metastore_uri
+        _write_properties(directory / "catalog" / f"{name}.properties", settings)
+    (directory / "etc").mkdir()
+    rules = directory / "etc" / "rules.json"
+    rules.write_text(json.dumps(RULES))
+    access = {"access-control.name": "file", "security.config-file": str(rules)}
+    _write_properties(directory / "etc" / "access-control.properties", access)
     log = directory / "server.log"
     command = [
         *(str(home / "java" / "bin" / "java"), "-Xmx1536m", "-XX:ReservedCodeCacheSize=256M", "-Duser.timezone=UTC"),

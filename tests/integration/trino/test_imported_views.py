@@ -12,31 +12,15 @@ from trino.exceptions import TrinoQueryError
 
 from hive_views import HiveViewCatalog, define
 from hive_views.catalog.catalog import DropReport
-from hive_views.dependencies.validity import Validity
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportStatus, RevertStatus, plan_import, revert_views, run_plan
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.row_codec import RowKind, encode_row
 from hive_views.spec.version_texts import row_texts
+from hive_views.sql.analysis.validity import Validity
 from tests.integration.legacy_import.rows import alter
+from tests.integration.trino.listings import assert_listings_work
 from tests.integration.trino.server import TrinoServer
-
-LISTINGS = (
-    "SELECT table_name FROM {catalog}.information_schema.tables WHERE table_schema = '{database}'",
-    "SELECT table_name, column_name FROM {catalog}.information_schema.columns WHERE table_schema = '{database}'",
-    "SELECT table_name FROM {catalog}.information_schema.views WHERE table_schema = '{database}'",
-    "SELECT table_name, comment FROM system.metadata.table_comments "
-    "WHERE catalog_name = '{catalog}' AND schema_name = '{database}'",
-    "SELECT table_name, column_name FROM system.jdbc.columns "
-    "WHERE table_cat = '{catalog}' AND table_schem = '{database}'",
-)
-"""What tools list; one contradictory row makes each of them fail for the whole schema."""
-
-
-def assert_listings_work(trino: TrinoServer, database: str) -> None:
-    for catalog in ("hive", "iceberg"):
-        for listing in LISTINGS:
-            trino.query(listing.format(catalog=catalog, database=database))
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import PlanEntry, PlanStatus
-from hive_views.legacy_import.report.page import render_report_page, report_data
-from hive_views.legacy_import.report.report import ImportReport, ReportEntry
+from hive_views.legacy_import.report.report import ImportReport, ReportEntry, render_report_page, report_data
 from tests.unit.dependencies.render.graphs import HOSTILE
 
 VIEWS = 2000
@@ -149,7 +148,9 @@ def test_hostile_texts_are_escaped(browser):
     lines = []
     for number, bad in enumerate(HOSTILE):
         name = ViewName(bad, bad)
-        entry = PlanEntry(name, name, Writer.HIVE, bad, PlanStatus.READY, bad, reads=(name,), changes=(bad,))
+        entry = PlanEntry(
+            name, name, Writer.HIVE, bad, PlanStatus.READY, fingerprint=bad, reads=(name,), changes=(bad,)
+        )
         entry = replace(entry, old_text=f"SELECT {bad}", new_text=f"SELECT {bad} {bad}")
         status = ImportStatus.REFUSED if number % 2 else ImportStatus.CONVERTED
         lines.append(

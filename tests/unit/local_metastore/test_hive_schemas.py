@@ -1,4 +1,4 @@
-"""The scripts of schemas for which Hive publishes none; that they work is shown where the servers are started."""
+"""Generated schema scripts of Hive 4.1 and 4.2; the tests that start these servers run them."""
 
 from __future__ import annotations
 

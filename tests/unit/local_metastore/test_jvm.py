@@ -1,4 +1,4 @@
-"""Which `java` is taken where the usual one is too old; folders made to look like installed ones."""
+"""The choice of `java` by version, with directories laid out like installations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hive_views.errors import EmbeddedMetastoreError
 from hive_views.local_metastore.jvm import find_java
 
 
-def installed(place: Path, version: str | None) -> str:
+def installed(directory: Path, version: str | None) -> str:
     """A `java` command in a folder of its own, with the file beside it that names its version."""
-    (place / "bin").mkdir(parents=True)
-    java = place / "bin" / "java"
+    (directory / "bin").mkdir(parents=True)
+    java = directory / "bin" / "java"
     java.write_text("#!/bin/sh\n")
     java.chmod(0o755)
     if version is not None:
-        (place / "release").write_text(f'IMPLEMENTOR="somebody"\nJAVA_VERSION="{version}"\n')
+        (directory / "release").write_text(f'IMPLEMENTOR="somebody"\nJAVA_VERSION="{version}"\n')
     return str(java)
 
 

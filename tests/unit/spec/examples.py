@@ -65,12 +65,12 @@ def metadata(**changed: Any) -> ViewMetadata:
 
 
 def text(sql: str, dialect: str = "spark", **more: Any) -> ViewRepresentation:
-    """A representation of ours."""
+    """A SQL representation."""
     return ViewRepresentation(SQLViewRepresentation(type="sql", sql=sql, dialect=dialect, **more))
 
 
 def version(*texts: ViewRepresentation | str, **more: Any) -> ViewVersion:
-    """A version of ours as a caller gives it; a bare string is a text for Spark."""
+    """A version as a caller passes it; a string is a text for Spark."""
     given: dict[str, Any] = {
         "version_id": 1,
         "schema_id": 0,

@@ -1,4 +1,4 @@
-"""What Iceberg's Java parsers require of a view metadata file, written down independently of our own reader.
+"""The requirements of Iceberg's Java parsers on a view metadata file, independent of this package's reader.
 
 From ViewMetadataParser, ViewVersionParser, ViewRepresentationParser, SQLViewRepresentationParser, SchemaParser,
 ViewHistoryEntryParser and JsonUtil of apache/iceberg: `java_problems` gives what they would throw, or what makes a file
@@ -53,8 +53,8 @@ def _metadata(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _required(holder: dict[str, Any], types: dict[str, type]) -> Iterator[str]:
-    for key, wanted in types.items():
-        if type(holder.get(key)) is not wanted:
+    for key, expected_type in types.items():
+        if type(holder.get(key)) is not expected_type:
             yield f"Cannot parse {key}: {holder.get(key)}"
     for key in ("version-id", "schema-id", "current-version-id", "id"):
         if type(holder.get(key)) is int and not -(2**31) <= holder[key] < 2**31:

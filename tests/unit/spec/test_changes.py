@@ -1,4 +1,4 @@
-"""New definitions: the rules of Iceberg's ViewMetadata.Builder (named as in TestViewMetadata.java) and ours."""
+"""New definitions: rules of ViewMetadata.Builder (named as in TestViewMetadata.java) and of this package."""
 
 from __future__ import annotations
 

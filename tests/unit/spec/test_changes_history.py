@@ -1,4 +1,4 @@
-"""Log, expiry, dialects, properties: the rules of ViewMetadata.Builder (named as in TestViewMetadata.java) and ours."""
+"""Log, expiry, dialects, properties: rules of ViewMetadata.Builder (TestViewMetadata.java) and of this package."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_several_versions_in_one_change_make_one_log_entry() -> None:
 def test_the_version_at_a_time() -> None:
     value = changed(created(version("a")), add("b"), now_ms=NOW + 10)
     value = changed(value, SetCurrentVersion(1), now_ms=NOW + 20)
-    found = [version_at(value, NOW + offset) for offset in (-1, 0, 9, 10, 19, 20, 10**9)]
-    assert [item and item.version_id for item in found] == [None, 1, 1, 2, 2, 1, 1]
+    versions = [version_at(value, NOW + offset) for offset in (-1, 0, 9, 10, 19, 20, 10**9)]
+    assert [item and item.version_id for item in versions] == [None, 1, 1, 2, 2, 1, 1]
 
 
 def test_the_version_at_a_time_may_have_expired() -> None:
@@ -248,8 +248,8 @@ def test_authored_text_is_lost_only_if_allowed() -> None:
     assert changed(base, add(SPARK)).current_version().dialects == ["spark"]
     with pytest.raises(DialectLossError):
         changed(base, add(TRINO))
-    asked = AddVersion(schema(), version(TRINO), may_lose_dialects=True)
-    assert changed(base, asked).current_version().dialects == ["trino"]
+    change = AddVersion(schema(), version(TRINO), may_lose_dialects=True)
+    assert changed(base, change).current_version().dialects == ["trino"]
 
 
 def test_rollback_can_allow_dialect_loss() -> None:

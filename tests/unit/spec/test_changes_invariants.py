@@ -1,4 +1,4 @@
-"""Whatever is done to a view, in whatever order: its metadata stays valid, and nothing that was promised is broken."""
+"""Invariants of view metadata under random sequences of changes."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ SPARK_FILES = sorted(path.name for path in GOLDEN.glob("*.metadata.json") if not
 
 
 def canonical(value: Any) -> str:
-    """JSON text, because Python takes 1, 1.0 and True for the same."""
+    """JSON text, because 1 == 1.0 == True in Python."""
     return json.dumps(value, sort_keys=True)
 
 
 def holds(whole: Any, part: Any) -> bool:
-    """Whether everything in a JSON value stands at the same place in another one."""
+    """Whether a JSON value contains another one, key by key."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and holds(whole[key], item) for key, item in part.items())
     if isinstance(part, list):
@@ -329,8 +329,8 @@ def test_keys_named_like_our_attributes_are_unknown_keys() -> None:
 )
 def test_attribute_name_as_key_is_unknown_key(holder: str, key: str, path: str) -> None:
     changed = changed_at(holder + key, DELETE)
-    place = changed["versions"][0] if holder else changed
-    place[key.replace("-", "_")] = 1
+    holder_object = changed["versions"][0] if holder else changed
+    holder_object[key.replace("-", "_")] = 1
     with pytest.raises(InvalidMetadataError, match="it is missing") as caught:
         read_document(changed, WHERE)
     assert caught.value.path == path

@@ -1,4 +1,4 @@
-"""L as text: in a summary, in a row, and as the patterns by which a row is found."""
+"""Encodings of lineage: in a summary, in a row, and as filter patterns."""
 
 from __future__ import annotations
 

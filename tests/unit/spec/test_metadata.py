@@ -56,9 +56,9 @@ def test_pyiceberg_programs_work_on_our_values() -> None:
 
 def test_pyiceberg_finds_a_text_behind_a_representation_that_it_does_not_know() -> None:
     view = View(("sales", "top"), with_unknown_representation())  # type: ignore[arg-type]
-    found = view.sql_for("SPARK")
-    assert found is not None
-    assert found.sql == "select x, y from t"
+    representation = view.sql_for("SPARK")
+    assert representation is not None
+    assert representation.sql == "select x, y from t"
     assert view.sql_for("trino") is None
 
 
@@ -157,8 +157,8 @@ def test_unknown_representations_and_contradicting_defaults_are_reported() -> No
         {"type": "plan"},
         {"type": "sql", "sql": "s", "dialect": "hive", "default-catalog": "other", "default-namespace": []},
     ]
-    found = metadata(versions=versions).irregularities()
-    assert [line.partition(":")[0] for line in found] == [
+    irregularities = metadata(versions=versions).irregularities()
+    assert [line.partition(":")[0] for line in irregularities] == [
         "versions[0].representations[1].type",
         "versions[0].representations[2].default-namespace",
         "versions[0].representations[2].default-catalog",

@@ -1,4 +1,4 @@
-"""Stale rows: the draft's field and our property say what was set last, and our commits make the two agree."""
+"""Commits set the draft's field and the property of this package to the value that was set last."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([with_field, with_prop
 
 @given(VALUES, STEPS)
 def test_last_set_value_is_effective(first, steps):
-    """Each step changes one of the two; some are commits of ours, others of programs that know only one."""
+    """Each step changes one of the two: a commit of this package, or of a program that supports only one."""
     held = with_property({METADATA: PLAIN, "team": "bi"}, first)
     held, meant = synchronize_properties({}, held), first
     for ours, change, value in steps:

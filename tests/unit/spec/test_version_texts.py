@@ -1,4 +1,4 @@
-"""The texts of a version: which one is the author's, which one the row shows."""
+"""The typed, stored and expanded texts of a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worked example of the format's earlier draft (Appendix A), made by our own changes."""
+"""The worked example of the format's earlier draft (Appendix A), created with this package's changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def event_version(sql: str, comments: list[str | None] | None) -> ViewVersion:
 
 
 def event_view() -> tuple[ViewMetadata, ViewMetadata]:
-    """The two files of the example, made by our own changes."""
+    """The two files of the example."""
     queries = [item["representations"][0]["sql"] for item in golden("draft_example_2.json")["versions"]]
     first = create(
         identifier="default.event_agg",

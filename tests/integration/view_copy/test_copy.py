@@ -1,0 +1,183 @@
+"""Copies of views between a Hive Metastore and an Iceberg REST catalog, both real."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import InvalidPropertyError, JournalError
+from hive_views.view_copy import CopyStatus, copy_views, plan_copy, revert_copies
+from hive_views.view_copy.metadata import fingerprint, metadata_of
+from tests.integration.view_copy.conftest import forwarder
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "copy.jsonl"
+
+
+@pytest.fixture
+def back(catalog, rest, database, tmp_path):
+    """A database in the metastore for copies from the REST catalog: its namespace of the same name."""
+    other = f"{database}_back"
+    catalog.create_namespace(other, {"location": f"file://{tmp_path}/back"})
+    rest.create_namespace(other, {"location": f"file://{tmp_path}/rest-back"})
+    yield other
+    for name in catalog.list_views(other):
+        catalog.drop_view(name)
+    catalog.drop_namespace(other)
+
+
+def statuses(views):
+    return [view.status for view in views]
+
+
+def test_copy_has_history_representations_and_properties(catalog, rest, name, journal):
+    (planned,) = plan_copy(catalog, rest, [name])
+    assert (planned.status, planned.notes) == (CopyStatus.READY, ())
+    assert not rest.view_exists(name) and not journal.exists(), "a plan writes nothing"
+    (copied,) = copy_views(catalog, rest, [name], journal=journal)
+    assert copied.status is CopyStatus.COPIED and copied.problem is None
+    original, copy = catalog.load_view(name), rest.load_view(name)
+    assert fingerprint(metadata_of(original)) == fingerprint(metadata_of(copy))
+    assert [entry.version_id for entry in copy.history()] == [1, 2, 1]
+    assert {text.root.dialect for text in copy.current_version().representations} == set(original.dialects)
+    assert copy.metadata.properties["comment"] == "numbers" and str(copy.uuid()) == original.metadata.view_uuid
+    assert copy.location() != original.location() and "/rest/" in copied.metadata_location
+
+
+def test_copy_to_rest_and_back_to_metastore_is_equal(catalog, rest, database, name, journal, tmp_path, properties):
+    original = metadata_of(catalog.load_view(name))
+    copy_views(catalog, rest, [name], journal=journal)
+    catalog.drop_view(name)
+    (restored,) = copy_views(rest, catalog, [name], journal=journal, location=f"file://{tmp_path}/back")
+    assert restored.status is CopyStatus.COPIED
+    view = catalog.load_view(name)
+    assert (
+        fingerprint(view.metadata) == fingerprint(original)
+        and view.location() == f"file://{tmp_path}/back/{name.replace('.', '/')}"
+    )
+    assert view.expanded_text == "SELECT 1 AS `id`, 'one' AS `name`" and not view.drift
+    catalog.drop_view(name, purge_files=True)
+    assert rest.load_view(name), "the copies share no file"
+
+
+def test_repetition_copies_what_is_missing(catalog, rest, database, name, journal):
+    other = f"{database}.other"
+    catalog.create_view_from_sql(other, "SELECT 3 AS id")
+    assert statuses(copy_views(catalog, rest, [name], journal=journal)) == [CopyStatus.COPIED]
+    assert statuses(copy_views(catalog, rest, [name, other], journal=journal)) == [
+        CopyStatus.PRESENT,
+        CopyStatus.COPIED,
+    ]
+    catalog.replace_view_from_sql(name, "SELECT 9 AS id, 'nine' AS name")
+    (changed,) = copy_views(catalog, rest, [name], journal=journal)
+    assert changed.status is CopyStatus.REFUSED and "another view or table" in changed.problem
+    assert rest.load_view(name).current_version().version_id == 1
+
+
+def test_revert_drops_unchanged_copies_only(catalog, rest, database, name, journal):
+    other, absent = f"{database}.other", f"{database}.absent"
+    for view in (other, absent):
+        catalog.create_view_from_sql(view, "SELECT 3 AS id")
+    copy_views(catalog, rest, [name, other, absent], journal=journal)
+    rest.drop_view(absent)
+    rest.drop_view(other)
+    catalog.replace_view_from_sql(other, "SELECT 4 AS id")
+    copy_views(catalog, rest, [other], journal=journal.with_name("foreign"))
+    reverted = revert_copies(rest, journal)
+    assert [(view.name, view.outcome) for view in reverted] == [
+        (absent, "absent"),
+        (other, "changed"),
+        (name, "dropped"),
+    ]
+    assert not rest.view_exists(name) and rest.view_exists(other)
+    assert [view.outcome for view in revert_copies(rest, journal)] == ["absent", "changed", "absent"]
+
+
+def test_plan_reports_what_the_target_lacks(catalog, rest, database, tmp_path):
+    table = catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())]))
+    view, materialized = f"{database}.large", f"{database}.totals"
+    catalog.create_view_from_sql(view, f"SELECT id FROM {database}.orders")
+    catalog.materialized.create(materialized, f"SELECT id FROM {database}.large")
+    missing = f"it reads {database}.orders, which the target does not have"
+    first, second = plan_copy(catalog, rest, [view, materialized])
+    assert first.notes == (missing,)
+    assert second.notes == (
+        "its stored rows are not copied: the copy is a plain view (`mv back` makes it materialized)",
+    )
+    rest.register_table(f"{database}.orders", table.metadata_location)
+    assert plan_copy(catalog, rest, [view])[0].notes == ()
+    (absent, unknown) = plan_copy(catalog, rest, [f"{database}.absent", "nowhere.v"])
+    assert statuses([absent, unknown]) == [CopyStatus.REFUSED] * 2 and "no such view" in absent.problem
+    (taken,) = plan_copy(rest, catalog, [f"{database}.orders"])
+    assert taken.status is CopyStatus.REFUSED
+    catalog.materialized.drop(materialized)
+
+
+def test_copy_of_materialized_view_has_no_reference_to_stored_rows(catalog, rest, database, journal):
+    for layout in ("registered", "attached"):
+        name = f"{database}.{layout}"
+        catalog.materialized.create(name, "SELECT 1 AS id", layout=layout)
+        (copied,) = copy_views(catalog, rest, [name], journal=journal)
+        assert copied.status is CopyStatus.COPIED
+        copy = metadata_of(rest.load_view(name))
+        assert "storage" not in str(copy.properties) + str([version.summary for version in copy.versions])
+        catalog.materialized.drop(name)
+
+
+def test_namespace_that_is_missing_is_refused(catalog, rest, name):
+    rest.drop_namespace(name.split(".")[0])
+    (view,) = plan_copy(catalog, rest, [name])
+    assert view.status is CopyStatus.REFUSED and "create it first" in view.problem
+
+
+@pytest.mark.parametrize("upper", ["Top"])
+def test_names_that_a_metastore_changes_are_reported(catalog, rest, name, database, journal, upper):
+    copy_views(catalog, rest, [name], journal=journal)
+    source = f"{database}.{upper}"
+    rest.register_view(source, catalog.load_view(name).metadata_location)
+    (view,) = plan_copy(rest, catalog, [source])
+    assert f"its name becomes {database}.top" in view.notes
+
+
+def test_catalogs_of_one_metastore_are_rejected(catalog, properties, name):
+    with HiveViewCatalog("other", **properties) as other, pytest.raises(InvalidPropertyError, match="this metastore"):
+        plan_copy(catalog, other, [name])
+
+
+def test_invalid_journal_is_reported(rest, journal):
+    with pytest.raises(JournalError):
+        revert_copies(rest, journal)
+    journal.write_text("{}\n")
+    with pytest.raises(JournalError):
+        revert_copies(rest, journal)
+
+
+def test_lost_answer_leaves_an_unknown_outcome(catalog, rest, rest_server, name, journal):
+    with forwarder(rest_server, lost="/register-view") as uri:
+        behind = load_catalog("rest", type="rest", uri=uri)
+        (view,) = copy_views(catalog, behind, [name], journal=journal)
+    assert view.status is CopyStatus.UNKNOWN and view.problem
+    assert statuses(copy_views(catalog, rest, [name], journal=journal)) == [CopyStatus.PRESENT]
+    assert [each.outcome for each in revert_copies(rest, journal)] == ["dropped"]
+
+
+def test_commands_copy_and_revert(cli, rest_server, rest, name, database, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "rest")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", rest_server)
+    monkeypatch.chdir(tmp_path)
+    planned = cli("copy", "plan", database, "--to-catalog", "lake", "--json")
+    assert planned.json["views"][0]["status"] == "ready"
+    copied = cli("copy", "run", "--view", name, "--to-catalog", "lake")
+    assert (copied.code, copied.out) == (0, f"{name}: copied\n")
+    again = cli("copy", "run", "--view", name, "--from-catalog", "lake")
+    assert (again.code, again.out) == (0, f"{name}: present\n")
+    missing = cli("copy", "plan", "--view", f"{database}.absent", "--to-catalog", "lake")
+    assert (missing.code, missing.out) == (1, f"{database}.absent: refused: the source has no such view\n")
+    assert cli("copy", "plan", database).code == 2
+    reverted = cli("copy", "revert", "--to-catalog", "lake", "--yes")
+    assert (reverted.code, reverted.out) == (0, f"{name}: dropped\n")
+    assert rest.list_views(database) == []
