@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import typer.main
@@ -24,11 +25,10 @@ API_PACKAGES = {
     "hive_views.legacy_import": "Import of legacy views",
     "hive_views.schema_upgrade": "Metastore upgrades",
     "hive_views.doctor": "Diagnosis",
-    "hive_views.sql": "SQL",
-    "hive_views.spec": "View metadata",
+    "hive_views.view_copy": "Copies between catalogs",
     "hive_views.errors": "Errors",
 }
-"""The packages with a public API, with the titles of their pages."""
+"""The modules with a public API, with the titles of their pages."""
 
 LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(?:[^)#]+)(?:#[^)]*)?\)")
 
@@ -78,11 +78,17 @@ def api_page(package: str, title: str) -> str:
     """A page with all public names of a package; mkdocstrings inserts their docstrings."""
     module = import_module(package)
     lines = [f"# {title}", "", f"Import these names from `{package}`."]
-    for name in sorted(module.__all__):
+    for name in sorted(public_names(module)):
         value = getattr(module, name)
         if hasattr(value, "__qualname__"):
             lines += ["", f"::: {value.__module__}.{value.__qualname__}"]
     return "\n".join(lines) + "\n"
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The names that a module exports: its `__all__`, otherwise the classes that it defines."""
+    classes = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+    return getattr(module, "__all__", None) or [name for name in classes if not name.startswith("_")]
 
 
 def commands_page() -> str:
