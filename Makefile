@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -15,12 +15,12 @@ $(STAMP): setup.cfg setup.py
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $(STAMP)
 
-# The short suite, at most 10 minutes on 2 cores: style, types, layers, unit tests, integration tests on one embedded
+# The short suite, aim: at most 10 minutes on 2 cores: style, types, layers, unit tests, integration tests on one embedded
 # metastore and one Spark session, a sample of the fault matrix. Spark runs in one process, the rest in two (tests/suites.py).
 test: env check
 	$(BIN)/python -m pytest --numprocesses 3 -m "not extended" --durations 15 $(PYTEST_ARGS)
 
-# The extended suite, at most 40 minutes: long histories, matrices, other servers and databases, browsers, Kerberos.
+# The extended suite, aim: at most 40 minutes: long histories, matrices, other servers and databases, browsers, Kerberos.
 # With `make test` it is the whole.
 test-all: env
 	$(BIN)/python -m pytest --numprocesses 3 -m extended --durations 25 $(PYTEST_ARGS)
@@ -39,6 +39,11 @@ test-docker: env
 	docker/build
 	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/docker $(PYTEST_ARGS)
 
+# Hive's own driver on a metastore of Hive 4.1 (docs/compatibility.md); the first run downloads 270 MB.
+test-hive: env
+	$(BIN)/python -m tests.integration.hive.reader
+	HIVE_VIEWS_TEST_HIVE=1 $(BIN)/python -m pytest tests/integration/hive --durations 5 $(PYTEST_ARGS)
+
 # A real Trino on the embedded metastore (docs/trino.md); the first run downloads 630 MB.
 test-trino: env
 	$(BIN)/python -m tests.integration.trino.server
@@ -48,7 +53,9 @@ test-trino: env
 # has a choice); writes docs/servers.md.
 test-faults: env
 	$(BIN)/python -m tests.integration.matrix.faults
-	HIVE_VIEWS_WHOLE_FAULTS=1 $(BIN)/python -m pytest tests/faults/test_database_commits.py $(PYTEST_ARGS)
+	HIVE_VIEWS_WHOLE_FAULTS=1 HIVE_VIEWS_TEST_SERVERS=$${HIVE_VIEWS_TEST_SERVERS:-4.2.0/postgresql,4.1.0/mysql} \
+	   $(BIN)/python -m pytest tests/faults/test_database_commits.py tests/faults/test_lagging_servers.py \
+	   tests/faults/test_partial_completion.py $(PYTEST_ARGS)
 
 # Updates lost on each server by the catalog's ways to commit, which fails where one is; writes docs/servers.md.
 test-atomicity: env

@@ -111,7 +111,7 @@ def find_metastore(version: str, database: Database | None) -> MetastoreProcess:
 
 
 def wait_for(database: Database) -> None:
-    """Wait until somebody listens at the database's port."""
+    """Wait until the database accepts connections."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:

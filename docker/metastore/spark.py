@@ -1,4 +1,4 @@
-"""Makes a container Spark's: settings for the metastore at HIVE_VIEWS_URI, then the program that was asked for.
+"""Entry point of a Spark container: writes settings for the metastore at HIVE_VIEWS_URI, then runs the given program.
 
 `spark-sql`, `pyspark` and `spark-submit` find them in SPARK_CONF_DIR: the Iceberg catalog `prod`, and Hive's tables as
 the session catalog. The command line `hive-views` reads HIVE_VIEWS_URI itself.
