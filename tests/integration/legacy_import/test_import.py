@@ -75,6 +75,16 @@ def test_plan_gives_each_view_a_status_and_reason(plan, views):
     assert (entry_of(import_plan, "big").level, entry_of(import_plan, "above").level) == (0, 1)
 
 
+def test_partitioned_table_function_is_refused(plan, add, sales):
+    text = f"select id from noop(on `{sales}`.`orders` partition by `orders`.`id`)"
+    add(hive_view_row(sales, "v", text, text, [("id", "bigint")]))
+    problem = entry_of(plan(), "v").problem
+    assert (problem.reason, problem.text) == (
+        Reason.UNKNOWN_FUNCTION,
+        "it reads noop(…), a table function of which it is unknown what it reads",
+    )
+
+
 def test_plan_survives_json(plan, views):
     import_plan = plan(renames=(RenameRule.parse("x_*:y_*"),), mojibake="keep")
     assert read_plan(write_plan(import_plan)) == import_plan
