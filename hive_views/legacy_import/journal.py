@@ -28,6 +28,7 @@ from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
+from hive_views.spec.json_text import parse_json
 
 FORMAT = 1
 """Version of the journal's format."""
@@ -341,7 +342,7 @@ def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_
             if history is None:
                 history = History(_read_plan_line(path, line, plan))
             else:
-                history.add_event(json.loads(line), with_rows=with_rows)
+                history.add_event(parse_json(line), with_rows=with_rows)
             history.size += len(line)
     except (KeyError, ValueError, TypeError, AttributeError, PlanError) as error:
         raise JournalError(str(path), f"it is not a journal of an import: {error!r}") from error
@@ -349,7 +350,7 @@ def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_
 
 
 def _read_plan_line(path: Path, line: bytes, plan: ImportPlan | None) -> ImportPlan:
-    event = json.loads(line)
+    event = parse_json(line)
     if event["event"] != "plan" or event["format"] != FORMAT:
         raise ValueError("its first line is not a plan of a format that this version reads")
     recorded_plan = ImportPlan.from_json(event["plan"])

@@ -28,6 +28,7 @@ from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.rendering import html_table
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
 
 FORMAT = 2
@@ -194,8 +195,8 @@ def read_plan(text: str) -> ImportPlan:
         PlanError: If it is not a complete plan.
     """
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise PlanError(f"this is not a complete plan of an import, plan again: {error}") from error
     return ImportPlan.from_json(document)
 

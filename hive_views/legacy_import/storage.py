@@ -35,6 +35,7 @@ from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.parsing.parser import parse_query
 
@@ -89,7 +90,7 @@ class StoragePlan:
     def from_text(cls, text: str) -> StoragePlan:
         """Parse what `to_text` returned; raises ValueError."""
         try:
-            document = json.loads(text)
+            document = parse_json(text)
             return cls(
                 StorageAction(document["action"]),
                 ViewName.from_text(document["table"]),

@@ -22,6 +22,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hive_views.errors import EmbeddedMetastoreError
+from hive_views.spec.json_text import parse_json
 
 LOCK_WAIT_S = 2.0
 """Seconds that a start waits for the directory: a metastore whose parent was killed needs some time to end."""
@@ -161,13 +162,13 @@ class MetastoreDirectory:
         """Read `metastore.json`; None if it is missing. The metastore may have ended since: see `in_use`."""
         try:
             with self._record.open("rb") as file:
-                record = MetastoreRecord(**json.loads(file.read(_MAX_RECORD_BYTES)))
+                record = MetastoreRecord(**parse_json(file.read(_MAX_RECORD_BYTES)))
             if not record.is_valid:
                 raise ValueError(f"it describes no metastore on this machine: {record}")
             return record
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError) as error:
             raise EmbeddedMetastoreError(str(self), f"{self._record} cannot be read: {error}") from error
 
     def write_record(self, pid: int, uri: str | None, *, detached: bool) -> None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.version_texts import RowTexts
 
 FLAG = "presto_view"
@@ -61,10 +62,7 @@ def decode(text: str | None) -> dict[str, Any]:
     match = _ENCODED.fullmatch(text or "")
     if match is None:
         raise ValueError("it is not Trino's comment with base64 in it")
-    try:
-        document = json.loads(base64.b64decode(match[2], validate=False))
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
+    document = parse_json(base64.b64decode(match[2], validate=False))
     if not isinstance(document, dict):
         raise ValueError("its base64 text does not hold a JSON object")
     return document

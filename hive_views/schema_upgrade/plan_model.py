@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from hive_views.errors import InvalidPlanError
+from hive_views.spec.json_text import parse_json
 
 FORMAT = 2
 """The version of a plan's JSON."""
@@ -157,7 +158,7 @@ def loads(text: str) -> UpgradePlan:
         InvalidPlanError: If the text is not a plan, was edited, or has another format version.
     """
     try:
-        document: dict[str, Any] = json.loads(text)
+        document: dict[str, Any] = parse_json(text)
         if document.pop("format") != FORMAT:
             raise InvalidPlanError("it was written by another version of hive_views; plan again")
         steps = tuple(_step(step) for step in document.pop("steps"))

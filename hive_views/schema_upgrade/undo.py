@@ -9,6 +9,7 @@ from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.plan_model import Undo
 from hive_views.schema_upgrade.requirements import ADDITIONS, CHARSET_COLUMNS, INDEXES, TABLES, WIDENINGS
 from hive_views.schema_upgrade.schema import Column
+from hive_views.spec.json_text import parse_json
 
 _ROW_IDS = {"HIVE_LOCKS": "HL_LOCK_EXT_ID"}
 """The columns that identify rows, where it is not TBL_ID."""
@@ -22,7 +23,7 @@ def declaration_of(column: Column) -> str:
 def declared(text: str | None) -> Column | None:
     """The column of a declaration from the journal; None if it is not one. Its values are not trusted."""
     try:
-        values = json.loads(text or "")
+        values = parse_json(text or "")
         column = Column(**values)
     except (ValueError, TypeError):
         return None

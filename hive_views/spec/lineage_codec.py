@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from hive_views.errors import InvalidIdentifierError
 from hive_views.identifiers import ViewName
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewVersion
 
 LINEAGE = "hive-views.lineage"
@@ -86,7 +87,7 @@ def encode(dependencies: Iterable[Dependency]) -> str:
 def decode(text: str) -> tuple[Dependency, ...] | None:
     """Decode a lineage, ignoring unknown keys; None if it is invalid."""
     try:
-        entries = json.loads(text)
+        entries = parse_json(text)
         return tuple(
             sorted(
                 Dependency(
@@ -98,7 +99,7 @@ def decode(text: str) -> tuple[Dependency, ...] | None:
                 for name, entry in entries.items()
             )
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -12,6 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hive_views.spec.json_text import parse_json
+
 METADATA = "materialized_view_metadata"
 """The property of views and tables with the draft's JSON."""
 
@@ -72,7 +74,7 @@ def _parse(text: str | None) -> bool | None:
 
 def _decode_document(properties: Mapping[str, str]) -> dict[str, Any] | None:
     try:
-        document = json.loads(properties.get(METADATA, ""))
-    except (ValueError, RecursionError):
+        document = parse_json(properties.get(METADATA, ""))
+    except ValueError:
         return None
     return document if isinstance(document, dict) and isinstance(document.get(_FIELD), bool | None) else None

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewVersion
 
 STORAGE_TABLE = "storage-table"
@@ -48,8 +49,8 @@ class StorageLink:
         """Decode a JSON object or its text; None if it is invalid."""
         if isinstance(value, str):
             try:
-                value = json.loads(value)
-            except (ValueError, RecursionError):
+                value = parse_json(value)
+            except ValueError:
                 return None
         if not isinstance(value, dict):
             return None

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 ORIGINAL_SQL = "hive-views.original-sql"
@@ -100,8 +101,8 @@ def define(
 def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
     """The columns of PARTITIONED ON in lower case; None if the version does not record them."""
     try:
-        names = json.loads(version.summary.get(PARTITIONED_ON, "null"))
-    except (ValueError, RecursionError):
+        names = parse_json(version.summary.get(PARTITIONED_ON, "null"))
+    except ValueError:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None

@@ -42,6 +42,7 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.commit.view_properties import new_view_location
 from hive_views.spec.file_codec import metadata_directory, new_location
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.view_copy.metadata import copy_metadata, fingerprint, metadata_of, unknown_keys
 
@@ -354,6 +355,6 @@ def _read_journal(journal: Path) -> list[_JournalEntry]:
     """The copies, oldest first."""
     try:
         complete, _, _ = journal.read_bytes().rpartition(b"\n")
-        return [_JournalEntry(**json.loads(line)) for line in complete.splitlines()]
+        return [_JournalEntry(**parse_json(line)) for line in complete.splitlines()]
     except (OSError, ValueError, TypeError) as error:
         raise JournalError(str(journal), f"it cannot be read: {error}") from error

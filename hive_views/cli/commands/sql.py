@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from hive_views.cli.binding import bind, read_docstring
 from hive_views.cli.output import console, new_table, print_table, shown
 from hive_views.errors import UsageError
+from hive_views.spec.json_text import parse_json
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -123,9 +124,9 @@ def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
     from hive_views.sql.rewriting.expand_request import expand_request
 
     try:
-        request = json.loads(line)
+        request = parse_json(line)
         _check(request)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         empty = dict.fromkeys(("original", "expanded", "columns", "partition_keys"))
         return {**empty, "error": f"Not a request: {error}"}
     return expand_request(request, mode=mode, dialect=dialect)

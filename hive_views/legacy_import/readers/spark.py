@@ -13,7 +13,6 @@ CatalogTable and HiveExternalCatalog.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +26,7 @@ from hive_views.legacy_import.legacy_view import (
     decode_mojibake,
 )
 from hive_views.metastore.row_codec import Row
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED
 from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS, setting_dependence
 
@@ -156,7 +156,7 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
             f"it was made under {key}=true, and {reason}: create it again without this setting, then plan again",
         )
     for key in _TEMPORARY:
-        names = json.loads(row.parameters.get(key, "[]"))
+        names = parse_json(row.parameters.get(key, "[]"))
         if names:
             return Problem(Reason.UNSUPPORTED, f"it reads temporary objects ({key}): {names}")
     return None
@@ -183,7 +183,7 @@ def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
     try:
         schema_columns = tuple(
             LegacyColumn(field["name"], _hive_type(field["type"]), field.get("metadata", {}).get("comment"))
-            for field in json.loads(text)["fields"]
+            for field in parse_json(text)["fields"]
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{_SCHEMA} is not a schema of Spark: {error!r}") from None

@@ -21,6 +21,7 @@ from hive_views.legacy_import.journal import History, ImportOutcome, planned_out
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page, part
+from hive_views.spec.json_text import parse_json
 
 DiffPiece = tuple[str, str]
 """A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new text), and the piece's text."""
@@ -223,7 +224,7 @@ def read_check_results(journal: Path) -> dict[ViewName, str]:
     """Read the results of the last check by Spark next to a journal; raises JournalError if they are damaged."""
     path = _check_results_file(journal)
     try:
-        results = json.loads(path.read_text())
+        results = parse_json(path.read_text())
         return {ViewName.from_text(name): str(text) for name, text in results.items()}
     except FileNotFoundError:
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ from hive_views.materialized.state.sequence_numbers import (
 from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.staleness_policy import METADATA
@@ -292,8 +292,8 @@ def _unknown_state(detail: str) -> RecordedRefresh:
 def session_settings(summary: Mapping[str, str]) -> dict[str, str]:
     """The engine settings that a snapshot's rows depend on; empty if the writer did not record them."""
     try:
-        settings = json.loads(summary.get(SESSION_SETTINGS, "{}"))
-    except (ValueError, RecursionError):
+        settings = parse_json(summary.get(SESSION_SETTINGS, "{}"))
+    except ValueError:
         return {}
     return {key: str(value) for key, value in settings.items()} if isinstance(settings, dict) else {}
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
+from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
 
@@ -199,8 +200,8 @@ def _decode_source(value: object, path: str) -> SourceState:
 def parse_object(text: str, path: str) -> dict[str, Any]:
     """Parse a text that must be a JSON object."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise InvalidRefreshStateError(path, f"invalid JSON: {error}") from None
     if not isinstance(document, dict):
         raise InvalidRefreshStateError(path, "it must be a JSON object")

@@ -25,6 +25,7 @@ from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
+from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
@@ -103,7 +104,7 @@ class ViewCheck:
             if complete < len(data):
                 os.truncate(file, complete)  # removes a line that a crash cut off
             for line in data[:complete].splitlines():
-                document = json.loads(line)
+                document = parse_json(line)
                 name = ViewName.from_text(document.pop("name"))
                 document |= {"columns": tuple(document["columns"]), "types": tuple(document.get("types", ()))}
                 self._before[name] = ViewContent(**document)

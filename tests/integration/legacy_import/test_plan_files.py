@@ -119,7 +119,9 @@ def test_name_with_dots_survives_plan_and_journal(tmp_path: Path):
     assert RenameRule.parse("sales.*:other.*").apply(odd) == ViewName("other", odd.name)
 
 
-@pytest.mark.parametrize("content", [b"a letter without a line break", b"a letter\n", b'{"event": "plan", "other": 1'])
+@pytest.mark.parametrize(
+    "content", [b"a letter without a line break", b"a letter\n", b'{"event": "plan", "other": 1', b"[" * 50_000 + b"\n"]
+)
 def test_file_that_is_not_a_journal_is_not_changed(tmp_path: Path, content: bytes):
     path = tmp_path / "letter"
     path.write_bytes(content)

@@ -120,6 +120,8 @@ SPARK_ROWS = [
         (("at", "timestamp"), ("id", "bigint")),
     ),
     ("select 1 as x", PLACEHOLDER, spark_schema(("x", "interval day")), Reason.TYPE, ()),
+    ("select id from orders", IDS, {"spark.sql.sources.schema": "[" * 3000}, Reason.UNREADABLE, ()),
+    ("select id from orders", IDS, {"view.referredTempViewNames": "[" * 3000}, Reason.UNREADABLE, ()),
     ("select parse_json('1') as x", PLACEHOLDER, spark_schema(("x", "variant")), Reason.TYPE, ()),
     ("select id as col from orders", [("col", "bigint")], spark_schema(("col", "long")), None, (("col", "bigint"),)),
     ("select * from range(3)", IDS, spark_schema(("id", "long")), None, (("id", "bigint"),)),

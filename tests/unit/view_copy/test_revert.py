@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.exceptions import NoSuchViewError
 from pyiceberg.view import View
 
-from hive_views.errors import InvalidPropertyError
+from hive_views.errors import InvalidPropertyError, JournalError
 from hive_views.spec.json_codec import read_document
 from hive_views.view_copy import revert_copies
 from hive_views.view_copy.copy import _append_to_journal, _JournalEntry, _location, _read_journal, _separate
@@ -62,6 +62,13 @@ def test_append_removes_an_incomplete_line(tmp_path):
     journal.write_bytes(journal.read_bytes() + b'{"view": "torn')
     _append_to_journal(journal, second)
     assert _read_journal(journal) == [first, second]
+
+
+@pytest.mark.parametrize("line", ["[1]", '{"view": "a.b"}', "[" * 100_000])
+def test_damaged_journal_is_rejected(tmp_path, line):
+    (tmp_path / "journal").write_text(f"{line}\n")
+    with pytest.raises(JournalError, match="it cannot be read"):
+        _read_journal(tmp_path / "journal")
 
 
 @pytest.mark.parametrize("location", ["relative", "./copies", "C"])
