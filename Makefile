@@ -135,9 +135,10 @@ release: test-dist
 
 # The tests of Spark sessions on each supported version of Spark, in environments of their own.
 test-spark: env
-	for line in 4.0 4.1; do \
+	for line in 3.5 4.0 4.1; do \
+	   numpy_1=$$(test $$line != 3.5 || echo 'pyarrow<20 pandas<2.3') && \
 	   $(PYTHON) -m venv build/spark-$$line && \
-	   build/spark-$$line/bin/pip install --quiet --editable '.[test]' "pyspark[connect]==$$line.*" && \
+	   build/spark-$$line/bin/pip install --quiet --editable '.[test]' "pyspark[connect]==$$line.*" $$numpy_1 && \
 	   build/spark-$$line/bin/python -m pytest tests/integration/spark $(PYTEST_ARGS) || exit 1; \
 	done
 

@@ -23,33 +23,47 @@ if TYPE_CHECKING:
 ICEBERG_VERSION = "1.11.0"
 """The release of Iceberg's runtime, which exists for each of `SPARK_LINES`."""
 
-SPARK_LINES = ("4.0", "4.1")
-"""The supported versions of Spark, all with Scala 2.13."""
+SCALA_VERSIONS = {"3.5": "2.12", "4.0": "2.13", "4.1": "2.13"}
+"""The version of Scala of each supported line of Spark, as PySpark's packages have it."""
+SPARK_LINES = tuple(SCALA_VERSIONS)
+"""The supported versions of Spark."""
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
+_WITHOUT_CONNECT = ("3.5",)
+"""The lines of Spark on which only classic sessions are supported."""
+
+
 class UnsupportedSparkError(HiveViewsError):
     """This release does not run on the installed Spark, `spark_version`."""
 
-    def __init__(self, spark_version: str) -> None:
+    def __init__(self, spark_version: str, *, is_classic: bool = True) -> None:
         super().__init__(
-            f"Spark {spark_version} is not supported; this release runs on Spark {' and '.join(SPARK_LINES)}. Install "
+            f"Spark {spark_version} is not supported; this release runs on Spark {', '.join(SPARK_LINES)}. Install "
             "one of them (pip install 'hive_views[spark]'), or use the catalog and the command line without Spark"
+            if is_classic
+            else f"Spark Connect of Spark {spark_version} is not supported: use a classic session, or Spark 4"
         )
         self.spark_version = spark_version
 
 
-def check_spark_version(spark_version: str) -> None:
+def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
     """Reject a version of Spark on which this release does not run.
 
+    Args:
+        spark_version: The version of the session's Spark.
+        is_classic: Whether the session runs in a JVM of this process, and not on Spark Connect.
+
     Raises:
-        UnsupportedSparkError: If it is not one of `SPARK_LINES`.
+        UnsupportedSparkError: If it is not one of `SPARK_LINES`, or a session of Spark Connect on Spark 3.5.
     """
     if _line(spark_version) not in SPARK_LINES:
         raise UnsupportedSparkError(spark_version)
+    if not is_classic and _line(spark_version) in _WITHOUT_CONNECT:
+        raise UnsupportedSparkError(spark_version, is_classic=False)
 
 
 def _line(spark_version: str) -> str:
@@ -65,7 +79,8 @@ def iceberg_coordinates() -> str:
     """
     installed = version("pyspark")
     check_spark_version(installed)
-    return f"org.apache.iceberg:iceberg-spark-runtime-{_line(installed)}_2.13:{ICEBERG_VERSION}"
+    line = _line(installed)
+    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{SCALA_VERSIONS[line]}:{ICEBERG_VERSION}"
 
 
 def fetch_runtime(cache: str | Path = ".cache") -> Path:

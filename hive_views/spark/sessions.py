@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hive_views.errors import SqlError
@@ -60,6 +62,35 @@ def is_classic(session: SparkSession) -> bool:
     return hasattr(session, "_jsparkSession")
 
 
+def is_spark_3(session: SparkSession) -> bool:
+    """Whether a session is one of Spark 3, which reads `'it''s'` as its, and not as it's."""
+    return str(session.version).startswith("3.")
+
+
+def _session_class(session: SparkSession) -> Any:
+    """The JVM's class of a classic session, which Spark 4 moved to another package."""
+    found: Any = session._jvm
+    for part in session._jsparkSession.getClass().getName().split("."):
+        found = getattr(found, part)
+    return found
+
+
+@contextmanager
+def active_session(session: SparkSession) -> Iterator[None]:
+    """Make a classic session the JVM's active one, from which Spark's parser and Iceberg's reader take settings."""
+    if not is_classic(session):
+        yield
+        return
+    active_sessions = _session_class(session)
+    previous = active_sessions.getActiveSession()
+    active_sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if previous.isDefined():
+            active_sessions.setActiveSession(previous.get())
+
+
 def end_session(session: SparkSession) -> None:
     """End a session of Spark Connect. A classic session has no resources apart from the shared Spark application.
 
@@ -91,8 +122,9 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
     java_conf = getattr(spark.conf, "_jconf", None)
     if java_conf is None or spark._jvm is None:
         return dict(spark.conf.getAll)
+    settings = spark._jvm.scala.collection.JavaConverters.mapAsJavaMap(java_conf.getAll())
     # Jackson is part of Spark.
-    text = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java_conf.getAllAsJava())
+    text = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(settings)
     return {str(key): str(value) for key, value in json.loads(text).items()}
 
 
@@ -124,12 +156,17 @@ def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str
             for key, value in settings.items()
             if key not in defaults or defaults[key] is None or not is_same_setting(key, str(defaults[key]), value)
         }
+    if is_spark_3(spark):
+        settings[SPARK_LINE] = "3.5"
     for key in keys:
         value = settings.get(key) or spark.conf.get(key, None)
         if value is not None:
             settings[key] = value
     return settings
 
+
+SPARK_LINE = "hive-views.spark-line"
+"""A setting in the state of refreshes on Spark 3, whose defaults and functions are not those of Spark 4."""
 
 _DEFAULTS: dict[tuple[str, str], str | None] = {}
 """Spark's defaults by version and key; None for a setting without one."""
@@ -148,6 +185,55 @@ def _defaults(spark: SparkSession, keys: Collection[str]) -> dict[str, str | Non
         finally:
             end_session(session)
     return {key: _DEFAULTS[version, key] for key in keys}
+
+
+@dataclass(frozen=True)
+class ErrorContext:
+    """The part of a text that one of Spark's errors is about."""
+
+    view: str
+    """The view whose text it is, as Spark names it; empty for the statement."""
+    start: int
+    """The offset of the fragment in the text."""
+    fragment: str
+    """The part of the text."""
+
+
+def error_contexts(error: Exception) -> list[ErrorContext]:
+    """The parts of texts that an error is about."""
+    if hasattr(error, "getQueryContext"):
+        contexts = [context for context in error.getQueryContext() if context.contextType().name == "SQL"]
+    else:
+        java_error = _java_error(error)
+        contexts = [] if java_error is None else list(java_error.getQueryContext())  # 3.5 has no other type
+    return [
+        ErrorContext(str(context.objectName()), int(context.startIndex()), str(context.fragment()))
+        for context in contexts
+    ]
+
+
+def error_condition(error: Exception) -> tuple[str | None, str | None]:
+    """The name of an error's condition, such as `TABLE_OR_VIEW_NOT_FOUND`, and its SQLSTATE."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, PySparkException) and hasattr(error, "getCondition"):
+        return error.getCondition(), error.getSqlState()
+    java_error = _java_error(error)
+    return (None, None) if java_error is None else (java_error.getErrorClass(), java_error.getSqlState())
+
+
+def _java_error(error: Exception) -> Any:
+    """The JVM's exception with a condition behind an error of PySpark 3.5, which has none itself; None without one."""
+    from py4j.java_gateway import is_instance_of
+    from pyspark import SparkContext
+
+    cause = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    while cause is not None:
+        gateway = SparkContext._gateway
+        if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getErrorClass():
+            return cause
+        cause = cause.getCause()
+    return None
 
 
 def spark_exceptions() -> tuple[type[Exception], ...]:

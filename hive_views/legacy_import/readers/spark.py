@@ -28,14 +28,15 @@ from hive_views.legacy_import.legacy_view import (
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED
-from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS, setting_dependence
+from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS, find_doubled_quote, setting_dependence
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
 _OUTPUT = "view.query.out."
 _SETTING = "view.sqlConfig."
 _SCHEMA = "spark.sql.sources.schema"
-_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, "spark.sql.create.version")
+_VERSION = "spark.sql.create.version"
+_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, _VERSION)
 _SCHEMA_MODE = "view.schemaMode"
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
 _IRRELEVANT_SETTINGS = ("spark.sql.artifact.",)
@@ -154,6 +155,13 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
         return Problem(
             Reason.UNSUPPORTED,
             f"it was made under {key}=true, and {reason}: create it again without this setting, then plan again",
+        )
+    if row.parameters.get(_VERSION, "").startswith(("2.", "3.")) and find_doubled_quote(text) is not None:
+        return Problem(
+            Reason.UNSUPPORTED,
+            f"Spark {row.parameters[_VERSION]} made it with a doubled quote in a literal, such as 'it''s', which "
+            "Spark 3 reads without the quote and Spark 4 with it: create it again with \\' or without the quotes, then "
+            "plan again",
         )
     for key in _TEMPORARY:
         names = parse_json(row.parameters.get(key, "[]"))

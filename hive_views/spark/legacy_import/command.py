@@ -93,12 +93,14 @@ def _session(
         yield session
         return
     from pyspark import SparkContext
-    from pyspark.logger import PySparkLogger
 
     is_running = SparkContext._active_spark_context is not None
     if not is_running:
         # PySpark logs each error of its analyzer to the terminal with a stack trace; the report has it in one line.
-        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+        with contextlib.suppress(ModuleNotFoundError):  # Spark 3.5 does not log them
+            from pyspark.logger import PySparkLogger
+
+            PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     properties = catalog.properties
     uri, warehouse, conf = properties["uri"], properties.get("warehouse", ""), {"spark.master": master}
     if iceberg_catalog is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.refresh.stage import KEYS_VIEW, Action, Input, StagingRequest
@@ -19,14 +19,18 @@ from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
+    active_session,
     all_settings,
     end_session,
+    error_condition,
     is_classic,
+    is_spark_3,
     result_settings,
     second_session,
     spark_exceptions,
 )
 from hive_views.sql.analysis.incremental import RowSelection
+from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -113,7 +117,7 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
     try:
         session.conf.set(key, value)
     except spark_exceptions() as error:
-        if not str(getattr(error, "getCondition", lambda: None)()).startswith("CANNOT_MODIFY"):
+        if not str(error_condition(error)[0]).startswith("CANNOT_MODIFY"):
             raise
 
 
@@ -155,13 +159,11 @@ def _replace_keys(session: SparkSession, work: StagingRequest, target: str, rows
 
 def _casts_relative_times(frame: DataFrame) -> bool:
     """Whether Spark's own rule for the words `now`, `today` … changes the analyzed plan of a query or subquery."""
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
-    assert isinstance(frame, ClassicDataFrame), "the caller checks that the session is classic"
-    rules = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
+    session: Any = frame.sparkSession
+    rules = session._jvm.org.apache.spark.sql.catalyst.optimizer
     replace = getattr(rules, "ReplaceExpressions$").__getattr__("MODULE$")
     special = getattr(rules, "SpecialDatetimeValues$").__getattr__("MODULE$")
-    analyzed = frame._jdf.queryExecution().analyzed()
+    analyzed = cast(Any, frame)._jdf.queryExecution().analyzed()
     subqueries = analyzed.subqueriesAll()
     for plan in (analyzed, *(subqueries.apply(number) for number in range(subqueries.size()))):
         # As FinishAnalysis does: functions such as to_date become casts first.
@@ -182,8 +184,6 @@ _WIDER = frozenset(
 class SparkEngine:
     """Computes and stages rows on a Spark session; an engine for `catalog.materialized.refresh`."""
 
-    can_replace_keys = True
-
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, name: str | None = None) -> None:
         """Create an engine; nothing is run yet.
 
@@ -199,6 +199,8 @@ class SparkEngine:
         self._spark = spark
         self._catalog = catalog
         self._name = name or catalog.name
+        # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
+        self.can_replace_keys = not is_spark_3(spark)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
@@ -213,6 +215,12 @@ class SparkEngine:
         Raises:
             RefreshError: If Spark fails.
         """
+        if is_spark_3(self._spark) and any(find_doubled_quote(query) is not None for query in work.queries):
+            raise RefreshError(
+                str(work.target),
+                f"its query has a doubled quote in a literal, such as 'it''s', which Spark {self._spark.version} "
+                "reads without the quote: replace it by \\', or refresh with Spark 4",
+            )
         with self._session_for(work) as session:
             self._write(session, work)
 
@@ -235,9 +243,10 @@ class SparkEngine:
             ) from error
         try:
             session.conf.set(WAP_ID, work.refresh_id)
-            for item in work.inputs:
-                self._read(session, item).createOrReplaceTempView(item.alias)
-            yield session
+            with active_session(session):
+                for item in work.inputs:
+                    self._read(session, item).createOrReplaceTempView(item.alias)
+                yield session
         except spark_exceptions() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
         finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
 from hive_views.materialized.refresh.plan import format_settings
-from hive_views.spark.sessions import result_settings
+from hive_views.spark.sessions import active_session, result_settings
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
 
@@ -103,7 +103,8 @@ class MaterializedReader:
         reader = self._spark.read.format("iceberg")
         if snapshot_id is not None:
             reader = reader.option("versionAsOf", str(snapshot_id))
-        return reader.load(table)
+        with active_session(self._spark):
+            return reader.load(table)
 
     def _refresh_cache(self, table: str) -> None:
         """Remove a table from the cache of Iceberg's catalog, since another program may have written to it.

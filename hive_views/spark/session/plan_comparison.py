@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
-from hive_views.spark.sessions import GLOBAL_TEMP, is_classic, spark_exceptions
+from hive_views.spark.sessions import GLOBAL_TEMP, active_session, is_classic, spark_exceptions
 from hive_views.sql.parsing.lexer import spark_tokens
 
 if TYPE_CHECKING:
@@ -157,14 +157,8 @@ def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
 
 def _parsed_plan(session: SparkSession, text: str) -> Any:
     """The plan of a classic session's parser, which takes its settings from the session that is active in the JVM."""
-    active_sessions = session._jvm.org.apache.spark.sql.classic.SparkSession
-    previous = active_sessions.getActiveSession()
-    active_sessions.setActiveSession(session._jsparkSession)
-    try:
+    with active_session(session):
         return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
-    finally:
-        if previous.isDefined():
-            active_sessions.setActiveSession(previous.get())
 
 
 def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:

@@ -50,7 +50,7 @@ from hive_views.spark.session.names import (
     ResolvedName,
 )
 from hive_views.spark.session.plan_comparison import AnalyzedRelation, PlanReader
-from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, APPLIED_BY_EXECUTION, TEXT_SETTINGS
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, applied_by_execution
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.table_reads import (
     Replacement,
@@ -62,11 +62,12 @@ from hive_views.spark.session.table_reads import (
     replace_tables,
     table_reads,
 )
-from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, spark_exceptions
+from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_spark_3, spark_exceptions
 from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting, recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -212,7 +213,11 @@ class QueryRewriter:
         """Whether Spark by itself reads a view otherwise than its definition says."""
         view = self._catalog.load_view(resolved.name.identifier)
         version = view.current_version()
-        return not self._is_read_natively(resolved, view, version, _spark_text(resolved.name, version))
+        try:
+            text = self._spark_text(resolved.name, version)
+        except _TableReadError:
+            return True
+        return not self._is_read_natively(resolved, view, version, text)
 
     def check_unparsed(self, text: str, reason: str) -> None:
         """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
@@ -396,7 +401,7 @@ class QueryRewriter:
             return _TableReplacement(self._helper.frame_as_view(stored), resolved)
         metadata = self._catalog.materialized.load(resolved.name.identifier).metadata
         version = metadata.current_version()
-        text = _spark_text(resolved.name, version)
+        text = self._spark_text(resolved.name, version)
         try:
             reads = self.reads_of_definition(text, recorded_settings(version.summary))
         except SqlError as error:
@@ -526,6 +531,23 @@ class QueryRewriter:
 
     # -- Views ---------------------------------------------------------------------------------------------------------
 
+    def _spark_text(self, name: ViewName, version: ViewVersion) -> str:
+        """The text of a version that Spark runs."""
+        texts = sql_texts(version)
+        text = texts.get("spark", texts.get(HIVE))
+        if text is None:
+            # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
+            raise _TableReadError(
+                f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE "
+                "OR REPLACE VIEW"
+            )
+        if is_spark_3(self._spark) and find_doubled_quote(text) is not None:
+            raise _TableReadError(
+                f"View {name} has a literal with a doubled quote, such as 'it''s', which Spark {self._spark.version} "
+                "reads without the quote. Replace it by \\' with CREATE OR REPLACE VIEW, or read the view with Spark 4"
+            )
+        return text
+
     def _replace_view(
         self, text: str, read: TableRead, resolved: ResolvedName, enclosing_views: tuple[ViewName, ...]
     ) -> _TableReplacement | None:
@@ -541,7 +563,7 @@ class QueryRewriter:
         if stored is not None:
             return _TableReplacement(self._helper.frame_as_view(stored), resolved)
         version = view.current_version() if time_travel is None else self._version_as_of(text, view, time_travel)
-        definition = _spark_text(name, version)
+        definition = self._spark_text(name, version)
         is_native = time_travel is None and self._is_read_natively(resolved, view, version, definition)
         try:
             reads = self.reads_of_definition(definition, recorded_settings(version.summary))
@@ -666,19 +688,23 @@ class QueryRewriter:
     def _check_settings_at_execution(self, name: ViewName, definition: str, settings: Mapping[str, str]) -> None:
         """Reject a view whose rows depend on settings of the session that Spark does not take from the view.
 
-        Spark (4.1.4) reads some settings when it computes rows, from the session that runs the query, also for its own
+        Spark reads some settings when it computes rows, from the session that runs the query, also for its own
         views.
         """
         if not settings:
             return
-        keys = {*settings, *captured_settings(self._spark, can_change_results)} - APPLIED_BY_ANALYSIS - {*TEXT_SETTINGS}
+        by_execution = applied_by_execution(self._spark)
+        not_applied = {*by_execution} | (
+            {*captured_settings(self._spark, can_change_results), *settings} - APPLIED_BY_ANALYSIS
+        )
+        keys = not_applied - {*TEXT_SETTINGS}
         with self._helper.configured(None, settings) as (session, _):
             values = {key: str(session.conf.get(key)) for key in keys}
         for key, value in sorted(values.items()):
             if is_same_setting(key, value, self._names.setting(key)):
                 continue
             reason = f"View {name} was defined with {key}={value}, and this session has {self._names.setting(key)}"
-            pattern = APPLIED_BY_EXECUTION.get(key)
+            pattern = by_execution.get(key)
             if pattern is None:
                 warnings.warn(
                     f"{reason}. Spark may apply this setting to the rows of the view",
@@ -691,19 +717,6 @@ class QueryRewriter:
     def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):
             return iceberg_schema(self._spark.table(temporary_view.replace("`", "")).schema)
-
-
-def _spark_text(name: ViewName, version: ViewVersion) -> str:
-    """The text of a version that Spark runs."""
-    texts = sql_texts(version)
-    for dialect in ("spark", HIVE):
-        if dialect in texts:
-            return texts[dialect]
-    # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
-    raise _TableReadError(
-        f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE OR "
-        "REPLACE VIEW"
-    )
 
 
 def _first_defined(view: HiveView) -> str:

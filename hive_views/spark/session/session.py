@@ -25,7 +25,7 @@ from hive_views.spark.session.source_text import (
     view_error_location,
 )
 from hive_views.spark.session.statements import StatementRunner
-from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.sessions import is_classic, spark_exceptions
 from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ViewSession:
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, helper: SparkSession | None = None) -> None:
-        check_spark_version(spark.version)
+        check_spark_version(spark.version, is_classic=is_classic(spark))
         self.spark = spark
         self.view_catalog = catalog
         names = NameResolver(spark, catalog)

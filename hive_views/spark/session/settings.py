@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
-from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.sessions import is_spark_3, spark_exceptions
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS
@@ -38,6 +38,16 @@ APPLIED_BY_EXECUTION = {
     "spark.sql.crossJoin.enabled": re.compile(r"\bjoin\b|,", re.IGNORECASE),
 }
 """Settings that Spark reads when it computes rows, and the parts of a text that they apply to (measured with 4.1.4)."""
+_APPLIED_BY_EXECUTION_ON_SPARK_3 = {
+    **APPLIED_BY_EXECUTION,
+    "spark.sql.decimalOperations.allowPrecisionLoss": re.compile(r"[-+*/%]|\b(avg|div|mean|mod|sum)\b", re.IGNORECASE),
+}
+
+
+def applied_by_execution(spark: SparkSession) -> dict[str, re.Pattern[str]]:
+    """The settings that a session reads when it computes rows, and the parts of a text that they apply to."""
+    return _APPLIED_BY_EXECUTION_ON_SPARK_3 if is_spark_3(spark) else APPLIED_BY_EXECUTION
+
 
 _LEGACY = "spark.sql.legacy."
 APPLIED_BY_ANALYSIS = frozenset(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hive_views.errors import SparkSqlError
-from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.sessions import error_condition, error_contexts, spark_exceptions
 from hive_views.sql.parsing.lexer import line_and_column
 
 
@@ -117,13 +117,8 @@ def convert_spark_errors(
 
 def spark_sql_error(error: Exception, source: SourceText | None) -> SparkSqlError:
     """Convert one of Spark's exceptions."""
-    from pyspark.errors import PySparkException
-
     message = str(getattr(error, "java_exception", None) or error).strip()
-    condition = sql_state = None
-    if isinstance(error, PySparkException):
-        condition = error.getCondition()
-        sql_state = error.getSqlState()
+    condition, sql_state = error_condition(error)
     reason = _SQL_STATE.sub("", _NOISE.sub("", message)).strip()
     if condition and reason.startswith(f"[{condition}]"):
         reason = reason[len(condition) + 2 :].strip()
@@ -135,25 +130,15 @@ def spark_sql_error(error: Exception, source: SourceText | None) -> SparkSqlErro
 
 def view_error_location(error: Exception) -> ViewErrorLocation | None:
     """The location in a view's text that an error names; None if it names one in the statement, or none."""
-    from pyspark.errors import PySparkException
-
-    if not isinstance(error, PySparkException) or statement_fragment(error) is not None:
+    contexts = error_contexts(error)
+    if not all(context.view for context in contexts):
         return None
-    for context in error.getQueryContext():
-        if context.contextType().name == "SQL" and context.objectType() == "VIEW":
-            return ViewErrorLocation(str(context.objectName()), int(context.startIndex()), str(context.fragment()))
-    return None
+    return next((ViewErrorLocation(context.view, context.start, context.fragment) for context in contexts), None)
 
 
 def statement_fragment(error: Exception) -> tuple[int, str] | None:
     """The offset in the statement that an error names, and the text there."""
-    from pyspark.errors import PySparkException
-
-    if isinstance(error, PySparkException):
-        for context in error.getQueryContext():
-            if context.contextType().name == "SQL" and not context.objectName():
-                return int(context.startIndex()), str(context.fragment())
-    return None
+    return next(((context.start, context.fragment) for context in error_contexts(error) if not context.view), None)
 
 
 def _error_offset(error: Exception, spark_text: str) -> int | None:

@@ -64,6 +64,12 @@ def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int
     return None
 
 
+def find_doubled_quote(sql: str) -> int | None:
+    """The offset of the first literal with a doubled quote: `'it''s'` is it's in Spark 4, its in Spark 3 and Hive."""
+    literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
+    return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
+
+
 MAX_DEPTH = 120
 """The maximum nesting of parentheses, CASE, NOT and signs."""
 MAX_TYPE_DEPTH = 40

@@ -140,6 +140,20 @@ SPARK_ROWS = [
         (),
     ),
     (
+        "select 'it''s' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), "spark.sql.create.version": "3.5.1"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+    (
+        "select 'it''s' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), "spark.sql.create.version": "4.0.1"},
+        None,
+        (("s", "string"),),
+    ),
+    (
         "select 'n' as s",
         [("s", "string")],
         {**spark_schema(("s", "string")), f"{CONF}spark.sql.parser.escapedStringLiterals": "true"},

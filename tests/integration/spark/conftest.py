@@ -16,6 +16,7 @@ from hive_views.spark.runtime import iceberg_session
 from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.session_kinds import SessionClient, run_statement
+from tests.integration.spark.spark_versions import IS_SPARK_3
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
@@ -35,12 +36,15 @@ def spark(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory
     Leave its current catalog and database as they are, or set them back.
     """
     local = tmp_path_factory.mktemp("spark")
-    conf = {
-        "spark.local.dir": str(local),
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": "0",
-    }
+    conf = {"spark.local.dir": str(local)}
+    if IS_SPARK_3:
+        conf["spark.sql.ansi.enabled"] = "true"  # the default of Spark 4
+    else:
+        conf |= {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": "0",
+        }
     session = iceberg_session(metastore.uri, metastore.warehouse, catalog="prod", cache=CACHE, conf=conf)
     yield session
     session.stop()
@@ -63,6 +67,8 @@ def connect_address(spark: SparkSession) -> str:
 @pytest.fixture
 def connect_spark(spark: SparkSession) -> Iterator[ConnectSession]:
     """A client of a real Spark Connect server, which is a plugin of `spark`: no JVM behind this object."""
+    if IS_SPARK_3:
+        pytest.skip("Spark Connect of Spark 3.5 is not supported")
     session = ConnectSession.builder.remote(connect_address(spark)).create()
     yield session
     end_session(session)

@@ -12,6 +12,7 @@ from hive_views import HiveViewCatalog
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import SparkEngine, ViewSession
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.spark_versions import IS_SPARK_3
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -47,6 +48,8 @@ def create(spark: SparkSession, catalog: HiveViewCatalog, name: str, query: str)
     ],
 )
 def test_rows_of_other_settings_are_not_read(spark, catalog, market, key: str, value: str, query: str):
+    if IS_SPARK_3 and "timeParserPolicy" in key:
+        pytest.skip("try_to_timestamp of Spark 3.5 raises an error")
     session, before = create(spark, catalog, "mv", query), spark.conf.get(key)
     try:
         for refreshed, other in ((value, before), (before, value)):

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.spark import SparkEngine, ViewSession
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.spark_versions import BY_KEYS
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -99,4 +100,4 @@ def test_rows_are_those_of_the_definition(spark: SparkSession, catalog: HiveView
     finally:
         spark.sql("USE spark_catalog.default")
     print(dict(actions))
-    assert actions["keys"] >= HISTORIES // 2 and not any("failed" in action for action in actions)
+    assert actions[BY_KEYS] >= HISTORIES // 2 and not any("failed" in action for action in actions)

@@ -17,8 +17,10 @@ from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
+from hive_views.spark.sessions import SPARK_LINE
 from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.conftest import CACHE
+from tests.integration.spark.spark_versions import BY_KEYS
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -77,7 +79,7 @@ def test_full_then_incremental_then_full(spark, catalog, market, defined, layout
         assert views.freshness((market, name)).is_fresh
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1")
     report = views.refresh((market, "details"), engine)[-1]
-    assert report.action == "keys" and "changed or deleted" in report.why
+    assert report.action == BY_KEYS and "changed or deleted" in report.why
     assert stored(catalog, market, "details") == defined("details")
 
 
@@ -111,7 +113,7 @@ def test_empty_result_is_committed(spark, catalog, market):
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id > 0")
     before = views.load((market, "details")).snapshot
     report = views.refresh((market, "details"), engine)[-1]
-    assert (report.action, report.rows) == ("keys", 0)
+    assert (report.action, report.rows) == (BY_KEYS, 0)
     assert before is not None and report.snapshot_id != before.snapshot_id
     assert stored(catalog, market, "details") == []
     assert views.freshness((market, "details")).is_fresh
@@ -304,4 +306,5 @@ def test_refresh_command_creates_its_session(catalog, market, metastore):
     assert (refreshed["action"], refreshed["written"]) == ("full", 3)
     assert catalog.materialized.freshness((market, "details")).is_fresh
     settings = catalog.materialized.reading((market, "details")).settings
+    settings.pop(SPARK_LINE, None)
     assert settings == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}

@@ -26,6 +26,7 @@ from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark.analyzer import schema_of
 from hive_views.spark.refresh.engine import SparkEngine
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.spark_versions import IS_SPARK_3
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -130,7 +131,11 @@ def defined(spark: SparkSession, database: str) -> Callable[[str], list[tuple]]:
 
     def rows(text: str) -> list[tuple]:
         with used(spark, database):
-            return bag(spark.sql(text).toArrow())
+            frame = spark.sql(text)
+            if not IS_SPARK_3:
+                return bag(frame.toArrow())
+            batches = frame._collect_as_arrow()
+            return bag(pa.Table.from_batches(batches)) if batches else []
 
     return rows
 

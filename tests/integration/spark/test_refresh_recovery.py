@@ -12,6 +12,7 @@ from hive_views.errors import InvalidPropertyError, RefreshError, SqlError
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.spark_versions import BY_KEYS
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -207,7 +208,7 @@ SCENARIOS = [  # what a refresh must notice: query, partitions, tables, changes,
      "INSERT INTO t VALUES (TIMESTAMP '2024-01-01 10:03:00')", "full"),
     # Both states of a table with delete files are compared by the columns that they have in common.
     ("SELECT a, max(b) AS b FROM t GROUP BY a", "", f"{NUMBERS}; INSERT INTO t VALUES (1, 30), (2, 5)",
-     "ALTER TABLE t ADD COLUMN z INT; DELETE FROM t WHERE b = 30", "keys"),
+     "ALTER TABLE t ADD COLUMN z INT; DELETE FROM t WHERE b = 30", BY_KEYS),
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from hive_views.spark.refresh.engine import SparkEngine, _spark_types
 from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.incremental import AGGREGATES
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.spark.spark_versions import BY_KEYS
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -63,7 +64,7 @@ def test_refresh_with_special_values_and_merge_on_read_deletes(spark, catalog, o
                 (None, "full"),
                 (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS)}", "incremental"),
                 (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[1::2])}", "incremental"),
-                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", "keys"),
+                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", BY_KEYS),
             ):
                 if change is not None:
                     spark.sql(change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from hive_views.errors import (
 )
 from hive_views.spark import ViewSession
 from hive_views.spark.session.settings import substitute_variables
+from hive_views.sql.parsing.parser import find_doubled_quote
+from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
 from tests.integration.spark.test_session import catalog, home
 
 __all__ = ["catalog", "home"]
@@ -46,6 +49,8 @@ ODD = (
     "SELECT id, price FROM orders LATERAL VIEW explode(array(1, 2)) `odd t` AS `odd c` WHERE `odd t`.`odd c` > 1",
 )
 """Queries whose text is easily damaged."""
+_SPARK_4 = re.compile(r"\|>|EXCEPT \(|\x0c|\r AS")
+"""What Spark 3.5 cannot parse."""
 
 
 def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
@@ -56,6 +61,8 @@ def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
     with ViewSession(session, catalog) as views:
         views.sql(f"USE spark_catalog.{home}")
         for number, query in enumerate(ODD):
+            if IS_SPARK_3 and (find_doubled_quote(query) is not None or _SPARK_4.search(query)):
+                continue
             expected = sorted(map(str, session.sql(query).collect()))
             try:
                 views.sql(f"CREATE VIEW odd_{number} AS {query}")
@@ -116,7 +123,8 @@ def test_statements_that_spark_would_run_on_views_are_rejected(
     with ViewSession(spark.newSession(), catalog) as session:
         session.sql(f"USE spark_catalog.{home}")
         session.sql("CREATE VIEW v AS SELECT 1 AS x")
-        session.sql("DECLARE OR REPLACE how STRING DEFAULT 'DROP VIEW v'")
+        if not IS_SPARK_3:
+            session.sql("DECLARE OR REPLACE how STRING DEFAULT 'DROP VIEW v'")
         session.sql("SET hive_views.name=v")
         before, done = catalog.load_view((home, "v")).metadata_location, []
         for text in (
@@ -179,6 +187,7 @@ def test_statements_that_spark_would_run_on_views_are_rejected(
         assert not catalog.view_exists((home, "v"))
 
 
+@needs_spark_4
 def test_scripts_without_changes_of_views_are_passed_to_spark(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
@@ -241,6 +250,27 @@ def test_views_in_statements_passed_to_spark(
         assert session.spark.read.parquet(f"{tmp_path}/rows").columns == ["id", "item"]
 
 
+def test_doubled_quotes_are_rejected_on_spark_3(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+    """Spark 3 reads `'it''s'` as its."""
+    if not IS_SPARK_3:
+        pytest.skip("Spark 4 reads doubled quotes as other engines do")
+    catalog.create_view_from_sql((home, "v"), "SELECT 'it''s' AS s", dialect="spark")
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"USE prod.{home}")
+        for text in (
+            "SELECT * FROM v",
+            f"SELECT * FROM spark_catalog.{home}.v",
+            "CREATE TABLE t USING iceberg AS TABLE v",
+        ):
+            with pytest.raises(SqlError, match="doubled quote"):
+                session.sql(text)
+        with pytest.raises(SqlError, match="ignores a doubled quote") as caught:
+            session.sql("CREATE VIEW w AS SELECT 'it''s' AS s")
+        assert caught.value.column == 25
+        session.sql("CREATE VIEW w AS SELECT 'it\\'s' AS s, '' AS e")
+        assert session.sql("SELECT * FROM w").collect() == [("it's", "")]
+
+
 def test_variables_have_the_values_of_the_defining_session(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
@@ -272,7 +302,7 @@ def test_variables_have_the_values_of_the_defining_session(
         for text, reason, column in (
             ("SELECT '${hive_views.circle}'", "refers to itself", 9),
             ("SELECT '$${hive_views.name}'", "substitute again", 9),
-            ("SELECT '${spark.sql.broadcastTimeout}'", "no value: .*invalid", 9),
+            ("SELECT '${spark.sql.broadcastTimeout}'", "no value: .*(invalid|must be specified)", 9),
         ):
             with pytest.raises(SqlError, match=reason) as caught:
                 session.sql(text)
@@ -285,7 +315,7 @@ def test_variables_have_the_values_of_the_defining_session(
         assert catalog.load_view((home, "again")).metadata.properties["comment"] == "${hive_views.most}"
         # Who defines without variables means the characters, whatever those who read have set.
         session.sql("SET spark.sql.variable.substitute=false")
-        session.sql("CREATE VIEW template AS SELECT '${hive_views.most}' AS t, r'\\${a}' AS r, 'it''s ${b}' AS q")
+        session.sql("CREATE VIEW template AS SELECT '${hive_views.most}' AS t, r'\\${a}' AS r, \"it's ${b}\" AS q")
         session.sql("SET spark.sql.variable.substitute=true")
         session.sql("SET hive_views.most=9")
         frame = session.sql(

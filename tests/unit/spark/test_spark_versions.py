@@ -13,22 +13,28 @@ from hive_views.spark import SparkEngine, SparkImport, UnsupportedSparkError, Vi
 from hive_views.spark.runtime import check_spark_version, iceberg_coordinates
 
 CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
-SPARK: Any = SimpleNamespace(version="3.5.9")
+SPARK: Any = SimpleNamespace(version="3.4.4")
 """A session of which only the version may be read."""
 
 
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.0.1-amzn-0", "4.1.0.dev1"])
+@pytest.mark.parametrize("version", ["3.5.9", "3.5.1-amzn-0", "4.0.0", "4.1.4", "4.0.1-amzn-0", "4.1.0.dev1"])
 def test_supported_version_is_accepted(version: str) -> None:
     check_spark_version(version)
 
 
-@pytest.mark.parametrize("version", ["3.5.9", "3.5.1-amzn-0", "4.2.0", "4.10.0", "40.1", "?"])
+@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.2.0", "4.10.0", "40.1", "?"])
 def test_unsupported_version_names_the_supported_ones(version: str) -> None:
     with pytest.raises(
-        UnsupportedSparkError, match=r"is not supported; this release runs on Spark 4\.0 and 4\.1"
+        UnsupportedSparkError, match=r"is not supported; this release runs on Spark 3\.5, 4\.0, 4\.1"
     ) as raised:
         check_spark_version(version)
     assert raised.value.spark_version == version
+
+
+def test_connect_of_spark_3_is_rejected() -> None:
+    session: Any = SimpleNamespace(version="3.5.9")
+    with pytest.raises(UnsupportedSparkError, match=r"Spark Connect of Spark 3\.5\.9 is not supported: use a classic"):
+        ViewSession(session, CATALOG)
 
 
 @pytest.mark.parametrize("create", [ViewSession, SparkEngine, SparkImport], ids=lambda create: create.__name__)
@@ -39,9 +45,9 @@ def test_session_of_unsupported_version_is_rejected(create: Any) -> None:
 
 def test_unsupported_installation_starts_no_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The metadata of an installed PySpark decides."""
-    metadata = tmp_path / "pyspark-3.5.9.dist-info" / "METADATA"
+    metadata = tmp_path / "pyspark-3.4.4.dist-info" / "METADATA"
     metadata.parent.mkdir()
-    metadata.write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 3.5.9\n")
+    metadata.write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 3.4.4\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnsupportedSparkError):
         plain_session("thrift://127.0.0.1:1", "")

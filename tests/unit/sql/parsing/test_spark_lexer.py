@@ -8,7 +8,22 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text, blank_comments, first_word, portable_comments, spark_tokens
+from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.definition import portable_text
+
+
+@pytest.mark.parametrize(
+    ("sql", "offset"),
+    [
+        ("SELECT 'it''s'", 7),
+        ('SELECT "a""b"', 7),
+        ("SELECT '', 'a' 'b', \"it's\", 'say \"\"', 'a\\'', '' ''", None),
+        ("SELECT `a''b` /* 'it''s' */ -- 'it''s'", None),
+    ],
+)
+def test_first_literal_with_a_doubled_quote(sql: str, offset: int | None) -> None:
+    assert find_doubled_quote(sql) == offset
+
 
 # Measured with Spark's own lexer (4.1.4), as were 17,000 random texts.
 TOKENS = [
