@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.spark.conftest import connect_address
+from tests.integration.spark.spark_versions import needs_spark_4
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -46,6 +47,7 @@ def answers(spark: SparkSession, metastore: EmbeddedMetastore) -> Any:
     return run
 
 
+@needs_spark_4
 def test_connect_session_needs_no_jvm_or_py4j(answers, spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE prod.{database}.orders (id INT, item STRING) USING iceberg")
     spark.sql(f"INSERT INTO prod.{database}.orders VALUES (1, 'a'), (2, '7')")
