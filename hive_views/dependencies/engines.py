@@ -118,9 +118,6 @@ def reject_unreadable(
     """Reject a definition that a required engine does not read with its author's rows.
 
     `is_encoded` states that the row keeps Trino's encoding.
-
-    Raises:
-        EngineRequirementError: With each reason, and where the first of them is in the author's query.
     """
     try:
         text = text_of_version(name, metadata.current_version())

@@ -72,9 +72,6 @@ def check_required_engines(
     """Reject a definition that an engine of `hive-views.require-engines` does not read with its author's rows.
 
     `is_encoded` states that the row keeps Trino's encoding.
-
-    Raises:
-        EngineRequirementError: With the reasons.
     """
     required = required_engines(metadata.properties)
     if required is None:

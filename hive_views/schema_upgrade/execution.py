@@ -296,12 +296,5 @@ def recorded(undo: Undo) -> str:
 
 
 def without_rows(plan: UpgradePlan) -> UpgradePlan:
-    """A plan without its row steps, e.g. while an old Hive still writes rows without types.
-
-    Args:
-        plan: A plan.
-
-    Returns:
-        A plan with the schema steps only and the same ID.
-    """
+    """A plan without its row steps, e.g. while an old Hive still writes rows without types."""
     return replace(plan, steps=tuple(step for step in plan.steps if step.kind.is_schema or step.kind is Kind.FIRST_ROW))

@@ -30,15 +30,7 @@ class SqlSession:
     """A session through SQLAlchemy: MySQL, MariaDB, PostgreSQL."""
 
     def __init__(self, address: Address) -> None:
-        """Connect.
-
-        Args:
-            address: The database.
-
-        Raises:
-            DatabaseError: If it cannot be reached, or refuses.
-            UsageError: If SQLAlchemy or the driver is missing.
-        """
+        """Connect."""
         self.address = address
         try:
             self._engine = _engine(address)

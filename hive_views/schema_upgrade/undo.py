@@ -33,14 +33,7 @@ def declared(text: str | None) -> Column | None:
 
 
 def undo_of(sql: Dialect, step_id: str, table: str, declaration: str | None = None) -> Undo | None:
-    """How a step is undone; None if it is not undone.
-
-    Args:
-        sql: The database.
-        step_id: The ID of the step.
-        table: The stored name of its table.
-        declaration: For a step that changes a column: its earlier declaration.
-    """
+    """How a step is undone; None if it is not undone."""
     required, _, change = step_id.rpartition(" ")
     if change in ("wide", "utf8mb4"):
         earlier = declared(declaration)

@@ -225,17 +225,7 @@ class ViewMetadata(IcebergBaseModel):
         return next((schema for schema in self.raw_schemas if schema["schema-id"] == schema_id), None)
 
     def schema(self, schema_id: int) -> Schema | None:  # type: ignore[override]  # shadows BaseModel's deprecated method
-        """Return a schema by its id.
-
-        Args:
-            schema_id: The schema's id.
-
-        Returns:
-            The schema; None if the metadata does not have it.
-
-        Raises:
-            InvalidMetadataError: If PyIceberg cannot represent the schema, e.g. an unknown type. Use `raw_schema` then.
-        """
+        """Return a schema by its id."""
         schema = self._converted_schemas.get(schema_id)
         if schema is None:
             for index, raw in enumerate(self.raw_schemas):
@@ -261,11 +251,7 @@ class ViewMetadata(IcebergBaseModel):
         return {}
 
     def irregularities(self) -> tuple[str, ...]:
-        """List violations of the format that Iceberg's Java library accepts, and that are therefore accepted here.
-
-        Returns:
-            A path and a description for each; empty for a regular file.
-        """
+        """List violations of the format that Iceberg's Java library accepts, and that are therefore accepted here."""
         problems = []
         for index, version in enumerate(self.versions):
             dialects: set[str] = set()

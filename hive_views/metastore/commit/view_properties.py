@@ -33,13 +33,7 @@ _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 
 
 def check_view_properties(properties: Mapping[str, str]) -> None:
-    """Reject view properties that cannot be stored or that would make later commits of the view fail.
-
-    Raises:
-        InvalidPropertyError: If a key or value cannot be stored, a `commit.retry.*` value is not a whole number,
-            `write.metadata.path` is neither a URI nor an absolute path, or `hive-views.require-engines` names an
-            unknown engine.
-    """
+    """Reject view properties that cannot be stored or that would make later commits of the view fail."""
     check_properties(properties)
     required_engines(properties)
     if METADATA_PATH in properties:
@@ -49,15 +43,7 @@ def check_view_properties(properties: Mapping[str, str]) -> None:
 
 
 def check_location(location: object, key: str = "location") -> str:
-    """Return a directory's location without a trailing slash; reject one that readers would resolve differently.
-
-    Args:
-        location: Base location of a view's files.
-        key: Property name for the error message.
-
-    Raises:
-        InvalidPropertyError: If the location is neither a URI nor an absolute path, or contains `..`, `#` or `?`.
-    """
+    """Return a directory's location without a trailing slash; reject one that readers would resolve differently."""
     if not isinstance(location, str) or not _ABSOLUTE.match(location):
         raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
     if location.startswith("//") or re.match(r"file://[^/]", location):

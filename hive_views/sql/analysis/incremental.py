@@ -141,15 +141,7 @@ class IncrementalQuery:
         return reads_all or is_natural or any(node.name.lower() in names for node in self.tree.find_all(exp.Identifier))
 
     def aggregate(self, decimals: Sequence[int | None], floats: Sequence[bool]) -> Aggregate | None:
-        """Return how the result of a GROUP BY at the top of the query is merged; None for a query without one.
-
-        Args:
-            decimals: The precision of each column that is a decimal, None for the others.
-            floats: Whether each column is a floating-point number.
-
-        Raises:
-            NotIncrementalError: If it cannot be merged exactly.
-        """
+        """Return how the result of a GROUP BY at the top of the query is merged; None for a query without one."""
         select = self.tree
         if not isinstance(select, exp.Select) or not has_aggregates(select):
             return None
@@ -173,15 +165,7 @@ class IncrementalQuery:
         return Aggregate(tuple(merge))
 
     def added(self, changed: Iterable[int], *, grouped: bool = False) -> tuple[Mapping[int, RowSelection], ...]:
-        """Return the queries that together compute the added rows: for each, which rows of each leaf to read.
-
-        Args:
-            changed: The indexes of the leaves whose tables got new rows.
-            grouped: Whether a GROUP BY at the top is allowed; its partial results are then merged.
-
-        Raises:
-            NotIncrementalError: If the added rows cannot be computed.
-        """
+        """Return the queries that together compute the added rows: for each, which rows of each leaf to read."""
         self.refuse_scripts()
         assignments = _DeltaRules(self._numbers, frozenset(changed)).query(self.tree, grouped=grouped)
         leaves = range(len(self.leaves))
@@ -192,13 +176,6 @@ class IncrementalQuery:
 
         Every result row with a value of the column then comes from table rows with that value only. So the result rows
         with some values can be recomputed while all others stay.
-
-        Args:
-            leaf: The index of the table's leaf.
-            position: The index of the output column.
-
-        Raises:
-            NotIncrementalError: If there is no such column.
         """
         self.refuse_scripts()
         select = self.tree

@@ -78,13 +78,6 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
     """Find the tables, views and functions that a query names; no schemas are needed.
 
     A common table expression is not reported where it is in scope.
-
-    Args:
-        query: The query's text, or the parsed query.
-        dialect: `hive`, `spark` or `trino`; a parsed query has its own.
-
-    Raises:
-        SqlError: If the text cannot be read.
     """
     if isinstance(query, str):
         query = parse_query(query, dialect)
@@ -304,15 +297,7 @@ _METADATA_COLUMNS = frozenset(
 
 
 def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
-    """Return the functions, columns and clauses of a query whose result may differ between runs, sorted.
-
-    Args:
-        query: The query's text, or the parsed query.
-        dialect: `hive`, `spark` or `trino`; a parsed query has its own.
-
-    Raises:
-        SqlError: If the text cannot be read.
-    """
+    """Return the functions, columns and clauses of a query whose result may differ between runs, sorted."""
     if isinstance(query, str):
         query = parse_query(query, dialect)
     tree = query.tree

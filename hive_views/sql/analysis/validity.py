@@ -109,12 +109,7 @@ def missing_object(name: ViewName) -> CheckedView:
 def judge(
     checked: Mapping[ViewName, CheckedView], sources: Mapping[ViewName, Sequence[ViewName]]
 ) -> dict[ViewName, CheckedView]:
-    """Add what follows from the sources: a view that reads itself is invalid, one over something unreadable blocked.
-
-    Args:
-        checked: The result for each object regardless of what it reads; objects without a result are readable.
-        sources: What each view reads.
-    """
+    """Add what follows from the sources: a view that reads itself is invalid, one over something unreadable blocked."""
     neighbors = {name: [source for source in names if source in sources] for name, names in sources.items()}
     judged = {name: result for name, result in checked.items() if name not in sources}
     for group in components(neighbors):

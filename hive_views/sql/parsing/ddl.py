@@ -253,18 +253,7 @@ def unescape(raw: str, dialect: str) -> str:
 
 
 def parse_statement(sql: str, dialect: str = "hive") -> Statement:
-    """Parse a statement of the view DDL.
-
-    Args:
-        sql: The statement.
-        dialect: `hive`, `spark` or `trino`.
-
-    Returns:
-        A statement class of `hive_views.sql.parsing.statements`.
-
-    Raises:
-        SqlError: If the text cannot be split into tokens; ParseTextError if it is not a statement of the view DDL.
-    """
+    """Parse a statement of the view DDL."""
     cursor = Cursor(sql, dialect)
     reader = _STATEMENT_READERS.get(cursor.first)
     if reader is None:

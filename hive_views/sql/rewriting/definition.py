@@ -296,19 +296,7 @@ def define_view(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> ExpandedDefinition:
-    """Return what is stored for the view that a statement defines.
-
-    Args:
-        statement: A statement from `parse_statement`.
-        schemas: The tables and views that exist.
-        database: The author's current database.
-        mode: See `expand`.
-        functions: See `expand`.
-        conf: See `expand`.
-
-    Raises:
-        SqlError: As `expand` does, or if the column list or PARTITIONED ON does not fit the query.
-    """
+    """Return what is stored for the view that a statement defines."""
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     expansion = expand(
         statement.parsed_query,

@@ -127,11 +127,7 @@ def expand(
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
-    """Return the columns of an expanded query with the types that Hive's rules give them; no engine is needed.
-
-    Raises:
-        UnknownTypeError: If a column's type cannot be inferred.
-    """
+    """Return the columns of an expanded query with the types that Hive's rules give them; no engine is needed."""
     columns = expansion.columns
     for number, column in enumerate(columns):
         if column.type is None:
