@@ -1,4 +1,4 @@
-"""Materialized views: a refresh beside a hand-written INSERT OVERWRITE, what grows with what, freshness."""
+"""Materialized views: a refresh compared with a hand-written INSERT OVERWRITE, what grows with what, freshness."""
 
 from __future__ import annotations
 

@@ -315,7 +315,7 @@ class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownExceptio
     def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
         file_note = f" The new metadata file {metadata_location} was kept." if metadata_location else ""
         super().__init__(
-            f"Cannot tell whether the change to {identifier} was committed: {reason}.{file_note} "
+            f"Could not determine whether the change to {identifier} was committed: {reason}.{file_note} "
             "Load it again before you repeat the change"
         )
         self.identifier = identifier
@@ -462,7 +462,7 @@ class UnidentifiedError(HiveViewsError):
     """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot be read."""
 
     def __init__(self, identifier: str, reason: str) -> None:
-        super().__init__(f"Cannot tell the UUID of {identifier}: {reason}")
+        super().__init__(f"Could not determine the UUID of {identifier}: {reason}")
         self.identifier = identifier
         self.reason = reason
 

@@ -46,7 +46,7 @@ _MAX_SHOWN = 10
 
 
 class DropBehavior(Enum):
-    """What a drop does about dependents, by SQL's keyword."""
+    """How a drop treats dependents; the values are SQL's keywords."""
 
     NONE = ""
     """Ignore them, as Hive does: they can no longer be read."""
@@ -91,13 +91,13 @@ class DropPlan:
     name: ViewName
     """The object that the caller named."""
     behavior: DropBehavior
-    """What it does about dependents."""
+    """How it treats dependents."""
     steps: tuple[DropStep, ...]
     """What will be dropped, in this order; empty if the drop will be rejected."""
     dependents: tuple[ViewName, ...]
     """All dependents of the object, nearest first."""
     unknown: tuple[Lineage, ...] = ()
-    """Views whose texts do not tell all that they read: they may depend on the object too, and are not dropped."""
+    """Views whose sources are not all known: they may depend on the object too, and are not dropped."""
 
     @property
     def is_rejected(self) -> bool:
@@ -119,7 +119,7 @@ class DropReport:
     left_dangling: tuple[ViewName, ...] = ()
     """Dependents that were created during the drop and remain. Not searched for with `DropBehavior.NONE`."""
     unknown: tuple[Lineage, ...] = ()
-    """Views whose texts do not tell all that they read: they may have read the object, and remain."""
+    """Views whose sources are not all known: they may have read the object, and remain."""
 
     @property
     def dropped(self) -> tuple[ViewName, ...]:
@@ -155,7 +155,7 @@ def drop_object(
 
     `remove` drops the object. Before that it calls its argument, under the lock on the object if it takes one: for
     RESTRICT that searches for dependents. A definition shares the lock on what it reads, so it is either seen or
-    rejected. `finder` saves the search for what an earlier one has read.
+    rejected. A `finder` of an earlier search does not read again what it has read.
     """
     if behavior is DropBehavior.NONE:
         return DropReport((remove(lambda: None),))

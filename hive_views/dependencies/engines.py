@@ -1,7 +1,7 @@
 """Which engines read a view's row with its author's rows: plain Spark, Hive, and Trino's Hive connector.
 
-All three read the expanded text; rows in Trino's own encoding are read by Trino alone. What is not known to be read is
-a finding. Trino's rules are in `hive_views.sql.analysis.trino_translation`.
+All three read the expanded text; rows in Trino's own encoding are read by Trino alone. Anything that is not
+known to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_translation`.
 """
 
 from __future__ import annotations

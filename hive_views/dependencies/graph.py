@@ -116,17 +116,17 @@ class DependentFinder:
         *,
         databases: Sequence[str] | None = None,
         recorded_only: bool = False,
-        most_unfiltered: int = BATCH_SIZE,
+        max_unfiltered: int = BATCH_SIZE,
     ) -> None:
-        """Prepare a search; a database with `most_unfiltered` views or fewer is read as a whole."""
-        self._most_unfiltered = most_unfiltered
+        """Prepare a search; a database with `max_unfiltered` views or fewer is read as a whole."""
+        self._max_unfiltered = max_unfiltered
         self._reader = reader
         self._selected = databases
         self._recorded_only = recorded_only
         self._filtered: dict[str, list[ViewName]] = {}
         """By database: the views that the server's filter finds."""
         self._rows = RowCache(reader.store)
-        self._index = _ViewIndex(reader, self._rows, most_unfiltered)
+        self._index = _ViewIndex(reader, self._rows, max_unfiltered)
         self._complete: set[str] = set()
         """Databases whose views are all in the index."""
         self._searched: set[ViewName] = set()
@@ -201,13 +201,13 @@ class DependentFinder:
             return
         if not self._recorded_only and database not in self._filtered:
             self._filtered[database] = views = all_view_names(store, database)
-            if len(views) > self._most_unfiltered:
+            if len(views) > self._max_unfiltered:
                 unrecorded = views_without_row_lineage(store, database, views)
                 self._index.load_unrecorded(database, [name for name in unrecorded if name not in self._index.views])
                 self._filtered[database] = sorted(set(views) - set(unrecorded))
         names: Iterable[ViewName] | None = None
         filters = -(-2 * len(self._searched) // MAX_ALTERNATIVES)
-        if self._recorded_only or 3 * filters * self._most_unfiltered < len(self._filtered[database]):
+        if self._recorded_only or 3 * filters * self._max_unfiltered < len(self._filtered[database]):
             # For many objects, to read all rows takes fewer calls than to filter.
             names = recorded_dependents(store, database, sources)
         if names is None:
@@ -223,8 +223,8 @@ class _ViewIndex:
     searched for; a text without them cannot read that name.
     """
 
-    def __init__(self, reader: LineageReader, rows: RowCache, most_unfiltered: int) -> None:
-        self._most_unfiltered = most_unfiltered
+    def __init__(self, reader: LineageReader, rows: RowCache, max_unfiltered: int) -> None:
+        self._max_unfiltered = max_unfiltered
         self._reader = reader
         self._rows = rows
         self.views: set[ViewName] = set()
@@ -252,7 +252,7 @@ class _ViewIndex:
         """Add views without a lineage in their row, reading only the texts of plain Hive views if the server can."""
         self.unrecorded.update(names)
         store = self._reader.store
-        if len(names) > self._most_unfiltered and store.client.supports("alter_table_req"):  # of Hive 4
+        if len(names) > self._max_unfiltered and store.client.supports("alter_table_req"):  # of Hive 4
             iceberg_views = set(view_names(store, database))
             plain = [name for name in names if name not in iceberg_views]
             for name, texts in read_view_texts(store, plain).items() if plain else ():
@@ -293,7 +293,7 @@ class _ViewIndex:
         return [self._unknown[view] for view in sorted(self._unknown)]
 
     def _postpone(self, view: ViewName, texts: RowTexts) -> bool:
-        """Index a plain Hive view by the words of its text; return whether these tell what it cannot read."""
+        """Index a plain Hive view by the words of its text; return whether these rule out that it reads other names."""
         from hive_views.sql.analysis.references import may_read_unnamed_tables  # sqlglot takes 0.1 s to import
 
         text = " ".join(texts_of_hive_view(view.database, texts)[0].values()).lower()

@@ -1,6 +1,6 @@
 """What a view reads: its recorded or parsed direct dependencies, and the transitive ones.
 
-A dependency is recorded by name and UUID. A query of the view resolves the name; the UUID tells whether the name still
+A dependency is recorded by name and UUID. A query of the view resolves the name; the UUID shows whether the name still
 denotes the object that the view was defined over, and where that object moved.
 """
 
@@ -34,7 +34,7 @@ class LineageOrigin(Enum):
     TEXT = "text"
     """The view's text; the writer of the version recorded no lineage."""
     NONE = "none"
-    """No lineage is recorded, and no text can be parsed or tells all names; see `Lineage.problem`."""
+    """No lineage is recorded, and no text can be parsed or names all sources; see `Lineage.problem`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Lineage:
     missing: tuple[ViewName, ...] = ()
     """Names in the text that denote nothing; not for recorded dependencies."""
     problem: str | None = None
-    """Why dependencies are unknown; those of a text that was parsed are listed as far as it tells them."""
+    """Why dependencies are unknown; those that a parsed text names are listed."""
 
     @property
     def names(self) -> tuple[ViewName, ...]:
@@ -329,7 +329,7 @@ def texts_of_hive_view(database: str, texts: RowTexts) -> tuple[dict[str, str], 
 
 
 def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
-    """Parse the names in a view's text: the expanded text if possible, else the first that tells them all."""
+    """Parse the names in a view's text: the expanded text if possible, else the first that names all sources."""
     from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
     result = TextLineage(None, (), "it has no text in a dialect that can be read here")

@@ -506,7 +506,7 @@ def _analyze_table(
     }
     is_enumerable = all(item.expression is None for values in by_use for equal in values.values() for item in equal)
     if types and not is_restricted and not reasons:
-        reasons.append(f"the view's columns do not tell its partition columns {', '.join(types)}")
+        reasons.append(f"the view's columns do not determine its partition columns {', '.join(types)}")
     if is_restricted and len(restricted) == len(types):
         # The result is exact, so reasons that concern other columns do not matter.
         reasons = []
@@ -782,9 +782,12 @@ def _completeness(tables: Sequence[TableDependency], by_expression: Sequence[str
         return None, f"it reads another state of {', '.join(others)} than the current one"
     unrestricted = [str(table.table) for table in tables if table.partition_columns and table.all_partitions]
     if unrestricted:
-        return None, f"the view's text does not tell which partitions of {', '.join(unrestricted)} it needs"
+        return None, f"the view's text does not determine which partitions of {', '.join(unrestricted)} it needs"
     if by_expression:
-        return None, f"only expressions tell which partitions of {', '.join(by_expression)} it needs, not how many"
+        return (
+            None,
+            f"only expressions restrict the partitions of {', '.join(by_expression)}: their number is unknown",
+        )
     mixed = [str(table.table) for table in tables if _has_unpartitioned_files(table)]
     if mixed:
         return None, f"{', '.join(mixed)} has files that are in no partition"

@@ -16,7 +16,14 @@ from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.metastore.trino_encoding import FLAG
-from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem, find_problems, judge, missing_object
+from hive_views.sql.analysis.validity import (
+    CheckedView,
+    Validity,
+    ViewProblem,
+    find_problems,
+    missing_object,
+    with_source_problems,
+)
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas
 
@@ -53,7 +60,7 @@ def _check_names(
     progress: CheckProgress | None = None,
 ) -> tuple[CheckedView, ...]:
     checks = check_each(reader, names, rows, workers=workers, progress=progress)
-    judged = judge(checks.results, checks.sources)
+    judged = with_source_problems(checks.results, checks.sources)
     return tuple(judged[name] for name in sorted(names) if name in judged)
 
 

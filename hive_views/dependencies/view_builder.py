@@ -166,7 +166,7 @@ def build_definition_of_statement(
     to_text = row_text if for_trino else hive_text
     expanded = to_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Last, because it writes marks into the rows of Hive tables: nothing is written for a rejected text.
-    # The lineage of a text that does not tell all that it reads stays unknown.
+    # The lineage of a text that does not name all its sources stays unknown.
     is_known = not references(statement.parsed_query).opaque
     lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
     version = define(

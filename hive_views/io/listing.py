@@ -20,7 +20,7 @@ class ListedEntry(NamedTuple):
     is_file: bool
     """Whether it is a file."""
     modified_ms: int | None
-    """When it was last modified, in milliseconds since the epoch; None if the storage does not tell."""
+    """When it was last modified, in milliseconds since the epoch; None if the storage does not report it."""
     size: int
     """Its size in bytes."""
 

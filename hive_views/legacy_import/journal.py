@@ -262,7 +262,7 @@ class Journal:
     def record_outcome(self, outcome: ImportOutcome) -> None:
         """Record how the import of a view ended.
 
-        It is on disk after the next announcement at the latest: until then the row itself tells that it was converted.
+        It is on disk after the next announcement at the latest; until then only the row shows the conversion.
         """
         event = {"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}
         self._append([event], lambda history: history.add_outcome(outcome), sync=False)

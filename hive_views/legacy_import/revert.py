@@ -1,4 +1,4 @@
-"""Reverting an import: legacy rows are restored to the byte, from the journal or from the file next to each view."""
+"""Reverting an import: legacy rows are restored byte for byte, from the journal or from the file next to each view."""
 
 from __future__ import annotations
 

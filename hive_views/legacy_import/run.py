@@ -395,7 +395,7 @@ class Importer:
     def write_files(self, pending: PendingImport, *, is_shared: bool = False) -> PendingImport | ImportOutcome:
         """Write the announced files of a view and create its storage. Repeated, it changes nothing.
 
-        `is_shared` tells that other attempts may write the same files, so that none is deleted if this one fails.
+        `is_shared` states that other attempts may write the same files, so that none is deleted if this one fails.
         """
         started = time.perf_counter()
         store, converted = self.target.store, pending.converted

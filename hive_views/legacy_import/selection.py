@@ -33,7 +33,7 @@ class ViewPattern:
 
     @property
     def is_reason(self) -> bool:
-        """Whether only a finished plan can tell whether it matches."""
+        """Whether it can be matched only against a finished plan."""
         return self.text.startswith(_REASON)
 
     def matches_row(self, row: Row) -> bool:

@@ -585,7 +585,7 @@ def row_as_plain_view(row: Row, parameters: Mapping[str, str], texts: RowTexts) 
     table.tableType = VIRTUAL_VIEW
     table.parameters = dict(parameters)
     table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
-    # The server stores it beside the row, and returns it for materialized views only.
+    # The server stores it separately, and returns it for materialized views only.
     table.creationMetadata = None
     if table.rewriteEnabled is not None:
         table.rewriteEnabled = False

@@ -20,7 +20,14 @@ from hive_views.schema_upgrade.catalog_rows import DatabaseSchemas, ViewRow, vie
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session
 from hive_views.sql.analysis.references import may_call_registered_functions
-from hive_views.sql.analysis.validity import SEVERITY, CheckedView, Validity, ViewProblem, find_problems, judge
+from hive_views.sql.analysis.validity import (
+    SEVERITY,
+    CheckedView,
+    Validity,
+    ViewProblem,
+    find_problems,
+    with_source_problems,
+)
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
 
@@ -86,7 +93,7 @@ def check_views(
             if count % _PROGRESS == 0:
                 progress(count)
     session.rollback()
-    judged = {catalog: judge(results[catalog], sources[catalog]) for catalog in results}
+    judged = {catalog: with_source_problems(results[catalog], sources[catalog]) for catalog in results}
     checks = []
     for tbl_id, identifier, catalog, name, own_problems in listed:
         all_problems = own_problems if name is None else judged[catalog][name].problems

@@ -327,7 +327,7 @@ def revert_views(
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
 ) -> RevertResult:
-    """Revert an import: the legacy rows are restored to the byte.
+    """Revert an import: the legacy rows are restored byte for byte.
 
     Args:
         journal: The run's journal. Without it the rows are read from the files next to the views that --view names.

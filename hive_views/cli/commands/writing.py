@@ -581,7 +581,7 @@ def _print_dropped(result: Dropped) -> None:
         locations = ", ".join(map(shown, result.remaining_files))
         out.print(f"These metadata files could not be deleted: {locations}", style="yellow", soft_wrap=True)
     if result.unknown:
-        label = "May depend on it too, since their texts do not tell all that they read"
+        label = "May depend on it too, since their sources are not all known"
         out.print(f"{label}: {', '.join(map(shown, result.unknown))}", style="yellow", soft_wrap=True)
     if is_dry_run:
         dropped_views = {other.view for other in result.others}

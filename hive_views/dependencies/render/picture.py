@@ -20,7 +20,7 @@ from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.lineage_codec import ObjectKind
-from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem, judge, missing_object
+from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem, missing_object, with_source_problems
 
 Standing = Validity
 """The standing of an object in a picture is its validity."""
@@ -163,7 +163,7 @@ def make_picture(
         if node.lineage is not None and node.lineage.origin is LineageOrigin.NONE:
             problems.append(ViewProblem(Validity.UNKNOWN, node.lineage.problem or "what it reads is not known"))
         results[name] = CheckedView(name, tuple(problems))
-    results = judge(results, {name: graph.dependencies(name) for name in edges} | dict(sources or {}))
+    results = with_source_problems(results, {name: graph.dependencies(name) for name in edges} | dict(sources or {}))
     boxes: dict[ViewName, Box] = {}
     for name, node in graph.nodes.items():
         result = results[name]

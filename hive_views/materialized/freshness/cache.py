@@ -77,7 +77,7 @@ class TableState:
     def same_rows(self) -> Mapping[int, bool]:
         """The snapshots with the current rows, and whether each was written with the current columns.
 
-        Only compactions followed the earlier ones.
+        These are the current snapshot and those that only compactions followed.
         """
         snapshot_ids = {self.snapshot_id}
         for _, snapshot in self._history():

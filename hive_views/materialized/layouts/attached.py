@@ -131,7 +131,7 @@ class RefreshEntry:
 
     @staticmethod
     def of(refresh_id: int, state: RefreshState, sequence_number: int | None) -> RefreshEntry:
-        """The entry of a refresh of this package."""
+        """Make the entry of a refresh by this package."""
         optional_values = {
             "sequence-number": sequence_number,
             STARTED_MS: state.started_ms,

@@ -38,7 +38,7 @@ class SourceGraph:
         self.ordered: list[ViewName] = []
 
     def materialized_sources(self, name: ViewName) -> set[ViewName]:
-        """The materialized views among the direct and transitive sources of a view, without itself."""
+        """The materialized views among the direct and transitive sources of a view."""
         return self._visit(name) - {name}
 
     def _visit(self, name: ViewName) -> set[ViewName]:

@@ -54,7 +54,7 @@ from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
-from hive_views.sql.analysis.references import find_nondeterminism, without_words
+from hive_views.sql.analysis.references import find_nondeterminism, without_datetime_words
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -122,11 +122,11 @@ def refresh(
     _check_leaves(view, sources, leaves)
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
     full_plan = RefreshPlan("full", "it was requested")
-    if without_words(functions) != functions:
+    if without_datetime_words(functions) != functions:
         target = view.storage_name or view.name
         request = staging_request(target, view, recorded, sources, leaves, full_plan, schema, {}, uuid.uuid4().hex)
         if engine.casts_relative_times(request) is False:
-            functions = without_words(functions)
+            functions = without_datetime_words(functions)
     is_repeatable = not functions or is_true(view.properties, REPEATABLE)
     plans = iter((full_plan,))
     if mode is not Mode.FULL:

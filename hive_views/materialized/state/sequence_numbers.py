@@ -143,7 +143,7 @@ def has_numbers_only(summary: Mapping[str, str]) -> bool:
 
 
 def decode_by_number(summary: Mapping[str, str], numbers: Mapping[str, int]) -> RefreshState:
-    """Decode a state by number, with or without UUIDs."""
+    """Decode a refresh state that is keyed by sequence numbers."""
     version, started = summary.get(VERSION_ID, ""), summary.get(STARTED_MS, "")
     if not version.isdecimal():
         raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {version!r}")

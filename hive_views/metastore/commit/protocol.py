@@ -6,7 +6,7 @@ twice. A request without a reply may still arrive at any later time (Iceberg #14
 it then, the lock is not released but left to its time-out, even after a success.
 
 A failure of the server is an answer, but no proof that nothing was changed: its database may still carry out the
-change. `proves_unchanged` tells which errors are a proof.
+change. `proves_unchanged` decides which errors are a proof.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ChangeRequest:
     ) -> None:
         """Prepare a change; nothing is sent yet.
 
-        `is_conditional` tells whether the server can reject the request once others have changed the row. `lock` is
+        `is_conditional` states whether the server can reject the request once others have changed the row. `lock` is
         one that the caller holds; `locked` acquires one otherwise.
         """
         self._client = client

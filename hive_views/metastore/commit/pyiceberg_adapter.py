@@ -125,7 +125,7 @@ class PyIcebergClient:
                 without_columns = copy.copy(origin)
                 without_columns.sd = copy.copy(origin.sd)
                 without_columns.sd.cols = []
-                # This keeps the metadata location, so the row cannot tell whether a lost request was applied.
+                # This keeps the metadata location, so the row does not show whether a lost request was applied.
                 self._alter(name, without_columns, context, lambda: False)
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
 

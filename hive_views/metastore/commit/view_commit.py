@@ -264,7 +264,7 @@ def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> R
 def _send_create(
     store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, is_new_uuid: bool
 ) -> None:
-    """Add the row. `is_new_uuid` tells that no other client can create a view of this UUID."""
+    """Add the row. `is_new_uuid` states that no other client can create a view of this UUID."""
     rejection = request.send(lambda: store.client.create_table(table))
     if rejection is None:
         return
@@ -365,7 +365,7 @@ def send_drop(
 ) -> None:
     """Drop a row. The request carries only a name, so it is repeated only while that name has the same view.
 
-    `is_same` tells whether a row is the view to drop; `find_moved` describes where it may be under another name.
+    `is_same` returns whether a row is the view to drop; `find_moved` describes where it may be under another name.
     """
     name = row.name
 

@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class AlterList:
-    """How one ALTER TABLE makes all changes of a table, in a database where each ALTER TABLE may copy the table."""
+    """All changes of a table as one ALTER TABLE, for databases that may copy the table at each ALTER TABLE."""
 
     merge: Callable[[Sequence[str]], str]
     """One statement for several ALTER TABLE of the same table."""
@@ -194,7 +194,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def guarded(self, change: Change) -> str:
-        """A statement for a script that can run repeatedly, also later: columns widened further stay as they are."""
+        """A statement of a repeatable script; it does not narrow columns that were widened further since."""
 
     @abstractmethod
     def batches(self, begin: str, statements: Sequence[str], size: int) -> str:

@@ -137,7 +137,7 @@ class MariaDb(Dialect):
         return f"LIMIT {count}"
 
     def short_text(self, expression: str) -> str:
-        """The beginning of a long text: grouping long texts would use the disk."""
+        """The first characters of a long text, since grouping by long texts spills to disk."""
         return f"LEFT({expression}, 128)"
 
     def gather(self, key: str) -> str | None:
@@ -145,7 +145,7 @@ class MariaDb(Dialect):
         return f"GROUP_CONCAT({key} ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it."""
+        """Whether a column can hold values of the needed type."""
         if needed.kind == "varchar":
             return column.length is None or column.length >= needed.length
         return _LENGTHS.get(column.type, 0) >= _LENGTHS["mediumtext"]

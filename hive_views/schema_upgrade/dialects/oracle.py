@@ -55,7 +55,7 @@ class Oracle(Dialect):
         return super().column(column) + checked
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it."""
+        """Whether a column can hold values of the needed type."""
         if needed.kind == "varchar":
             return column.type == "clob" or (column.length or 0) >= needed.length
         return column.type == "clob"

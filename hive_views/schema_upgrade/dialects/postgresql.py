@@ -49,7 +49,7 @@ class PostgreSql(Dialect):
         return f"STRING_AGG(CAST({key} AS text), ',' ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold what is needed of it."""
+        """Whether a column can hold values of the needed type."""
         if column.length is None:
             return True
         return needed.kind == "varchar" and column.length >= needed.length

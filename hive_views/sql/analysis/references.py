@@ -66,7 +66,7 @@ class References:
     Attributes:
         tables: The tables and views.
         functions: The functions.
-        opaque: The parts of FROM that may read further tables, which the text does not tell, e.g. `f(…)`.
+        opaque: The parts of FROM that may read further tables, which the text does not name, e.g. `f(…)`.
     """
 
     tables: tuple[TableReference, ...]
@@ -292,7 +292,7 @@ _METADATA_COLUMNS = frozenset(
     row__offset__inside__block
     """.split()
 )
-"""Columns that tell where a row is stored, which a compaction changes without changing rows (Iceberg's
+"""Columns with the location of a row, which a compaction changes without changing rows (Iceberg's
 `MetadataColumns`, Spark's `_metadata`, Hive's virtual columns)."""
 
 
@@ -342,8 +342,8 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
     return tuple(sorted(causes))
 
 
-def without_words(causes: Iterable[str]) -> tuple[str, ...]:
-    """The causes without those that matter only if Spark casts a constant text to a date or time, and a query may not.
+def without_datetime_words(causes: Iterable[str]) -> tuple[str, ...]:
+    """Leave out the words, such as 'today', that are nondeterministic only where Spark casts them to a date or time.
 
     `DATE 'today'` and `CAST('today' AS DATE)` remain.
     """

@@ -106,7 +106,7 @@ def missing_object(name: ViewName) -> CheckedView:
     return CheckedView(name, (ViewProblem(Validity.MISSING, "nothing has this name"),))
 
 
-def judge(
+def with_source_problems(
     checked: Mapping[ViewName, CheckedView], sources: Mapping[ViewName, Sequence[ViewName]]
 ) -> dict[ViewName, CheckedView]:
     """Add what follows from the sources: a view that reads itself is invalid, one over something unreadable blocked."""

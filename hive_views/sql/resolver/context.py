@@ -200,7 +200,7 @@ class DialectRules:
     """Whether a number in GROUP BY is a position of the SELECT list, without a setting."""
     unifies_rows_of_values: bool = False
     """Whether the types of VALUES come from all rows, not only from the first one."""
-    allows_generators_beside_columns: bool = False
+    allows_generators_with_columns: bool = False
     """Whether a SELECT list can contain a table generating function and other elements."""
     exploded_name: str = "val"
     """The name of the values that posexplode() produces."""

@@ -225,7 +225,7 @@ TRINO = DialectRules(
     merges_using_columns=True,
     groups_by_ordinals=True,
     unifies_rows_of_values=True,
-    allows_generators_beside_columns=True,
+    allows_generators_with_columns=True,
     has_star_except=True,
     check_source=_check_pivots,
 )

@@ -103,7 +103,7 @@ def resolve_groups(
     for item in keys:
         if isinstance(item, exp.Star) or is_star(item):
             raise context.fail(
-                "TOK_ALLCOLREF is not supported in current context: a star beside DISTINCT columns", item
+                "TOK_ALLCOLREF is not supported in current context: a star next to DISTINCT columns", item
             )
         source = resolve(context, item, env)
         type_source = source.type_source if source is not None else context.type_source(item)
@@ -209,7 +209,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
     The position of an element without a column stays: `GROUP BY 2` for `2 AS x` would be another position.
     """
     if any(is_star(item) for item in items) and context.dialect.groups_by_ordinals:
-        raise context.fail("A position in GROUP BY beside a star in the SELECT list: name the column", number)
+        raise context.fail("A position in GROUP BY with a star in the SELECT list: name the column", number)
     if not ordinal.isdigit() or not 0 < int(ordinal) <= len(items):
         raise context.fail(
             f"Invalid position alias in Group By: position {ordinal} does not exist, "

@@ -701,7 +701,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
     position_column: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
     if kind == "array":
         return [*position_column, (context.dialect.exploded_name if position_column else "col", inner[0])]
-    if kind == "map" and (name == "explode" or context.dialect.allows_generators_beside_columns):
+    if kind == "map" and (name == "explode" or context.dialect.allows_generators_with_columns):
         return [*position_column, ("key", inner[0]), ("value", inner[1])]
     takes = "an array or a map" if name == "explode" else "an array"
     raise context.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)

@@ -47,7 +47,7 @@ def resolve_items(
     first = items[0].this if type(items[0]) in (exp.Alias, exp.Aliases) else items[0]
     if isinstance(first, exp.QueryTransform):
         return _resolve_transform(context, first, items, scope, block)
-    if isinstance(first, exp.Func) and not context.dialect.allows_generators_beside_columns:
+    if isinstance(first, exp.Func) and not context.dialect.allows_generators_with_columns:
         generated = _resolve_generator(context, items, scope)
         if generated is not None:
             return generated
@@ -102,7 +102,7 @@ def _resolve_item(
 ) -> tuple[ScopeColumn, bool]:
     """Resolve one element of a SELECT list; returns its column, and whether its text gives it this name."""
     kind = type(item)
-    if kind is exp.Aliases and not context.dialect.allows_generators_beside_columns:
+    if kind is exp.Aliases and not context.dialect.allows_generators_with_columns:
         raise context.fail("AS (…) with several names is only allowed with a UDTF", item)
     inner = item.this if kind is exp.Alias else item
     alias = item.args.get("alias") if kind is exp.Alias else None
@@ -606,7 +606,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
 
 
 def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Environment, output: Scope) -> bool:
-    """Resolve a table generating function of Spark beside other elements; False where the element is none."""
+    """Resolve a table generating function of Spark among other elements; False where the element is none."""
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None

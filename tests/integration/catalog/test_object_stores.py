@@ -228,7 +228,7 @@ def test_view_over_table_with_invalid_metadata(catalog, point, own_directory, da
     name = point(location)
     catalog.execute(f"CREATE VIEW {database}.v AS SELECT * FROM {name}")
     assert catalog.load_view(f"{database}.v").schema().column_names == ["id", "data"]
-    assert f"Cannot tell the UUID of {name}" in caplog.text
+    assert f"Could not determine the UUID of {name}" in caplog.text
 
 
 class Chosen(FsspecFileIO):

@@ -43,7 +43,7 @@ ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", None]})
 
 @pytest.fixture
 def view(catalog: HiveViewCatalog, database: str) -> HiveView:
-    """A view beside the tables."""
+    """A view in the database of the tables."""
     return catalog.create_view(f"{database}.view", SCHEMA, version(database))
 
 

@@ -99,7 +99,7 @@ def test_control_characters_in_logs_are_escaped(metastore: EmbeddedMetastore, da
     words = ["--warehouse", metastore.warehouse, "sql", f"CREATE VIEW {database}.v AS SELECT * FROM {database}.t"]
     done = run([*COMMAND, "--uri", metastore.uri, *words])
     assert done.returncode == 0, done
-    assert "Cannot tell the UUID" in done.stderr
+    assert "Could not determine the UUID" in done.stderr
     assert "␛[2J" in done.stderr
     assert not set("\x1b\x9b") & set(done.stdout + done.stderr)
 

@@ -84,7 +84,7 @@ def test_drop_reads_views_once(behavior, shop, open_catalog, metastore, database
     name = ViewName(database, "d" if behavior == "restrict" else "c")
     with ScriptedServer(metastore.port) as server:
         store = open_catalog({"uri": server.uri}).store
-        finder = DependentFinder(LineageReader(store), databases=[database], most_unfiltered=1)
+        finder = DependentFinder(LineageReader(store), databases=[database], max_unfiltered=1)
         remove = partial(drop_view, store, name)
         drop_object(
             LineageReader(store), name, DropBehavior(behavior), lambda check: remove(check=check), finder=finder
@@ -115,7 +115,7 @@ def test_view_of_other_program_created_during_drop(behavior, shop, raw, open_cat
 
 
 def test_restrict_drops_object_without_dependents(shop, raw, database, hive_view, caplog):
-    """A view that may read more than its text tells is named."""
+    """A view that may read more than its text names is reported."""
     hive_view("unclear", f"select id, total from {database}.f(1)")
     plan = shop.plan_drop(f"{database}.d", restrict=True)
     report = shop.drop_view(f"{database}.d", restrict=True)

@@ -124,7 +124,7 @@ def test_dependents_are_found_with_filters_as_by_reading_all_rows(
         reader = LineageReader(open_catalog({"uri": server.uri}).store)
         for source in sources:
             server.requests.clear()
-            finder = DependentFinder(reader, databases=[database, other_database], most_unfiltered=1)
+            finder = DependentFinder(reader, databases=[database, other_database], max_unfiltered=1)
             assert finder.find_all(ViewName.parse(source)) == expected[source]
             rows = [request for request in server.requests if b"get_table" in request and b"old" in request]
             if source.endswith(("bottom", "top")) and shop.store.client.supports("alter_table_req"):

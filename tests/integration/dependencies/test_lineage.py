@@ -168,7 +168,7 @@ def test_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
 def test_hive_view_dependencies_come_from_its_text(
     catalog, database, other_database, hive_table, hive_view, text, parameter, origin
 ):
-    """Hive writes qualified names; plain Spark the text as it was typed, and its current database beside it."""
+    """Hive writes qualified names; plain Spark the typed text and, in a parameter, its current database."""
     hive_table("orders", in_database=other_database)
     hive_view("old", text.format(other_database), **({parameter: other_database} if parameter else {}))
     lineage = read(catalog, database, "old")

@@ -412,7 +412,7 @@ def test_monthly_view_needs_partitions_of_month(table, run, ask):
     answer = ask("monthly", m="2026-01")
     assert names(answer, "days") == ["ds=2026-01-30", "ds=2026-01-31"]
     assert of(answer, "days").restricted == (("ds", "SUBSTRING(ds, 1, 7) = m"),)
-    assert answer.complete is None and answer.why.startswith("only expressions tell")
+    assert answer.complete is None and answer.why.startswith("only expressions restrict")
     run("CREATE VIEW dated AS SELECT year(ds) AS y, total FROM days")
     assert names(ask("dated", y="2026"), "days") == names(ask("dated"), "days")
     assert names(ask("dated", y="2025"), "days") == ["ds=no-date"]

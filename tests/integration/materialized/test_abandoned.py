@@ -78,7 +78,7 @@ def test_killed_create_or_drop_leaves_only_garbage(
             assert list(garbage.tables) == storages, point
             kinds_seen.update(kind for kind in ("tables", "files", "definitions") if getattr(garbage, kind))
             if not is_recreated or STEP == 1:
-                # Recreate the view beside the garbage of the killed one: its own files must stay.
+                # Recreate the view while garbage of the killed creation exists: the new files must stay.
                 is_recreated = True
                 views.create(name, QUERY, layout=layout)
                 views.refresh(name, engine)

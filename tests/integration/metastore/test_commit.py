@@ -208,14 +208,14 @@ def dropped(raw: Client, database: str) -> None:
     raw.drop_table(database, "v", False)
 
 
-def made_a_hive_view(raw: Client, database: str) -> None:
+def replaced_by_hive_view(raw: Client, database: str) -> None:
     """As by plain Spark's CREATE OR REPLACE VIEW."""
     row = raw.get_table(database, "v")
     row.parameters = {}
     raw.alter_table_with_environment_context(database, "v", row, None)
 
 
-def made_a_table(raw: Client, database: str) -> None:
+def replaced_by_table(raw: Client, database: str) -> None:
     raw.drop_table(database, "v", False)
     raw.create_table(hive_row(database, "v", "MANAGED_TABLE"))
 
@@ -236,8 +236,8 @@ def pointed_elsewhere(raw: Client, database: str) -> None:
     ("happened", "error"),
     [
         (dropped, NoSuchViewError),
-        (made_a_hive_view, NotAnIcebergViewError),
-        (made_a_table, NotAnIcebergViewError),
+        (replaced_by_hive_view, NotAnIcebergViewError),
+        (replaced_by_table, NotAnIcebergViewError),
         (without_pointer, NotAnIcebergViewError),
         (pointed_elsewhere, CommitFailedError),
     ],

@@ -3,7 +3,7 @@
 Every converted view returns the same rows after as before, to plain Spark and to Iceberg's catalog, wherever plain
 Spark could read the legacy view; those that it could not read are counted, by what it said. Of Trino's, which plain
 Spark never reads, each is compared with the text that it becomes. A part of each kind goes the shipped way, through
-`SparkImport` with `verify="rows"`. Every converted view is put back, to the byte.
+`SparkImport` with `verify="rows"`. Every converted view is restored byte for byte.
 """
 
 from __future__ import annotations

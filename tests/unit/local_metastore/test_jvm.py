@@ -11,7 +11,7 @@ from hive_views.local_metastore.jvm import find_java
 
 
 def installed(directory: Path, version: str | None) -> str:
-    """A `java` command in a folder of its own, with the file beside it that names its version."""
+    """A `java` command in an installation directory with the file `release`, which names its version."""
     (directory / "bin").mkdir(parents=True)
     java = directory / "bin" / "java"
     java.write_text("#!/bin/sh\n")

@@ -118,8 +118,8 @@ def test_states_with_and_without_uuids_round_trip(state):
     assert set(only.sources) == bare
     assert (only.view_version_id, only.started_ms, only.definition) == (
         state.view_version_id, state.started_ms, state.definition)  # fmt: skip
-    beside = decode_by_number(encode_with_uuids(state, numbers), numbers)
-    assert {(item.kind, item.name, item.uuid, item.id) for item in beside.sources} == {
+    decoded = decode_by_number(encode_with_uuids(state, numbers), numbers)
+    assert {(item.kind, item.name, item.uuid, item.id) for item in decoded.sources} == {
         (item.kind, item.name, item.uuid, item.id) for item in state.sources
     }
 

@@ -205,7 +205,7 @@ def test_only_tables_of_the_text_are_looked_up() -> None:
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("select r.*, 1 as x, count(*) as n from regions r group by 1, 2, 3, 4", "beside a star"),
+        ("select r.*, 1 as x, count(*) as n from regions r group by 1, 2, 3, 4", "with a star"),
         ("select region, count(*) as n from regions group by 1, 2", "aggregate"),
         ("select region, rank() over (order by region) as n from regions group by 1, 2", "window function"),
         ("select region from regions group by 2", "does not exist"),

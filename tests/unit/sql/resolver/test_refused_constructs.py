@@ -27,7 +27,7 @@ CASES = [
     ("select k from t order by `k + 1`", "Invalid"),
     ("select k from t x(k, k, a, b)", "a name twice"),
     ("select k from t order by 2", "Invalid position"),
-    ("select t.*, count(*) as n from t group by 1", "beside a star"),
+    ("select t.*, count(*) as n from t group by 1", "with a star"),
     ("select k, count(*) as n from t group by 1, 2", "is an aggregate"),
     ("select name from region where exists (select 1 from cust where cid = region.rid)", "another column inside|rid"),
     ("select * except (st.a) from t", "EXCEPT"),
