@@ -18,6 +18,7 @@ from hive_views.rendering.escaping import escape, escape_json
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 WIDE = 10_000
 """The width of output to a file or pipe, where nothing is wrapped or cut, so that programs can parse it."""
@@ -68,6 +69,11 @@ def console() -> Console:
     if not output.is_terminal and "COLUMNS" not in os.environ:
         output.width = WIDE
     return output
+
+
+def print_line(*parts: str | Text, style: str = "") -> None:
+    """Print the parts of a line on stdout. It is not wrapped, so that it can be copied from a terminal."""
+    console().print(*parts, style=style, sep="", soft_wrap=True)
 
 
 def new_table(*headings: str) -> Table:

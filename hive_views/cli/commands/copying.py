@@ -11,7 +11,7 @@ import typer
 from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import console, shown
+from hive_views.cli.output import print_line, shown
 from hive_views.errors import CatalogConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -161,15 +161,13 @@ def _revert_question(journal: str, **_: Any) -> str:
 
 
 def _print_copies(result: Copies) -> None:
-    out = console()
     for view in result.views:
         problem = f": {view.problem}" if view.problem else ""
-        out.print(shown(f"{view.name}: {view.status.value}{problem}"), soft_wrap=True)
+        print_line(shown(f"{view.name}: {view.status.value}{problem}"))
         for note in view.notes:
-            out.print(shown(f"  {note}"), soft_wrap=True)
+            print_line(shown(f"  {note}"))
 
 
 def _print_reverted(result: RevertedCopies) -> None:
-    out = console()
     for view in result.views:
-        out.print(shown(f"{view.name}: {view.outcome}"), soft_wrap=True)
+        print_line(shown(f"{view.name}: {view.outcome}"))

@@ -10,7 +10,7 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.commands.writing import Properties, Text
 from hive_views.cli.connection import parse_properties
-from hive_views.cli.output import console, shown
+from hive_views.cli.output import print_line, shown
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
 
 if TYPE_CHECKING:
@@ -98,10 +98,9 @@ def _drop_question(database: str, **_: object) -> str:
 
 
 def _print_changed(result: ChangedDatabase) -> None:
-    console().print(f"{shown(result.database)}: {result.outcome}", soft_wrap=True)
+    print_line(f"{shown(result.database)}: {result.outcome}")
 
 
 def _print_list(result: DatabaseList) -> None:
-    out = console()
     for name in result.databases:
-        out.print(shown(name), soft_wrap=True)
+        print_line(shown(name))

@@ -18,13 +18,11 @@ from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_type
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import Written, print_written, written
-from hive_views.cli.output import bar, console, json_value, print_json, shown
+from hive_views.cli.output import bar, json_value, print_json, print_line, shown
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.engines import EngineFinding
     from hive_views.dependencies.impact import AffectedView
@@ -121,16 +119,15 @@ def show_tree(catalog: HiveViewCatalog, name: ViewArgument, *, up: bool = False,
 
 def print_trees(value: DependencyTrees) -> None:
     """Print the trees, with headings if there are two."""
-    out = console()
     headings = {"up": "Reads", "down": "Is read by"}
     for number, tree in enumerate(value.trees):
         if len(value.trees) > 1:
-            out.print(f"{chr(10) if number else ''}{headings[tree.direction.value]}", style="bold")
+            print_line(f"{chr(10) if number else ''}{headings[tree.direction.value]}", style="bold")
         for line in tree.lines:
-            _print_line(out, line)
+            _print_line(line)
 
 
-def _print_line(out: Console, line: TreeLine) -> None:
+def _print_line(line: TreeLine) -> None:
     from rich.text import Text
 
     from hive_views.dependencies.render import NOTES
@@ -146,7 +143,7 @@ def _print_line(out: Console, line: TreeLine) -> None:
         printed.append(f"  {standing}", style=f"not dim {_STYLES.get(standing, '')}")
         if line.reasons and standing != "missing":
             printed.append(f": {shown(line.reasons[0])}", style="not dim")
-    out.print(printed, soft_wrap=True)
+    print_line(printed)
 
 
 # -- deps graph -------------------------------------------------------------------------------------------------------
@@ -241,7 +238,7 @@ def print_graph(value: DependencyGraph) -> None:
     """Print the picture, or where it was written."""
     if value.output is not None:
         cycles = f", {len(value.cycles)} cycles" if value.cycles else ""
-        console().print(f"{value.output}: {len(value.nodes)} objects, {len(value.edges)} edges{cycles}", soft_wrap=True)
+        print_line(f"{value.output}: {len(value.nodes)} objects, {len(value.edges)} edges{cycles}")
     elif value.picture is None:
         print_json(value)
     else:
@@ -300,12 +297,11 @@ def show_impact(
 
 def print_impact(value: ImpactReport) -> None:
     """Print a line for each view, and how many would break."""
-    out = console()
     for view in value.views:
-        _print_state(out, view.view, view.effect.value, view.reason, view.line, view.column)
+        _print_state(view.view, view.effect.value, view.reason, view.line, view.column)
     broken = sum(view.effect.value == "breaks" for view in value.views)
     change = "changed" if value.columns is not None else "dropped"
-    out.print(f"{_count(broken, 'view')} of {len(value.views)} would break if {shown(value.name)} was {change}")
+    print_line(f"{_count(broken, 'view')} of {len(value.views)} would break if {shown(value.name)} was {change}")
 
 
 def _edited_columns(
@@ -394,15 +390,14 @@ def check(
 
 def print_check(value: CheckReport) -> None:
     """Print the problems of each view, then how many views have each validity."""
-    out = console()
     for view in value.views:
         for problem in view.problems:
-            _print_state(out, view.view, problem.validity.value, problem.reason, problem.line, problem.column)
+            _print_state(view.view, problem.validity.value, problem.reason, problem.line, problem.column)
     for name, findings in (value.engines or {}).items():
         for finding in findings:
-            out.print(f"{shown(name)}  {shown(finding.text)}", soft_wrap=True)
+            print_line(f"{shown(name)}  {shown(finding.text)}")
     counts = ", ".join(f"{count} {validity}" for validity, count in value.counts.items()) or "none"
-    out.print(f"{_count(len(value.views), 'view')}: {counts}")
+    print_line(f"{_count(len(value.views), 'view')}: {counts}")
 
 
 # -- recompile, adopt, repair -----------------------------------------------------------------------------------------
@@ -473,17 +468,16 @@ def _recompile_view(catalog: HiveViewCatalog, name: str) -> RecompiledView:
 
 def print_recompiled(value: RecompileReport) -> None:
     """Print a line for each view."""
-    out = console()
     for view in value.views:
         if view.error is not None:
-            out.print(f"{shown(view.view)}: failed: {shown(view.error)}", style="red", soft_wrap=True)
+            print_line(f"{shown(view.view)}: failed: {shown(view.error)}", style="red")
             continue
         changes = "".join(
             f"; {sign} {', '.join(map(shown, columns))}"
             for sign, columns in (("+", view.added), ("-", view.removed), ("~", view.retyped))
             if columns
         )
-        out.print(f"{shown(view.view)}: {view.outcome}, version {view.version_id} is current{changes}", soft_wrap=True)
+        print_line(f"{shown(view.view)}: {view.outcome}, version {view.version_id} is current{changes}")
 
 
 def adopt(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
@@ -511,12 +505,12 @@ def _repair_question(name: str, **_: object) -> str:
 # -- Output -----------------------------------------------------------------------------------------------------------
 
 
-def _print_state(out: Console, view: ViewName, state: str, reason: str, line: int | None, column: int | None) -> None:
+def _print_state(view: ViewName, state: str, reason: str, line: int | None, column: int | None) -> None:
     from rich.text import Text
 
     position = f" (line {line}:{column})" if line is not None else ""
     printed = Text.assemble(shown(view), "  ", (state, _STYLES.get(state, "")))
-    out.print(printed.append(f": {shown(reason)}{position}" if reason or position else ""), soft_wrap=True)
+    print_line(printed.append(f": {shown(reason)}{position}" if reason or position else ""))
 
 
 def _has_line_drawing() -> bool:
@@ -565,38 +559,36 @@ def print_partition_result(value: PartitionDependencies | dict[str, Any]) -> Non
     if not isinstance(value, dict):
         print_partitions(value)
         return
-    out = console()
     for item in value["partitions"]:
         name = "/".join(f"{column}={text}" for column, text in item.partition)
         state = "stale" if item.stale else "unknown"
-        out.print(shown(f"{item.view} {name}  {state}: {item.reason}"), soft_wrap=True)
+        print_line(shown(f"{item.view} {name}  {state}: {item.reason}"))
     number = sum(item.stale is True for item in value["partitions"])
-    out.print(f"{number} of {value['marked']} partitions are stale")
+    print_line(f"{number} of {value['marked']} partitions are stale")
 
 
 def print_partitions(value: PartitionDependencies) -> None:
     """Print the tables with their partitions, then whether the partition is complete."""
-    out = console()
     for table in value.tables:
         restricted = ", ".join(f"{column} = {equal}" for column, equal in table.restricted)
         scope = restricted or ("all partitions" if table.partition_columns else "no partitions")
-        out.print(shown(f"{table.table}  {scope if table.exists else 'missing'}"), style="bold", soft_wrap=True)
+        print_line(shown(f"{table.table}  {scope if table.exists else 'missing'}"), style="bold")
         for part in table.partitions:
             note = " (row created)" if part.trust.value == "creation" else ""
             written = json_value(part.written) or "unknown"
-            out.print(shown(f"  {part.name or 'the table'}  {written}{note}"), soft_wrap=True)
+            print_line(shown(f"  {part.name or 'the table'}  {written}{note}"))
         for spec in table.missing:
             name = "/".join(f"{column}={text}" for column, text in spec)
-            out.print(shown(f"  {name}  missing"), style="red", soft_wrap=True)
+            print_line(shown(f"  {name}  missing"), style="red")
         for reason in table.reasons:
-            out.print(shown(f"  {reason}"), style="yellow", soft_wrap=True)
+            print_line(shown(f"  {reason}"), style="yellow")
     verdict = {True: "complete", False: "incomplete", None: "unknown"}[value.complete]
-    out.print(shown(f"{verdict}: {value.why}"), soft_wrap=True)
+    print_line(shown(f"{verdict}: {value.why}"))
     fresh_as_of, last_written = (json_value(time) or "unknown" for time in (value.fresh_as_of, value.last_written))
-    out.print(f"fresh as of {fresh_as_of}, last written {last_written}")
+    print_line(f"fresh as of {fresh_as_of}, last written {last_written}")
     if value.marked_at is not None:
         state = {True: "stale", False: "not stale", None: "unknown whether stale"}[value.stale]
-        out.print(shown(f"marked at {json_value(value.marked_at)}, {state}: {value.stale_reason}"), soft_wrap=True)
+        print_line(shown(f"marked at {json_value(value.marked_at)}, {state}: {value.stale_reason}"))
 
 
 def _has_incomplete_partitions(value: PartitionDependencies | dict[str, Any]) -> bool:

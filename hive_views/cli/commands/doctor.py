@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.output import console, print_table, shown
+from hive_views.cli.output import print_line, print_table, shown
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -65,7 +65,7 @@ def print_finding(finding: Finding) -> None:
 def print_summary(report: DoctorReport) -> None:
     """Print the numbers of findings, which were printed before."""
     levels = [finding.level.value for finding in report.findings]
-    console().print(
+    print_line(
         f"{_count(levels, 'problem')}, {_count(levels, 'warning')}, {levels.count('ok')} ok",
         style=_SIGNS[report.level.value][1],
     )

@@ -16,7 +16,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import bar, console, new_table, print_table, shown
+from hive_views.cli.output import bar, console, new_table, print_line, print_table, shown
 from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
@@ -481,7 +481,6 @@ def print_plan(planned: PlannedImport) -> None:
         return
     from rich.table import Table
 
-    out = console()
     _print_counts(report.counts)
     if not report.entries:
         return
@@ -495,18 +494,18 @@ def print_plan(planned: PlannedImport) -> None:
     changed = [entry for entry in report.entries if entry.outcome.reason is None and entry.entry.changes]
     if changed:
         text = f"{len(changed)} will differ, for example {changed[0].name}: {_first_line(changed[0].entry.changes[0])}"
-        out.print(shown(text), style="yellow", soft_wrap=True)
+        print_line(shown(text), style="yellow")
     for engine in ENGINES:
         limited = [entry for entry in report.entries if any(_engine(item) == engine for item in entry.entry.engines)]
         if limited:
             finding = next(item for item in limited[0].entry.engines if _engine(item) == engine)
             text = f"{len(limited)} limited in {engine}, for example {limited[0].name}: {finding}"
-            out.print(shown(_first_line(text)), style="yellow", soft_wrap=True)
+            print_line(shown(_first_line(text)), style="yellow")
     if len(reasons) > _MAX_REASONS:
-        out.print(f"and {len(reasons) - _MAX_REASONS} more reasons")
+        print_line(f"and {len(reasons) - _MAX_REASONS} more reasons")
     for cycle in report.cycles[:_MAX_REASONS]:
-        out.print(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}", soft_wrap=True)
-    out.print(f"{report.convertible:,} of {len(report.entries):,} convertible", style="bold")
+        print_line(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}")
+    print_line(f"{report.convertible:,} of {len(report.entries):,} convertible", style="bold")
     steps = ["--verbose lists every view"]
     if reasons:
         steps.append(f"--select reason:{reasons[0][0]} --verbose lists those of a reason")
@@ -517,7 +516,7 @@ def print_plan(planned: PlannedImport) -> None:
         steps.append(f"`hive-views import run {file} --dry-run` checks it again")
         steps.append(f"`hive-views import report {file} --html PAGE` shows all texts")
     for step in steps:
-        out.print(f"  {step}", style="dim", soft_wrap=True)
+        print_line(f"  {step}", style="dim")
 
 
 def _engine(finding: str) -> str:
@@ -546,22 +545,20 @@ def print_report(report: ImportReport) -> None:
     for entry in report.entries:
         _print_diff(entry)
     _print_counts(report.counts)
-    out = console()
     for cycle in report.cycles:
-        out.print(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}", soft_wrap=True)
+        print_line(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}")
     seconds, writing = round(report.seconds, 3), round(report.writing, 3)
     if seconds:
-        out.print(f"{seconds:.1f} s, of which {writing / seconds:.0%} were writes", soft_wrap=True)
+        print_line(f"{seconds:.1f} s, of which {writing / seconds:.0%} were writes")
     if report.differing:
         views = f"{len(report.differing)} views are" if len(report.differing) > 1 else "1 view is"
-        out.print(
+        print_line(
             f"{views} not as before to Spark: {', '.join(map(shown, report.differing))}. To restore the legacy row: "
             f"hive-views import revert --journal {shlex.quote(shown(report.file))} --view NAME",
             style="red",
-            soft_wrap=True,
         )
     if report.file is not None:
-        out.print(f"see {shown(report.file)}", soft_wrap=True)
+        print_line(f"see {shown(report.file)}")
 
 
 def print_revert(result: RevertResult) -> None:
@@ -571,7 +568,7 @@ def print_revert(result: RevertResult) -> None:
     )
     _print_counts(result.counts)
     if result.file is not None:
-        console().print(f"see {shown(result.file)}", soft_wrap=True)
+        print_line(f"see {shown(result.file)}")
 
 
 def print_export(result: ExportResult) -> None:
@@ -582,7 +579,7 @@ def print_export(result: ExportResult) -> None:
         return
     failed = sum(view.statement is None for view in result.views)
     problems = f", {failed} could not be exported (see the comments)" if failed else ""
-    out.print(f"{len(result.views) - failed} views written to {shown(result.file)}{problems}", soft_wrap=True)
+    print_line(f"{len(result.views) - failed} views written to {shown(result.file)}{problems}")
 
 
 def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> None:
@@ -598,7 +595,7 @@ def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> N
 
 def _print_counts(counts: dict[str, int]) -> None:
     text = ", ".join(f"{count} {status}" for status, count in counts.items()) or "no legacy views"
-    console().print(text, soft_wrap=True)
+    print_line(text)
 
 
 def _print_diff(entry: ReportEntry) -> None:
@@ -614,8 +611,8 @@ def _print_diff(entry: ReportEntry) -> None:
     for kind, piece in pieces:
         before, after = ("", "") if out.is_terminal else marks.get(kind, ("", ""))
         text.append(before + shown(piece) + after, style=styles[kind])
-    out.print(f"{shown(entry.name)}:", soft_wrap=True)
-    out.print(text, soft_wrap=True)
+    print_line(f"{shown(entry.name)}:")
+    print_line(text)
 
 
 # -- Arguments ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.commands.reading import iso_time
 from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
 from hive_views.cli.connection import parse_properties
-from hive_views.cli.output import console, new_table, print_table, shown
+from hive_views.cli.output import new_table, print_line, print_table, shown
 from hive_views.errors import RefreshError, UsageError, after_steps
 
 if TYPE_CHECKING:
@@ -328,11 +328,10 @@ def _plain(value: Any) -> Any:
 
 
 def _print_refreshed(result: RefreshResult) -> None:
-    out = console()
     if not result.refreshed:
-        out.print("no materialized view is selected")
+        print_line("no materialized view is selected")
     for item in result.refreshed:
-        out.print(f"{shown(item.view)}  {item.action}: {shown(item.why)}", soft_wrap=True)
+        print_line(f"{shown(item.view)}  {item.action}: {shown(item.why)}")
 
 
 def _print_refreshes(result: StoredRefreshes) -> None:
@@ -344,7 +343,7 @@ def _print_refreshes(result: StoredRefreshes) -> None:
 
 def _print_rows(result: StoredPage) -> None:
     if result.snapshot_id is None:
-        console().print("it was never refreshed")
+        print_line("it was never refreshed")
         return
     table = new_table(*map(shown, result.columns))
     for row in result.rows:
@@ -353,10 +352,9 @@ def _print_rows(result: StoredPage) -> None:
 
 
 def _print_expired(result: ExpiredRows) -> None:
-    out = console()
     for item in result.kept:
-        out.print(f"stays: {shown(item)}", soft_wrap=True)
-    out.print(f"{len(result.snapshots)} snapshot(s) expired, {result.files} file(s) deleted")
+        print_line(f"stays: {shown(item)}")
+    print_line(f"{len(result.snapshots)} snapshot(s) expired, {result.files} file(s) deleted")
 
 
 def _print_progress(line: str) -> None:
@@ -554,33 +552,31 @@ def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
 
 
 def _print_status(status: MaterializedStatus) -> None:
-    out = console()
-    out.print(f"{shown(status.view)}  {status.freshness}", soft_wrap=True)
+    print_line(f"{shown(status.view)}  {status.freshness}")
     for reason in status.reasons:
-        out.print(f"  {shown(reason)}", soft_wrap=True)
-    out.print(f"  layout   {status.layout}")
+        print_line(f"  {shown(reason)}")
+    print_line(f"  layout   {status.layout}")
     if status.storage is not None:
-        out.print(f"  storage  {shown(status.storage)}", soft_wrap=True)
+        print_line(f"  storage  {shown(status.storage)}")
     if status.snapshot_id is not None:
-        out.print(f"  snapshot {status.snapshot_id}, {status.rows} row(s)")
+        print_line(f"  snapshot {status.snapshot_id}, {status.rows} row(s)")
     if status.max_staleness_ms is not None:
-        out.print(f"  max staleness {status.max_staleness_ms} ms")
+        print_line(f"  max staleness {status.max_staleness_ms} ms")
     if status.allow_stale_data:
-        out.print("  stale rows allowed")
+        print_line("  stale rows allowed")
 
 
 def _print_list(result: MaterializedList) -> None:
-    out = console()
     for item in result.views:
-        out.print(f"{shown(item.view)}  {item.freshness}  ({item.layout})", soft_wrap=True)
+        print_line(f"{shown(item.view)}  {item.freshness}  ({item.layout})")
 
 
 def _print_changed(result: Changed) -> None:
-    console().print(f"{shown(result.view)}  {result.action}", soft_wrap=True)
+    print_line(f"{shown(result.view)}  {result.action}")
 
 
 def _print_dropped(result: DroppedMaterialized) -> None:
-    console().print(f"Dropped {shown(result.dropped)}", soft_wrap=True)
+    print_line(f"Dropped {shown(result.dropped)}")
 
 
 AgeOption = Annotated[float, typer.Option(metavar="HOURS")]
@@ -648,23 +644,22 @@ def _garbage_fields(garbage: Garbage, *keys: str) -> dict[str, Any]:
 
 def _print_orphans(report: dict[str, Any]) -> None:
     count = _print_garbage(report, ("snapshots", "rows", "files"))
-    console().print(f"{count} orphan(s){' removed' if report['removed'] else ''}")
+    print_line(f"{count} orphan(s){' removed' if report['removed'] else ''}")
 
 
 def _print_abandoned(report: dict[str, Any]) -> None:
     count = _print_garbage(report, ("tables", "rows", "files", "definitions"))
-    console().print(f"{count} left behind{', removed' if report['removed'] else ''}")
+    print_line(f"{count} left behind{', removed' if report['removed'] else ''}")
 
 
 def _print_garbage(report: dict[str, Any], keys: tuple[str, ...]) -> int:
     """Print what was found, what may own some of it, and what stays; returns the number of items."""
-    out = console()
     width = max(map(len, keys)) - 1
     for key in keys:
         for item in report[key]:
-            out.print(f"{key[:-1]:<{width}} {shown(item)}", soft_wrap=True)
+            print_line(f"{key[:-1]:<{width}} {shown(item)}")
     for doubt in report.get("doubts", ()):
-        out.print(f"cannot be read, and may own some of it: {shown(doubt)}", soft_wrap=True)
+        print_line(f"cannot be read, and may own some of it: {shown(doubt)}")
     for item in report["kept"]:
-        out.print(f"stays: {shown(item)}", soft_wrap=True)
+        print_line(f"stays: {shown(item)}")
     return sum(len(report[key]) for key in keys)

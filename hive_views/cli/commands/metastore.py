@@ -19,7 +19,7 @@ import typer
 from hive_views.cli.binding import bind, read_docstring
 from hive_views.cli.connection import METASTORE_DIRECTORY_VARIABLE, ConnectionOptions, default_directory
 from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.output import console, print_json
+from hive_views.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
     from hive_views.local_metastore.process import MetastoreProcess
@@ -154,19 +154,18 @@ def register(app: typer.Typer) -> None:
 
 def render(status: MetastoreStatus) -> None:
     """Print a status as text."""
-    out = console()
     if status.stopped_pid is not None:
-        out.print(f"Stopped the metastore in {status.directory} (process {status.stopped_pid})", soft_wrap=True)
+        print_line(f"Stopped the metastore in {status.directory} (process {status.stopped_pid})")
     elif not status.running:
-        out.print(f"No metastore runs in {status.directory}", soft_wrap=True)
+        print_line(f"No metastore runs in {status.directory}")
     elif status.uri is None:
-        out.print(f"A metastore is starting in {status.directory} (process {status.pid})", soft_wrap=True)
+        print_line(f"A metastore is starting in {status.directory} (process {status.pid})")
     else:
-        out.print(f"{status.uri}" + ("" if status.ready else " (does not answer)"), soft_wrap=True)
-        out.print(f"  process    {status.pid}, since {status.since}", soft_wrap=True)
-        out.print(f"  directory  {status.directory}", soft_wrap=True)
-        out.print(f"  warehouse  {status.warehouse}", soft_wrap=True)
-        out.print(f"  log        {status.log}", soft_wrap=True)
+        print_line(f"{status.uri}" + ("" if status.ready else " (does not answer)"))
+        print_line(f"  process    {status.pid}, since {status.since}")
+        print_line(f"  directory  {status.directory}")
+        print_line(f"  warehouse  {status.warehouse}")
+        print_line(f"  log        {status.log}")
 
 
 def _metastore(directory: Path | None, port: int, version: str | None, *, detached: bool) -> MetastoreProcess:

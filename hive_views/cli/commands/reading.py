@@ -20,12 +20,11 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import type_text
 from hive_views.cli.completion import complete_view
-from hive_views.cli.output import console, print_table, shown
+from hive_views.cli.output import print_line, print_table, shown
 from hive_views.config import ENGINES
 from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -534,51 +533,47 @@ def _print_list(result: ViewList) -> None:
             table.add_row(shown(entry.view), entry.kind, shown(entry.owner), shown(entry.comment))
         print_table(table)
         return
-    out = console()
     for listed in result.views:
-        out.print(shown(listed.view), soft_wrap=True)
+        print_line(shown(listed.view))
 
 
 def _print_plain_view(details: PlainViewDetails) -> None:
-    out = console()
-    out.print(_heading(details.view), "  a plain Hive view, without a metadata file", sep="", soft_wrap=True)
-    _print_fields(out, {"Comment": details.comment, "Owner": details.owner, "Created": details.create_time})
-    _print_section(out, "Columns")
+    print_line(_heading(details.view), "  a plain Hive view, without a metadata file")
+    _print_fields({"Comment": details.comment, "Owner": details.owner, "Created": details.create_time})
+    _print_section("Columns")
     columns = [
         VersionColumn(number, name, kind, False, comment)
         for number, (name, kind, comment) in enumerate(details.columns)
     ]
     print_table(_column_table(columns), _INDENT)
     for title, text in (("Text as typed", details.row.original_text), ("Expanded text", details.row.expanded_text)):
-        _print_section(out, title)
-        out.print(_highlighted_sql(text or ""), soft_wrap=True)
-    _print_section(out, "Properties")
+        _print_section(title)
+        print_line(_highlighted_sql(text or ""))
+    _print_section("Properties")
     for key, value in sorted(details.row.parameters.items()):
-        out.print(f"{_INDENT}{shown(key)} = {shown(value)}", soft_wrap=True)
-    _print_problems(out, details)
-    _print_section(out, "Import")
-    out.print(f"{_INDENT}{shown(details.import_command)} plans its import as an Iceberg view", soft_wrap=True)
+        print_line(f"{_INDENT}{shown(key)} = {shown(value)}")
+    _print_problems(details)
+    _print_section("Import")
+    print_line(f"{_INDENT}{shown(details.import_command)} plans its import as an Iceberg view")
 
 
-def _print_problems(out: Console, details: ViewDetails | PlainViewDetails) -> None:
+def _print_problems(details: ViewDetails | PlainViewDetails) -> None:
     if details.problems:
-        _print_section(out, "Validity", details.validity)
+        _print_section("Validity", details.validity)
         for problem in details.problems:
-            out.print(f"{_INDENT}{shown(problem.text)}", style="yellow", soft_wrap=True)
+            print_line(f"{_INDENT}{shown(problem.text)}", style="yellow")
 
 
 def _print_view(details: ViewDetails | PlainViewDetails) -> None:
     if isinstance(details, PlainViewDetails):
         _print_plain_view(details)
         return
-    out = console()
     version = details.version
     count = f"one of {len(details.version_ids)}" if len(details.version_ids) > 1 else "the only one"
     engine = f" by {version.engine}" if version.engine else ""
     status = "current" if version.current else f"not current: version {details.current_version_id} is"
-    out.print(_heading(details.view), f"  version {version.version_id} ({status}; {count})", sep="", soft_wrap=True)
+    print_line(_heading(details.view), f"  version {version.version_id} ({status}; {count})")
     _print_fields(
-        out,
         {
             "Comment": details.comment,
             "Owner": details.owner,
@@ -591,25 +586,25 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
             "Before that": details.previous_metadata_location,
         },
     )
-    _print_section(out, "Columns")
+    _print_section("Columns")
     print_table(_column_table(version.columns), _INDENT)
-    _print_texts(out, details)
-    _print_section(out, "Properties")
+    _print_texts(details)
+    _print_section("Properties")
     for key, value in sorted(details.properties.items()):
-        out.print(f"{_INDENT}{shown(key)} = {shown(value)}", soft_wrap=True)
+        print_line(f"{_INDENT}{shown(key)} = {shown(value)}")
     if not details.properties:
-        out.print(f"{_INDENT}none", style="dim")
-    _print_drift(out, details)
-    _print_problems(out, details)
+        print_line(f"{_INDENT}none", style="dim")
+    _print_drift(details)
+    _print_problems(details)
     if details.engines is not None:
-        _print_section(out, "Engines", "which read the row, compared with its author's")
+        _print_section("Engines", "which read the row, compared with its author's")
         for engine in ENGINES:
             findings = [finding for finding in details.engines if finding.engine == engine]
             if not findings:
-                out.print(f"{_INDENT}{engine}: the same rows", style="dim")
+                print_line(f"{_INDENT}{engine}: the same rows", style="dim")
             for finding in findings:
-                out.print(f"{_INDENT}{shown(finding.text)}", style="yellow", soft_wrap=True)
-    _print_section(out, "History")
+                print_line(f"{_INDENT}{shown(finding.text)}", style="yellow")
+    _print_section("History")
     print_table(_history_table(details.history), _INDENT)
 
 
@@ -619,21 +614,20 @@ def _print_history(history: ViewHistory) -> None:
 
 def _print_diff(diff: ViewDiff) -> None:
     """Print unified diffs of the texts, then the columns that differ."""
-    out = console()
     old, new = diff.old, diff.new
-    out.print(_heading(diff.view), f"  version {old.version_id} -> {new.version_id}", sep="", soft_wrap=True)
+    print_line(_heading(diff.view), f"  version {old.version_id} -> {new.version_id}")
     for label, old_default, new_default in (
         ("Default catalog", old.default_catalog, new.default_catalog),
         ("Default namespace", ".".join(old.default_namespace), ".".join(new.default_namespace)),
     ):
         if old_default != new_default:
-            out.print(f"{label}: {shown(old_default) or '(none)'} -> {shown(new_default) or '(none)'}", soft_wrap=True)
+            print_line(f"{label}: {shown(old_default) or '(none)'} -> {shown(new_default) or '(none)'}")
     for text in diff.texts:
-        _print_section(out, f"Text: {shown(text.text)} ({text.change})")
+        _print_section(f"Text: {shown(text.text)} ({text.change})")
         for line in shown(text.diff).split("\n") if text.diff else ():
             style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-            out.print(line, style="bold" if line.startswith(("+++", "---")) else style, soft_wrap=True)
-    _print_section(out, "Columns" if diff.columns else "Columns (same)")
+            print_line(line, style="bold" if line.startswith(("+++", "---")) else style)
+    _print_section("Columns" if diff.columns else "Columns (same)")
     for column in diff.columns:
         sign, style = {"added": ("+", "green"), "removed": ("-", "red")}.get(column.change, ("~", "yellow"))
         if column.change == "moved":
@@ -641,11 +635,11 @@ def _print_diff(diff: ViewDiff) -> None:
         else:
             sides = (column.old, column.new)
             text_of_change = " -> ".join(_column_text(side) for side in sides if side is not None)
-        out.print(f"{sign} {text_of_change}", style=style, soft_wrap=True)
-    out.print("\nProperties have no versions and are not compared.", style="dim")
+        print_line(f"{sign} {text_of_change}", style=style)
+    print_line("\nProperties have no versions and are not compared.", style="dim")
 
 
-def _print_texts(out: Console, details: ViewDetails) -> None:
+def _print_texts(details: ViewDetails) -> None:
     """Print the typed text, Hive's text and each dialect's; a text that was printed is not printed again."""
     version = details.version
     original = details.row.original_text if version.current else version.original_text
@@ -664,24 +658,24 @@ def _print_texts(out: Console, details: ViewDetails) -> None:
         texts.append((title, remark, representation.sql))
     titles: dict[str, str] = {}
     for title, remark, text in texts:
-        _print_section(out, shown(title), shown(remark))
+        _print_section(shown(title), shown(remark))
         if text is None:
-            out.print(f"{_INDENT}none", style="dim")
+            print_line(f"{_INDENT}none", style="dim")
         elif text in titles:
-            out.print(f"{_INDENT}the same as: {titles[text]}", style="dim")
+            print_line(f"{_INDENT}the same as: {titles[text]}", style="dim")
         else:
             titles[text] = title[0].lower() + title[1:]
-            out.print(_highlighted_sql(text), soft_wrap=True)
+            print_line(_highlighted_sql(text))
 
 
-def _print_drift(out: Console, details: ViewDetails) -> None:
+def _print_drift(details: ViewDetails) -> None:
     if not details.drift:
         return
-    _print_section(out, "Drift", "others changed the metastore's row; Iceberg readers follow the metadata file")
+    _print_section("Drift", "others changed the metastore's row; Iceberg readers follow the metadata file")
     for difference in details.drift:
         for label, side in (("row ", difference.row), ("file", difference.file)):
             text = ", ".join(f"{name} {kind}" for name, kind in side) if isinstance(side, list) else side
-            out.print(f"{_INDENT}{difference.field}, {label}: {shown(text)}", style="yellow", soft_wrap=True)
+            print_line(f"{_INDENT}{difference.field}, {label}: {shown(text)}", style="yellow")
 
 
 def _heading(text: str) -> Text:
@@ -690,20 +684,20 @@ def _heading(text: str) -> Text:
     return Text(shown(text), style="bold")
 
 
-def _print_section(out: Console, title: str, remark: str = "") -> None:
+def _print_section(title: str, remark: str = "") -> None:
     from rich.text import Text
 
-    out.print()
-    out.print(Text.assemble((title, "bold"), (f"  ({remark})" if remark else "", "dim")), soft_wrap=True)
+    print_line()
+    print_line(Text.assemble((title, "bold"), (f"  ({remark})" if remark else "", "dim")))
 
 
-def _print_fields(out: Console, fields: Mapping[str, str | None]) -> None:
+def _print_fields(fields: Mapping[str, str | None]) -> None:
     from rich.text import Text
 
     width = max(len(label) for label in fields)
     for label, text in fields.items():
         if text:
-            out.print(Text.assemble((f"{_INDENT}{label:<{width}}  ", "dim"), shown(text)), soft_wrap=True)
+            print_line(Text.assemble((f"{_INDENT}{label:<{width}}  ", "dim"), shown(text)))
 
 
 def _highlighted_sql(text: str) -> Text:

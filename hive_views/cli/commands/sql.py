@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.output import console, new_table, print_table, shown
+from hive_views.cli.output import new_table, print_line, print_table, shown
 from hive_views.errors import UsageError
 from hive_views.spec.json_text import parse_json
 
@@ -83,16 +83,15 @@ def run_statement(
 
 def print_result(result: SqlResult) -> None:
     """Print the rows as a table, a single column without one, or what was done in one line."""
-    out = console()
     if result.kind != "rows":
         version = "" if result.version_id is None else f", version {result.version_id} is current"
         others = [row[0] for row in result.rows if row[0] != result.name]
         also = f" (before it: {', '.join(map(shown, others))})" if others else ""
-        out.print(f"{shown(result.name)}: {result.kind}{version}{also}", soft_wrap=True)
+        print_line(f"{shown(result.name)}: {result.kind}{version}{also}")
         return
     if len(result.columns) == 1:
         for (text,) in result.rows:
-            out.print(shown(text), soft_wrap=True)
+            print_line(shown(text))
         return
     table = new_table(*result.columns)
     for row in result.rows:

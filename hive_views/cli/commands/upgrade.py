@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.output import console, shown
+from hive_views.cli.output import print_line, shown
 from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
@@ -364,38 +364,36 @@ def _write(path: Path, text: str) -> None:
 
 
 def _print_detection(report: DetectionReport) -> None:
-    out = console()
     schema, rows = report.schema, report.schema.rows
-    out.print(f"{schema.place} ({schema.server})", soft_wrap=True)
+    print_line(f"{schema.place} ({schema.server})")
     stored = ", ".join(schema.version_rows) or "no table VERSION"
-    out.print(f"  schema     {schema.version} (VERSION: {stored}; tables of {schema.inferred_version})", soft_wrap=True)
+    print_line(f"  schema     {schema.version} (VERSION: {stored}; tables of {schema.inferred_version})")
     if schema.vendor:
-        out.print(f"  fork       {schema.vendor} {shown(schema.vendor_version)}", soft_wrap=True)
-    out.print(f"  tables     {rows.tables}, {rows.untyped} without a type", soft_wrap=True)
+        print_line(f"  fork       {schema.vendor} {shown(schema.vendor_version)}")
+    print_line(f"  tables     {rows.tables}, {rows.untyped} without a type")
     damaged = f"{len(rows.mangled)} mojibake, {len(rows.truncated)} truncated, {len(rows.suspicious)} suspicious"
-    out.print(f"  texts      {damaged}", soft_wrap=True)
+    print_line(f"  texts      {damaged}")
     for column in report.columns:
-        out.print(f"  {column.name:<44} {column.type or 'missing'}", soft_wrap=True)
+        print_line(f"  {column.name:<44} {column.type or 'missing'}")
 
 
 def _print_plan(new_plan: UpgradePlan) -> None:
-    out = console()
     versions = f"schema {new_plan.version}, views of {new_plan.target}"
-    out.print(f"Plan {new_plan.id} for {new_plan.place}: {versions}", soft_wrap=True)
+    print_line(f"Plan {new_plan.id} for {new_plan.place}: {versions}")
     for note in new_plan.notes:
-        out.print(f"  note: {note}", soft_wrap=True)
+        print_line(f"  note: {note}")
     for script in new_plan.hive_scripts:
         included = f" (includes {', '.join(script.conflicts)})" if script.conflicts else ""
-        out.print(f"  remaining Hive script: {script.name}{included}", soft_wrap=True)
+        print_line(f"  remaining Hive script: {script.name}{included}")
     for number, step in enumerate(new_plan.steps, 1):
-        out.print(f"{number}. {step.id}: {step.reason}", soft_wrap=True)
+        print_line(f"{number}. {step.id}: {step.reason}")
         for statement in step.statements:
-            out.print(f"     {shown(statement)}", soft_wrap=True)
+            print_line(f"     {shown(statement)}")
         if step.blocked:
-            out.print(f"     BLOCKED: {shown(step.blocked)}", soft_wrap=True)
-        out.print(f"     locks: {step.locks}; rows: {step.rows}; rollback: {step.undo_note}", soft_wrap=True)
+            print_line(f"     BLOCKED: {shown(step.blocked)}")
+        print_line(f"     locks: {step.locks}; rows: {step.rows}; rollback: {step.undo_note}")
     if not new_plan.steps:
-        out.print("No changes are needed.", soft_wrap=True)
+        print_line("No changes are needed.")
 
 
 def _print_script(script: Script) -> None:
@@ -408,7 +406,7 @@ def _print_progress(progress: Progress) -> None:
         return
     is_batch = progress.statement == "COMMIT"
     action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
-    console().print(f"  {progress.step}: {shown(action)}", soft_wrap=True)
+    print_line(f"  {progress.step}: {shown(action)}")
     sys.stdout.flush()
 
 
@@ -417,45 +415,42 @@ def _ignore_progress(_: Progress) -> None:
 
 
 def _print_applied(applied: Applied) -> None:
-    out = console()
     for warning in applied.warnings:
-        out.print(f"warning: {warning}", soft_wrap=True)
+        print_line(f"warning: {warning}")
     action = "would be applied" if applied.dry_run else "applied"
-    out.print(f"Plan {applied.plan_id} at {applied.place}: {len(applied.done)} step(s) {action}", soft_wrap=True)
+    print_line(f"Plan {applied.plan_id} at {applied.place}: {len(applied.done)} step(s) {action}")
     for step in applied.done:
-        out.print(f"  {step}", soft_wrap=True)
+        print_line(f"  {step}")
     _print_doubts(applied.doubts)
 
 
 def _print_verification(report: Verification) -> None:
-    out = console()
     state = "meets all requirements of views" if report.complete else f"{len(report.lacking)} step(s) are missing"
-    out.print(f"{report.place}: schema {report.version}, views of {report.target}: {state}", soft_wrap=True)
+    print_line(f"{report.place}: schema {report.version}, views of {report.target}: {state}")
     for step in report.lacking:
-        out.print(f"  {step.id}: {step.reason}", soft_wrap=True)
+        print_line(f"  {step.id}: {step.reason}")
     for table, column, number in report.null_primitives:
-        out.print(f"  unreadable: {number} row(s) of {table} hold NULL in {column}", soft_wrap=True)
+        print_line(f"  unreadable: {number} row(s) of {table} hold NULL in {column}")
     _print_doubts(report.doubts)
     for tbl_id, column, length in report.truncated[:_MAX_LINES]:
-        out.print(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters", soft_wrap=True)
+        print_line(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters")
     for tbl_id, column, reason in report.suspicious[:_MAX_LINES]:
-        out.print(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}", soft_wrap=True)
+        print_line(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}")
     if report.views is not None:
-        out.print(f"{report.views} view(s), {len(report.broken)} of them not valid", soft_wrap=True)
+        print_line(f"{report.views} view(s), {len(report.broken)} of them not valid")
     _print_lines(f"{check.view}: {check.validity}: {'; '.join(check.problems)}" for check in report.broken)
 
 
 def _print_rollback(report: RolledBack) -> None:
-    out = console()
     action = "would be restored" if report.dry_run else "restored"
-    out.print(f"{report.place}: {report.rows} value(s) {action}", soft_wrap=True)
+    print_line(f"{report.place}: {report.rows} value(s) {action}")
     for heading, items in (
         ("changed since the upgrade, not restored", report.changed_since),
         ("undone", report.undone),
         ("kept", report.kept),
     ):
         for item in items:
-            out.print(f"  {heading}: {item}", soft_wrap=True)
+            print_line(f"  {heading}: {item}")
 
 
 def _print_doubts(doubts: Iterable[Doubt]) -> None:
@@ -463,8 +458,8 @@ def _print_doubts(doubts: Iterable[Doubt]) -> None:
 
 
 def _print_lines(lines: Iterable[str]) -> None:
-    out, all_lines = console(), list(lines)
+    all_lines = list(lines)
     for line in all_lines[:_MAX_LINES]:
-        out.print(f"  {shown(line)}", soft_wrap=True)
+        print_line(f"  {shown(line)}")
     if len(all_lines) > _MAX_LINES:
-        out.print(f"  … and {len(all_lines) - _MAX_LINES} more: --json lists all", soft_wrap=True)
+        print_line(f"  … and {len(all_lines) - _MAX_LINES} more: --json lists all")

@@ -22,7 +22,7 @@ from hive_views.cli.columns import parse_columns, parse_named_columns
 from hive_views.cli.commands.reading import ViewArgument, view_name
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.exit_codes import ExitCode
-from hive_views.cli.output import console, shown
+from hive_views.cli.output import print_line, shown
 from hive_views.errors import (
     MetadataFileError,
     NoSuchViewError,
@@ -533,13 +533,12 @@ def written(view: HiveView, outcome: str, *, renamed_from: str | None = None, ra
 
 def print_written(result: Written) -> None:
     """Print what was done, in one line."""
-    out = console()
     old_name = f"{shown(result.renamed_from)} -> " if result.renamed_from else ""
     text = f"{old_name}{shown(result.view)}: {result.outcome}, version {result.version_id} is current"
-    out.print(text, soft_wrap=True)
+    print_line(text)
     if result.raw:
         remark = "Stored as it is: neither its names nor its columns were checked. `hive-views deps check` checks it"
-        out.print(f"{remark} ({shown(result.view)}).", style="yellow", soft_wrap=True)
+        print_line(f"{remark} ({shown(result.view)}).", style="yellow")
 
 
 def _plain_name(name: str) -> str:
@@ -570,25 +569,24 @@ def _other_views(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...
 
 def _print_dropped(result: Dropped) -> None:
     """Print what was done to each view, and how to restore it."""
-    out = console()
     is_dry_run = result.outcome.startswith("would")
     for other in result.others:
         remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
-        out.print(f"{shown(other.view)}: {result.outcome if is_dry_run else 'dropped'}{remark}", soft_wrap=True)
+        print_line(f"{shown(other.view)}: {result.outcome if is_dry_run else 'dropped'}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
-    out.print(f"{shown(result.view)}: {result.outcome}{purged}", soft_wrap=True)
+    print_line(f"{shown(result.view)}: {result.outcome}{purged}")
     if result.remaining_files:
         locations = ", ".join(map(shown, result.remaining_files))
-        out.print(f"These metadata files could not be deleted: {locations}", style="yellow", soft_wrap=True)
+        print_line(f"These metadata files could not be deleted: {locations}", style="yellow")
     if result.unknown:
         label = "May depend on it too, since their sources are not all known"
-        out.print(f"{label}: {', '.join(map(shown, result.unknown))}", style="yellow", soft_wrap=True)
+        print_line(f"{label}: {', '.join(map(shown, result.unknown))}", style="yellow")
     if is_dry_run:
         dropped_views = {other.view for other in result.others}
         remaining = [name for name in result.dependents if name not in dropped_views]
         if remaining:
             label = "These views depend on it" if result.outcome == "would be refused" else "Left dangling"
-            out.print(f"{label}: {', '.join(map(shown, remaining))}", style="yellow", soft_wrap=True)
+            print_line(f"{label}: {', '.join(map(shown, remaining))}", style="yellow")
         return
     # Views are restored before the views that depend on them.
     restorable = [(result.view, result.metadata_location)]
@@ -596,7 +594,7 @@ def _print_dropped(result: Dropped) -> None:
     for name, location in restorable:
         if location:
             command = f"hive-views register {shlex.quote(shown(name))} {shlex.quote(shown(location))}"
-            out.print(f"To bring it back: {command}", style="dim", soft_wrap=True)
+            print_line(f"To bring it back: {command}", style="dim")
     for other in result.others:
         if other.text is not None:
-            out.print(f"The text of {shown(other.view)} was: {shown(other.text)}", style="dim", soft_wrap=True)
+            print_line(f"The text of {shown(other.view)} was: {shown(other.text)}", style="dim")
