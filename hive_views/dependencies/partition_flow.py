@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.dependencies.partition_expressions import single_column, with_value
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.incremental import resolve_ordinal
-from hive_views.sql.parsing.syntax_tree import child_expressions, unwrapped
+from hive_views.sql.parsing.syntax_tree import child_expressions, conjuncts, unwrapped
 from hive_views.sql.resolver.context import Source
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
@@ -459,7 +459,7 @@ class _TextAnalysis:
         self, select: _Select, condition: exp.Expr, rule: _Rule, scopes: tuple[Scope, ...]
     ) -> list[Callable[[], bool]]:
         rules: list[Callable[[], bool]] = []
-        for part in _conjuncts(condition):
+        for part in conjuncts(condition):
             one, other = (
                 (unwrapped(part.this), unwrapped(part.expression)) if isinstance(part, exp.EQ) else (part, part)
             )
@@ -626,12 +626,3 @@ def _bind(rule: _Rule, one: _Key | Restriction, other: _Key) -> Callable[[], boo
 
 def _key(column: exp.Column) -> _Key:
     return column.table, column.name.lower()
-
-
-def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    condition = unwrapped(condition)
-    if isinstance(condition, exp.And):
-        yield from _conjuncts(condition.this)
-        yield from _conjuncts(condition.expression)
-    else:
-        yield condition

@@ -39,6 +39,7 @@ from hive_views.materialized.state.refresh_state import fingerprint as definitio
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.identities import identify
+from hive_views.metastore.queries import view_exists
 from hive_views.metastore.row_codec import (
     CHANGE_TIME,
     CURRENT_SCHEMA,
@@ -219,7 +220,7 @@ def convert(
     definition = define_view(store, target.catalog.name, view, target_name, options, targets)
     in_place = is_same_catalog and target_name == row.name
     import_targets = set(targets.values())
-    if any(_is_iceberg_view(store, name) for name in definition.reads if name not in import_targets):
+    if any(view_exists(store, name) for name in definition.reads if name not in import_targets):
         # Cycles among the import's own views are found when it is planned.
         reject_cycle(store, target_name, definition.definition.version)
     location = target.view_location(target_name if in_place else target_name.check_writable())
@@ -376,11 +377,6 @@ def _freshness_properties(
         if state is not None and storage_metadata.current_snapshot_id is not None:
             properties[ADOPTED_REFRESH] = encode_adopted_state(storage_metadata.current_snapshot_id, state)
     return properties, tuple(notes)
-
-
-def _is_iceberg_view(store: MetastoreStore, name: ViewName) -> bool:
-    row = store.get_row(name)
-    return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
 
 def _user_properties(view: LegacyView, row: Row) -> dict[str, str]:

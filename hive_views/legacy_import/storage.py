@@ -14,7 +14,6 @@ exactly what its last refresh read (`dependsOnTables`).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ from hive_views.materialized.properties import MAX_STALENESS_MS
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.parsing.parser import parse_query
 
@@ -84,7 +83,7 @@ class StoragePlan:
             "metadata-location": self.location,
             "snapshot-id": self.snapshot_id,
         }
-        return json.dumps(document, separators=(",", ":"))
+        return compact_json(document)
 
     @classmethod
     def from_text(cls, text: str) -> StoragePlan:

@@ -117,7 +117,7 @@ RELEASES = {
                 server=Artifact("org.apache.hive", "hive-exec", version),
                 oldest_java=java,
             )
-            for version, java in (("4.1.0", 17), ("4.2.0", 21))
+            for version, java in (("4.1.0", OLDEST_JAVA), ("4.2.0", 21))
         ),
     )
 }

@@ -34,7 +34,7 @@ class EmbeddedMetastore(MetastoreProcess):
         directory: The directory of its data, log and warehouse; created if missing. Only one metastore at a time can
             use it.
         port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
-        java: The `java` command, Java 17 or newer; None takes JAVA_HOME's, else the one on the PATH.
+        java: The `java` command; None takes JAVA_HOME's, else the one on the PATH.
         txn_timeout_s: Seconds after which a lock without a heartbeat is removed (hive.txn.timeout); at least 1.
         max_memory_mb: Maximum heap size of the JVM, in megabytes.
         properties: Additional properties of `hive-site.xml`, which override the defaults.

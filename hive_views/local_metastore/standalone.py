@@ -58,7 +58,7 @@ class StandaloneMetastore(MetastoreProcess):
         database: Its database; None is Derby in `directory`. The schema is created if there is none.
         port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
         cache: The directory of downloaded releases (180 MB each; 4.1 and later 280 MB).
-        java: The `java` command, Java 17 or newer, 21 for Hive 4.2; None takes JAVA_HOME's, else the one on the PATH.
+        java: The `java` command; None takes JAVA_HOME's, else the one on the PATH.
         max_memory_mb: Maximum heap size of the JVM, in megabytes.
         properties: Additional configuration properties, which override the defaults.
         options: Additional options of the JVM.

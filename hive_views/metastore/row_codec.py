@@ -32,6 +32,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore import trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import (
@@ -358,7 +359,7 @@ def _fill(
     parameters[METADATA_LOCATION] = location
     parameters.pop(CURRENT_SCHEMA, None)
     if config.parameter_max_size > 0:
-        text = json.dumps(_current_schema(metadata), separators=(",", ":"), ensure_ascii=False)
+        text = compact_json(_current_schema(metadata), ensure_ascii=False)
         if len(text) <= config.parameter_max_size:
             parameters[CURRENT_SCHEMA] = text
     for key in _LINEAGE:

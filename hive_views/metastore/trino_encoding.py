@@ -10,12 +10,11 @@ ViewReaderUtil and TrinoViewUtil.
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.version_texts import RowTexts
 
 FLAG = "presto_view"
@@ -70,7 +69,7 @@ def decode(text: str | None) -> dict[str, Any]:
 
 def encode(document: Mapping[str, Any]) -> RowTexts:
     """Return the texts of a view's row that hold a JSON object."""
-    data = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    data = compact_json(document, ensure_ascii=False).encode()
     encoded = base64.b64encode(data).decode("ascii")
     return RowTexts(original=f"/* {VIEW_COMMENT}: {encoded} */", expanded=f"/* {VIEW_COMMENT} */")
 

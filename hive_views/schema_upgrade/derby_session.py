@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from hive_views.errors import DatabaseError
-from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
+from hive_views.local_metastore.jvm import LOOPBACK, OLDEST_JAVA, find_jars, find_java
 from hive_views.schema_upgrade.address import Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
@@ -77,7 +77,7 @@ class DerbyJvm:
             lines.append(self._line() if ready else "")
         if not lines[0].isdigit() or not lines[1]:
             self.stop()
-            raise DatabaseError(place, "the JVM for Derby does not start; Java 17 is needed")
+            raise DatabaseError(place, f"the JVM for Derby does not start; Java {OLDEST_JAVA} is needed")
         self._hidden = _SecretFilter(lines[1])
         _PY4J.addFilter(self._hidden)
         return JavaGateway(

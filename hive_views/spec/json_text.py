@@ -1,4 +1,4 @@
-"""JSON that other programs may have written."""
+"""JSON in properties, parameters and files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse a JSON document; any fault is a ValueError, a nesting that is too deep for Python, too."""
+    """Parse JSON of any program; every fault is a ValueError, also a nesting that is too deep for Python."""
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
+
+
+def compact_json(document: Any, *, sort_keys: bool = False, ensure_ascii: bool = True) -> str:
+    """Encode JSON without blanks."""
+    return json.dumps(document, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=ensure_ascii)

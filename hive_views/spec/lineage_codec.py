@@ -9,7 +9,6 @@ marked if its row has a copy (`file_id`).
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from urllib.parse import quote, unquote
 
 from hive_views.errors import InvalidIdentifierError
 from hive_views.identifiers import ViewName
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewVersion
 
 LINEAGE = "hive-views.lineage"
@@ -81,7 +80,7 @@ def encode(dependencies: Iterable[Dependency]) -> str:
         if dependency.by_name:
             entry["by-name"] = True
         entries[str(dependency.name)] = entry
-    return json.dumps(entries, sort_keys=True, separators=(",", ":"))
+    return compact_json(entries, sort_keys=True)
 
 
 def decode(text: str) -> tuple[Dependency, ...] | None:

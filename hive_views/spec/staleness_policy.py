@@ -8,11 +8,10 @@ them another program changed since, the JSON also has a copy of the property.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 
 METADATA = "materialized_view_metadata"
 """The property of views and tables with the draft's JSON."""
@@ -54,7 +53,7 @@ def synchronize_properties(before: Mapping[str, str], after: Mapping[str, str]) 
         elif document.get(key) is not None:
             del document[key]
     if document != _decode_document(after):
-        synchronized[METADATA] = json.dumps(document, separators=(",", ":"))
+        synchronized[METADATA] = compact_json(document)
     synchronized.pop(ALLOW_STALE_DATA, None)
     return synchronized if text is None else {**synchronized, ALLOW_STALE_DATA: text}
 

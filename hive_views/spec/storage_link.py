@@ -7,11 +7,10 @@ preserves the summary, which therefore has a copy.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewVersion
 
 STORAGE_TABLE = "storage-table"
@@ -42,7 +41,7 @@ class StorageLink:
 
     def encode(self) -> str:
         """The identifier as text, for summaries and properties."""
-        return json.dumps(self.to_json(), separators=(",", ":"))
+        return compact_json(self.to_json())
 
     @staticmethod
     def decode(value: object) -> StorageLink | None:

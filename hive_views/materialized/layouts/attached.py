@@ -24,7 +24,6 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layout import (
     FORMAT_VERSION,
     STORAGE_SUFFIX,
-    encode_document,
     parse_document,
     parse_identifier,
     unknown_keys,
@@ -43,6 +42,7 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import SetProperties, apply
+from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class AttachedView:
         document = {"format-version": FORMAT_VERSION, "storage-table-location": self.storage_table_location}
         if self.allow_stale_data is not None:
             document["allow-stale-data"] = self.allow_stale_data
-        return encode_document({**document, **self.extra})
+        return compact_json({**document, **self.extra})
 
     @staticmethod
     def decode(text: str) -> AttachedView:
@@ -188,7 +188,7 @@ class AttachedStorage:
 
     def encode(self) -> str:
         """Encode the property's value."""
-        return encode_document(
+        return compact_json(
             {
                 "format-version": FORMAT_VERSION,
                 "refreshes": [entry.document for entry in self.refreshes],

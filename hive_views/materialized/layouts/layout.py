@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -54,11 +53,6 @@ def parse_document(text: str) -> dict[str, Any]:
 def unknown_keys(document: Mapping[str, Any], *known_keys: str) -> dict[str, Any]:
     """The entries of a document that this package does not know, which are written back unchanged."""
     return {key: value for key, value in document.items() if key not in known_keys}
-
-
-def encode_document(document: Any) -> str:
-    """Encode JSON without blanks."""
-    return json.dumps(document, separators=(",", ":"))
 
 
 def parse_identifier(text: str, path: str, database: str | None) -> ViewName:

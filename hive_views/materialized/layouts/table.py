@@ -12,7 +12,6 @@ from typing import Any
 from hive_views.errors import InvalidRefreshStateError
 from hive_views.materialized.layouts.layout import (
     FORMAT_VERSION,
-    encode_document,
     parse_document,
     parse_identifier,
     unknown_keys,
@@ -28,6 +27,7 @@ from hive_views.materialized.state.refresh_state import (
     parse_object,
     required,
 )
+from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
 
 BASE_TABLES = "base-tables"
@@ -49,7 +49,7 @@ class AssociatedView:
     def encode(self) -> str:
         """Encode the property's value."""
         document = {"format-version": FORMAT_VERSION, "associated-view-location": self.associated_view_location}
-        return encode_document({**document, **self.extra})
+        return compact_json({**document, **self.extra})
 
     @staticmethod
     def decode(text: str) -> AssociatedView:
@@ -80,7 +80,7 @@ def encode_summary(state: RefreshState) -> dict[str, str]:
         if source.definition is not None:
             record[DEFINITION] = source.definition
         records.append(record)
-    entries = {VERSION_ID: str(state.view_version_id), BASE_TABLES: encode_document(records)}
+    entries = {VERSION_ID: str(state.view_version_id), BASE_TABLES: compact_json(records)}
     if state.definition is not None:
         entries[DEFINITION] = state.definition
     return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}

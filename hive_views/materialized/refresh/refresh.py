@@ -8,7 +8,6 @@ unpublished snapshot; of two concurrent refreshes, one succeeds.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -50,6 +49,7 @@ from hive_views.materialized.state.sequence_numbers import (
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
+from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
@@ -308,7 +308,7 @@ def _summary(
     }
     hive_states = {str(name): text for name, text in sorted(sources.observed.hive_sources.items())}
     if hive_states:
-        entries[HIVE_SOURCE_STATES] = json.dumps(hive_states, separators=(",", ":"))
+        entries[HIVE_SOURCE_STATES] = compact_json(hive_states)
     ids = SequenceIds.of(view.properties)
     if view.layout is Layout.TABLE:
         entries |= encode_summary(state)
@@ -320,7 +320,7 @@ def _summary(
         numbers, properties = _number_sources(store, view, names)
         entries |= (encode_numbers_only if ids is SequenceIds.ONLY else encode_with_uuids)(state, numbers)
     if settings:
-        entries[SESSION_SETTINGS] = json.dumps(settings, separators=(",", ":"), sort_keys=True)
+        entries[SESSION_SETTINGS] = compact_json(settings, sort_keys=True)
     return entries, properties
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
-from hive_views.spec.json_text import parse_json
+from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
 
@@ -132,7 +132,7 @@ def encode(state: RefreshState) -> str:
     }
     if state.definition is not None:
         document[DEFINITION] = state.definition
-    return json.dumps(document, separators=(",", ":"))
+    return compact_json(document)
 
 
 def decode(text: str) -> RefreshState:
@@ -271,7 +271,7 @@ _SNAPSHOT = "snapshot-id"
 
 def encode_adopted_state(snapshot_id: int, state: RefreshState) -> str:
     """Encode the property's value."""
-    return json.dumps({_SNAPSHOT: snapshot_id, REFRESH_STATE: encode(state)}, separators=(",", ":"))
+    return compact_json({_SNAPSHOT: snapshot_id, REFRESH_STATE: encode(state)})
 
 
 def adopted_state_of(properties: Mapping[str, str], snapshot_id: int) -> RefreshState | None:

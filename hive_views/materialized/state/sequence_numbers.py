@@ -11,7 +11,6 @@ that is older than the lineage (after a killed refresh, or a rollback of the sto
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
@@ -30,6 +29,7 @@ from hive_views.materialized.state.refresh_state import (
     parse_object,
     required,
 )
+from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 
 SEQUENCE_IDS = "hive-views.sequence-ids"
@@ -81,7 +81,7 @@ def decode_lineage(text: str | None) -> dict[str, int]:
 
 def encode_lineage(numbers: Mapping[str, int]) -> str:
     """Encode a lineage."""
-    return _encode(numbers)
+    return compact_json(numbers)
 
 
 def assign_numbers(numbers: Mapping[str, int], names: Iterable[ViewName], highest_used: int = 0) -> dict[str, int]:
@@ -111,13 +111,13 @@ def encode_with_uuids(state: RefreshState, numbers: Mapping[str, int]) -> dict[s
         _number_of(source, numbers): {"type": _kind_of(source).value, "id": source.id, "uuid": source.uuid}
         for source in state.sources
     }
-    return {SEQUENCE_STATE: _encode(entries), VERSION_ID: str(state.view_version_id)}
+    return {SEQUENCE_STATE: compact_json(entries), VERSION_ID: str(state.view_version_id)}
 
 
 def encode_numbers_only(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
     """Summary entries of a state by number alone."""
     entries = {
-        SEQUENCE_STATE: _encode({_number_of(source, numbers): source.id for source in state.sources}),
+        SEQUENCE_STATE: compact_json({_number_of(source, numbers): source.id for source in state.sources}),
         VERSION_ID: str(state.view_version_id),
     }
     details: dict[str, dict[str, Any]] = {}
@@ -130,7 +130,7 @@ def encode_numbers_only(state: RefreshState, numbers: Mapping[str, int]) -> dict
         if detail:
             details[_number_of(source, numbers)] = detail
     if details:
-        entries[SEQUENCE_DETAILS] = _encode(details)
+        entries[SEQUENCE_DETAILS] = compact_json(details)
     if state.definition is not None:
         entries[DEFINITION] = state.definition
     return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}
@@ -183,7 +183,3 @@ def _number_of(source: SourceState, numbers: Mapping[str, int]) -> str:
 def _kind_of(source: SourceState) -> SourceKind:
     assert source.kind is not None, "a refresh knows the kinds of its sources"
     return source.kind
-
-
-def _encode(document: object) -> str:
-    return json.dumps(document, separators=(",", ":"))

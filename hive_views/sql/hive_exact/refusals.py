@@ -6,13 +6,13 @@ Each rule was measured on Hive 4.1.0; the statements are in the fixtures of `tes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact.operand_types import check_choice, check_comparison, element_type
-from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
+from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts, function_token
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.names import function_name
@@ -40,7 +40,7 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
         for column in where.find_all(exp.Column)
         if (bound := context.bindings.get(id(column))) is not None and bound.table in aliases
     ]
-    for condition in _conjuncts(where):
+    for condition in conjuncts(where):
         if condition.find(exp.Select) is None:
             continue
         if context.uses_cbo and not (lateral_columns and isinstance(condition, (exp.In, exp.Exists))):
@@ -51,17 +51,6 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
                     raise context.fail(
                         f"Invalid table alias '{column.table or column.name}' together with a subquery", column
                     )
-
-
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the conditions that AND combines, without parentheses."""
-    stack = [node]
-    while stack:
-        condition = unwrapped(stack.pop())
-        if type(condition) is exp.And:
-            stack += [condition.expression, condition.this]
-        else:
-            yield condition
 
 
 def check_exists(context: ResolutionContext, query: exp.Expr, outer: Scope) -> None:

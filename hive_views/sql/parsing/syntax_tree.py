@@ -46,6 +46,17 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the conditions that AND combines, without parentheses."""
+    stack = [node]
+    while stack:
+        condition = unwrapped(stack.pop())
+        if type(condition) is exp.And:
+            stack += [condition.expression, condition.this]
+        else:
+            yield condition
+
+
 def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
     """Yield what names a table or view that a tree reads, by at most three parts: no CTEs, no write targets."""
     nodes = relation_nodes(tree)
