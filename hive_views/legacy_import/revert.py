@@ -214,23 +214,17 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
         legacy = read_row(renamed_row(legacy, name))
     if not force:
         _check_untouched(store, row, legacy, fingerprint)
-        for storage in storages:
-            check_unrefreshed(catalog, name, storage)
+        _check_unrefreshed(catalog, name, storages)
     try:
         metadata = store.files.read(row.metadata_location or "")
     except HiveViewsError:
         metadata = None  # with `force`
     swap_row(store, row, legacy)
     # After the swap: the legacy row needs no new storage, the view needs it.
-    try:
-        _remove_storages(catalog, storages, force, may_be_unmarked=False)
-    except HiveViewsError as error:
-        tables = ", ".join(str(storage.table) for storage in storages)
-        text = f"its storage table could not be removed ({tables}): {error}"
-        return RevertOutcome(name, RevertStatus.REVERTED, text)
-    if metadata is not None:
+    outcome = _remove_unused_storages(catalog, name, storages, force)
+    if outcome.text is None and metadata is not None:
         _delete_files(store, row, metadata, has_journal=has_journal)
-    return RevertOutcome(name, RevertStatus.REVERTED)
+    return outcome
 
 
 def _delete_files(store: MetastoreStore, row: Row, metadata: ViewMetadata, *, has_journal: bool) -> None:
@@ -281,16 +275,9 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
         raise RevertError(str(target), "the view was changed since its import; use force to lose the changes")
     storages = _storages(row)
     if not force:
-        for storage in storages:
-            check_unrefreshed(catalog, target, storage)
+        _check_unrefreshed(catalog, target, storages)
     drop_view(store, target, expected=row.metadata_location)
-    try:
-        _remove_storages(catalog, storages, force, may_be_unmarked=False)
-    except HiveViewsError as error:
-        tables = ", ".join(str(storage.table) for storage in storages)
-        text = f"its storage table could not be removed ({tables}): {error}"
-        return RevertOutcome(name, RevertStatus.REVERTED, text)
-    return RevertOutcome(name, RevertStatus.REVERTED)
+    return _remove_unused_storages(catalog, name, storages, force)
 
 
 def _storages(row: Row) -> list[StoragePlan]:
@@ -317,6 +304,23 @@ def _announced_storages(history: History, name: ViewName) -> list[StoragePlan]:
         return [StoragePlan.from_text(text) for text in texts]
     except ValueError as error:
         raise RevertError(str(name), f"its storage in the journal cannot be read: {error}") from error
+
+
+def _check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storages: Iterable[StoragePlan]) -> None:
+    for storage in storages:
+        check_unrefreshed(catalog, name, storage)
+
+
+def _remove_unused_storages(
+    catalog: HiveViewCatalog, name: ViewName, storages: Sequence[StoragePlan], force: bool
+) -> RevertOutcome:
+    """Remove the storages of a reverted view; the outcome of its revert names those that remain."""
+    try:
+        _remove_storages(catalog, storages, force, may_be_unmarked=False)
+    except HiveViewsError as error:
+        tables = ", ".join(str(storage.table) for storage in storages)
+        return RevertOutcome(name, RevertStatus.REVERTED, f"its storage table could not be removed ({tables}): {error}")
+    return RevertOutcome(name, RevertStatus.REVERTED)
 
 
 def _remove_storages(

@@ -398,13 +398,19 @@ class Importer:
         `is_shared` states that other attempts may write the same files, so that none is deleted if this one fails.
         """
         started = time.perf_counter()
-        store, converted = self.target.store, pending.converted
+        files, converted, row = self.target.store.files, pending.converted, pending.row
         try:
-            _write_backup_once(store, converted.backup, pending.row)
+            _write_once(
+                lambda: write_backup(files, converted.backup, row),
+                lambda: row_to_text(read_backup(files, converted.backup, str(row.name))) == row_to_text(row),
+            )
             if converted.storage is not None:
                 create_storage(self.target, converted.storage, converted.definition.definition.schema)
             if self.is_in_place(pending.entry):
-                _write_metadata_once(store, converted)
+                _write_once(
+                    lambda: files.write(converted.location, converted.metadata),
+                    lambda: files.read(converted.location) == converted.metadata,
+                )
         except HiveViewsError as error:
             if not is_shared:
                 self._delete(converted, converted.backup)
@@ -611,26 +617,13 @@ def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
     return ImportOutcome(entry.name, entry.target, status, reason, str(error))
 
 
-def _write_backup_once(store: MetastoreStore, location: str, row: Row) -> None:
-    """Write the legacy row to its file; a file that an earlier attempt wrote must hold it."""
+def _write_once(write: Callable[[], object], is_equal: Callable[[], bool]) -> None:
+    """Write a file; one that an earlier attempt wrote must be equal."""
     try:
-        write_backup(store.files, location, row)
+        write()
     except MetadataWriteError:
         try:
-            is_written = row_to_text(read_backup(store.files, location, str(row.name))) == row_to_text(row)
-        except HiveViewsError:
-            is_written = False
-        if not is_written:
-            raise
-
-
-def _write_metadata_once(store: MetastoreStore, converted: ConvertedView) -> None:
-    """Write the metadata file; a file that an earlier attempt wrote must be equal."""
-    try:
-        store.files.write(converted.location, converted.metadata)
-    except MetadataWriteError:
-        try:
-            is_written = store.files.read(converted.location) == converted.metadata
+            is_written = is_equal()
         except HiveViewsError:
             is_written = False
         if not is_written:

@@ -5,8 +5,8 @@ Rows are never copied, and no file of the old storage is ever deleted or overwri
 In place, an Iceberg table in the catalog (Trino's `storage_table`) is linked: it stays that table and gets two more
 properties. An Iceberg table that only the legacy row names (Hive's STORED BY ICEBERG, Trino's `metadata_location`) is
 registered: it gets a row of its own for the same metadata file. Any other storage, including an Iceberg table with
-other columns, stays where it is, and a new storage is created. A view that is created elsewhere gets a
-new storage, too, because the legacy view keeps its own.
+other columns, stays where it is, and a new storage is created. A view that is created elsewhere gets a new storage,
+too, because the legacy view keeps its own.
 
 A new storage gets its rows from the first refresh. Whether existing rows are fresh is known only if Trino recorded
 exactly what its last refresh read (`dependsOnTables`).
