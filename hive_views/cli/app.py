@@ -174,7 +174,7 @@ bind(
     diagnosis.doctor,
     diagnosis.print_summary,
     panel=_METASTORE_PANEL,
-    tell=diagnosis.print_finding,
+    emit=diagnosis.print_finding,
     has_failed=lambda report: report.level.value == "problem",
 )
 importing.register(app, panel="Migrate views")

@@ -25,7 +25,7 @@ from hive_views.errors import UsageError
 T = TypeVar("T")
 
 CATALOG = "catalog"
-TELL = "tell"
+EMIT = "emit"
 """Parameters that are not options: the catalog, and a callback that prints parts of the result."""
 
 _AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
@@ -41,7 +41,7 @@ def bind(
     question: Callable[..., str] | None = None,
     code: Callable[[T], ExitCode] | None = None,
     has_failed: Callable[[T], bool] | None = None,
-    tell: Callable[[Any], None] | None = None,
+    emit: Callable[[Any], None] | None = None,
     panel: str | None = None,
 ) -> None:
     """Add a function to an application as a command.
@@ -56,7 +56,7 @@ def bind(
             for none. `--yes` confirms it, and is required without a terminal.
         code: Returns the exit code for a result; 0 by default.
         has_failed: Instead of `code`: whether the exit code is 1.
-        tell: The value of a parameter `tell`, which prints parts of the result as they are available; None with
+        emit: The value of a parameter `emit`, which prints parts of the result as they are available; None with
             `--json`.
         panel: The heading of the command in the list of commands.
     """
@@ -67,8 +67,8 @@ def bind(
     def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
         connection = context.ensure_object(ConnectionOptions)
         as_json = as_json or connection.as_json
-        if TELL in signature.parameters:
-            arguments[TELL] = None if as_json else tell
+        if EMIT in signature.parameters:
+            arguments[EMIT] = None if as_json else emit
         if question is not None and not yes and (text := question(**arguments)):
             _confirm(text)
         if CATALOG in signature.parameters:
@@ -105,7 +105,7 @@ def bind(
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
     """The types of the parameters that become options; those of others may be imported for type checkers only."""
-    own = {key: hint for key, hint in function.__annotations__.items() if key not in (CATALOG, TELL, "return")}
+    own = {key: hint for key, hint in function.__annotations__.items() if key not in (CATALOG, EMIT, "return")}
     holder = SimpleNamespace(__annotations__=own)
     return get_type_hints(holder, globalns=function.__globals__, include_extras=True)
 

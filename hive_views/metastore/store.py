@@ -75,7 +75,7 @@ class LoadedView:
 
 
 def rejection_message(rejection: Rejection) -> str:
-    """Return a server's message for a message of ours, shortened because servers quote whole view texts."""
+    """Return a server's message shortened for an error message, since servers quote whole view texts."""
     if isinstance(rejection, MetastoreRefusedError):
         text = str(rejection)
     else:

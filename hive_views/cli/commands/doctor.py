@@ -24,7 +24,7 @@ def doctor(
     *,
     database: Annotated[str | None, typer.Option(metavar="DATABASE")] = None,
     no_write: bool = False,
-    tell: Callable[[Finding], None] | None = None,
+    emit: Callable[[Finding], None] | None = None,
 ) -> DoctorReport:
     """Check what the metastore supports, what is wrong, and what to do about it.
 
@@ -35,11 +35,11 @@ def doctor(
         database: The database of the temporary row and file, whose views are examined. By default the row is created in
             the database default, and no views are examined.
         no_write: Create neither a row nor a file.
-        tell: Called with each finding as soon as it is available.
+        emit: Called with each finding as soon as it is available.
     """
     from hive_views.doctor import examine
 
-    return examine(catalog, database=database, write=not no_write, on_finding=tell)
+    return examine(catalog, database=database, write=not no_write, on_finding=emit)
 
 
 def print_finding(finding: Finding) -> None:

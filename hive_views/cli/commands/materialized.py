@@ -146,7 +146,7 @@ def refresh_materialized(
     conf: Annotated[list[str], typer.Option("--conf", metavar="KEY=VALUE")] = [],  # noqa: B006 -- never changed
     time_zone: Annotated[str | None, typer.Option(metavar="ZONE")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", metavar="DIR")] = None,
-    tell: Callable[[str], None] | None = None,
+    emit: Callable[[str], None] | None = None,
 ) -> RefreshResult:
     """Refresh a materialized view, or several, on a Spark session of its own.
 
@@ -171,7 +171,7 @@ def refresh_materialized(
         time_zone: The session's time zone, e.g. UTC. Default: that of the settings, else of this machine.
         cache: A directory that caches Iceberg's runtime for Spark (47 MB). Default: hive-views in the user's cache
             directory.
-        tell: Called with a line of text at each step.
+        emit: Called with a line of text at each step.
     """
     from hive_views.spark.refresh.command import engine_on_spark
 
@@ -202,14 +202,14 @@ def refresh_materialized(
         conf=settings,
         time_zone=time_zone,
         cache=cache,
-        progress=tell,
+        progress=emit,
     )
     with engine as spark_engine:
         if names is None:
-            reports = catalog.materialized.refresh(str(name), spark_engine, mode=mode, cascade=cascade, progress=tell)
+            reports = catalog.materialized.refresh(str(name), spark_engine, mode=mode, cascade=cascade, progress=emit)
             return RefreshResult(tuple(map(_refreshed, reports)))
         outcomes = catalog.materialized.refresh_many(
-            [item.identifier for item in names], spark_engine, mode=mode, parallel=parallel, progress=tell
+            [item.identifier for item in names], spark_engine, mode=mode, parallel=parallel, progress=emit
         )
     return RefreshResult(
         tuple(
@@ -518,7 +518,7 @@ def register(app: typer.Typer) -> None:
         "refresh",
         refresh_materialized,
         _print_refreshed,
-        tell=_print_progress,
+        emit=_print_progress,
         has_failed=lambda result: any(item.action in ("failed", "skipped") for item in result.refreshed),
     )
     bind(group, "refreshes", materialized_refreshes, _print_refreshes)

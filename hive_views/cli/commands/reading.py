@@ -671,7 +671,7 @@ def _print_texts(details: ViewDetails) -> None:
 def _print_drift(details: ViewDetails) -> None:
     if not details.drift:
         return
-    _print_section("Drift", "others changed the metastore's row; Iceberg readers follow the metadata file")
+    _print_section("Drift", "another program changed the metastore's row; Iceberg readers follow the metadata file")
     for difference in details.drift:
         for label, side in (("row ", difference.row), ("file", difference.file)):
             text = ", ".join(f"{name} {kind}" for name, kind in side) if isinstance(side, list) else side

@@ -199,7 +199,7 @@ def apply(
     schema_only: bool = False,
     skip: Annotated[list[str] | None, typer.Option(metavar="STEP")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS")] = None,
-    tell: Callable[[Progress], None] | None = None,
+    emit: Callable[[Progress], None] | None = None,
 ) -> Applied:
     """Apply a plan. To resume an interrupted run, run the command again.
 
@@ -211,7 +211,7 @@ def apply(
         schema_only: Change the schema and no rows, e.g. before Hive is upgraded.
         skip: A step to leave out, e.g. because it would fail. Can be given several times.
         batch_size: The number of rows of TBLS per transaction.
-        tell: Called after every statement.
+        emit: Called after every statement.
     """
     from hive_views.schema_upgrade import apply as apply_plan
     from hive_views.schema_upgrade.execution import without_rows
@@ -230,7 +230,7 @@ def apply(
             while_running=while_running,
             batch_size=batch_size,
             skip=tuple(skip or ()),
-            progress=tell,
+            progress=emit,
         )
 
 
@@ -242,14 +242,14 @@ def verify(
     target: Target = None,
     files: bool = False,
     skip_views: bool = False,
-    tell: Callable[[Progress], None] | None = None,
+    emit: Callable[[Progress], None] | None = None,
 ) -> Verification:
     """Check the schema, the rows and all stored view texts. The exit code is 1 if steps are missing.
 
     Args:
         files: Read the metadata files of Iceberg views as well, and compare the rows with them.
         skip_views: Check the schema and the rows only, which is faster.
-        tell: Called after each batch of views and of rows.
+        emit: Called after each batch of views and of rows.
     """
     from hive_views.io.metadata_files import MetadataFiles
     from hive_views.schema_upgrade import verify as verify_database
@@ -257,7 +257,7 @@ def verify(
     with _open(url, user, password_file, schema_name) as session:
         checked_files = MetadataFiles({}) if files else None
         return verify_database(
-            session, target, views=not skip_views, files=checked_files, progress=tell or _ignore_progress
+            session, target, views=not skip_views, files=checked_files, progress=emit or _ignore_progress
         )
 
 
@@ -270,7 +270,7 @@ def rollback(
     schema: bool = False,
     dry_run: bool = False,
     while_running: bool = False,
-    tell: Callable[[Progress], None] | None = None,
+    emit: Callable[[Progress], None] | None = None,
 ) -> RolledBack:
     """Restore the values that rows had before an upgrade, from the backup in the same database.
 
@@ -279,7 +279,7 @@ def rollback(
         schema: Also drop the added columns, tables and indexes that contain no values.
         dry_run: Report the changes and write nothing.
         while_running: Continue although other sessions use the database.
-        tell: Called after every statement.
+        emit: Called after every statement.
     """
     from hive_views.schema_upgrade import rollback as roll_back
 
@@ -290,7 +290,7 @@ def rollback(
             schema=schema,
             dry_run=dry_run,
             while_running=while_running,
-            progress=tell or _ignore_progress,
+            progress=emit or _ignore_progress,
         )
 
 
@@ -300,16 +300,16 @@ def register(app: typer.Typer, *, panel: str) -> None:
     bind(group, "detect", detect, _print_detection)
     bind(group, "plan", plan, _print_plan)
     bind(group, "render", render, _print_script)
-    bind(group, "apply", apply, _print_applied, question=_question, tell=_print_progress)
+    bind(group, "apply", apply, _print_applied, question=_question, emit=_print_progress)
     bind(
         group,
         "verify",
         verify,
         _print_verification,
         has_failed=lambda report: not report.complete,
-        tell=_print_progress,
+        emit=_print_progress,
     )
-    bind(group, "rollback", rollback, _print_rollback, question=_question, tell=_print_progress)
+    bind(group, "rollback", rollback, _print_rollback, question=_question, emit=_print_progress)
     app.add_typer(group, name="upgrade", rich_help_panel=panel)
 
 

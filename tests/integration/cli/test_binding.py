@@ -35,7 +35,7 @@ def add(
     *,
     second: int = 2,
     loudly: bool = False,
-    tell: Callable[[str], None] | None = None,
+    emit: Callable[[str], None] | None = None,
 ) -> Sum:
     """Add two numbers. They may be negative [sic].
 
@@ -46,13 +46,13 @@ def add(
             which is needed.
         second: The second one: with a colon.
         loudly: Say so.
-        tell: No option.
+        emit: No option.
 
     Returns:
         Their sum.
     """
-    if tell is not None:
-        tell("adding")
+    if emit is not None:
+        emit("adding")
     return Sum(first + second, "LOUD" if loudly else "quiet")
 
 
@@ -64,7 +64,7 @@ def run(*words: str) -> tuple[int, str]:
         "add",
         add,
         lambda value: print(value.shown),
-        tell=print,
+        emit=print,
         code=lambda value: ExitCode.FAILED if value.total < 0 else ExitCode.OK,
     )
     result = CliRunner().invoke(app, ["add", *words])
@@ -77,7 +77,7 @@ def test_function_receives_options() -> None:
     assert run("--second", "1", "--", "-3") == (1, "adding\nquiet\n")
     assert run()[0] == 2
     assert run("1", "--no-loudly")[0] == 2
-    assert run("1", "--tell", "x")[0] == 2
+    assert run("1", "--emit", "x")[0] == 2
 
 
 def test_docstring_is_the_help() -> None:
@@ -97,7 +97,7 @@ def test_read_docstring() -> None:
         "first": "The first one, which is needed.",
         "second": "The second one: with a colon.",
         "loudly": "Say so.",
-        "tell": "No option.",
+        "emit": "No option.",
     }
 
 

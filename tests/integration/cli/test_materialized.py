@@ -24,12 +24,12 @@ def test_create_show_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tm
     file = tmp_path / "query.sql"
     file.write_text("SELECT id, shop FROM sales", encoding="utf-8")
     options = ("--partitioned-by", "shop", "-p", "team=bi")
-    made = cli("mv", "create", f"{sales}.stored", "--file", str(file), *options, "--json").json
-    assert made["view"] == f"{sales}.stored"
-    assert (made["layout"], made["storage"]) == ("registered", f"{sales}.stored__storage")
-    assert (made["freshness"], made["reasons"]) == ("stale", ["it was never refreshed"])
+    created = cli("mv", "create", f"{sales}.stored", "--file", str(file), *options, "--json").json
+    assert created["view"] == f"{sales}.stored"
+    assert (created["layout"], created["storage"]) == ("registered", f"{sales}.stored__storage")
+    assert (created["freshness"], created["reasons"]) == ("stale", ["it was never refreshed"])
     stale = cli("mv", "status", f"{sales}.stored", "--json")
-    assert (stale.code, json.loads(stale.out)) == (1, made)
+    assert (stale.code, json.loads(stale.out)) == (1, created)
     [listed] = cli("mv", "list", sales, "--json").json["views"]
     assert (listed["view"], listed["freshness"]) == (f"{sales}.stored", "stale")
     assert cli("mv", "list", sales).out == f"{sales}.stored  stale  (registered)\n"

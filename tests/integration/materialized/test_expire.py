@@ -18,12 +18,12 @@ from tests.integration.materialized.duck_engine import compact
 def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout):
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"hive-views.time-travel": "true"})
-    made = []
+    created = []
     for number in range(4):
-        made.append(views.refresh(name, engine, mode="full")[-1].snapshot_id)
+        created.append(views.refresh(name, engine, mode="full")[-1].snapshot_id)
         catalog.load_table((market, "sales")).append(rows((10 + number, "a", number)))
-    made.append(views.refresh(name, engine)[-1].snapshot_id)  # appends to the rows of the fourth
-    views.load(name).storage.manage_snapshots().create_tag(made[1], "audit").commit()
+    created.append(views.refresh(name, engine)[-1].snapshot_id)  # appends to the rows of the fourth
+    views.load(name).storage.manage_snapshots().create_tag(created[1], "audit").commit()
     compact(views.load(name).storage)
     storage = views.load(name).storage
     data = Path(storage.metadata.location.removeprefix("file:")) / "data"
@@ -34,15 +34,15 @@ def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout
         views.expire(name, older_than_ms=0, keep=0)
 
     done = views.expire(name, older_than_ms=0)
-    assert done.snapshots == (made[0], made[2], made[3]) and done.files > 0
+    assert done.snapshots == (created[0], created[2], created[3]) and done.files > 0
     left = views.load(name).storage
     assert left.scan().to_arrow().sort_by("id").equals(before) and views.freshness(name).is_fresh
-    assert left.scan(snapshot_id=made[1]).to_arrow().num_rows == 4 and left.scan(snapshot_id=made[4]).to_arrow()
+    assert left.scan(snapshot_id=created[1]).to_arrow().num_rows == 4 and left.scan(snapshot_id=created[4]).to_arrow()
     assert set(data.rglob("*.parquet")) < files
     for gone in done.snapshots:
         with pytest.raises(NoSuchRefreshError):
             views.stored(name, version=gone)
-    assert [item.snapshot_id for item in views.refreshes(name)] == [made[1], made[4]]
+    assert [item.snapshot_id for item in views.refreshes(name)] == [created[1], created[4]]
     if layout == "attached":
         assert len(AttachedStorage.decode(left.metadata.properties[METADATA]).refreshes) == 2
     assert views.orphans(name, older_than_ms=0).files == (), "nothing is left behind"

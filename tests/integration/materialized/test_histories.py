@@ -134,10 +134,10 @@ class World:
         compact(self.table(name))
 
     def define_big(self, threshold: int) -> None:
-        made = self.catalog.author(
+        created = self.catalog.author(
             (self.database, "big"), f"SELECT id, shop, amount FROM {self.database}.sales WHERE amount > {threshold}"
         )
-        self.catalog.create_or_replace_view((self.database, self.names["big"]), made.schema, made.version)
+        self.catalog.create_or_replace_view((self.database, self.names["big"]), created.schema, created.version)
         self.threshold = threshold
 
     def replace_view(self, threshold: int) -> None:
@@ -162,9 +162,9 @@ class World:
     def replace_table(self, values: list[tuple]) -> None:
         if self.aside is None:
             self.catalog.drop_table((self.database, "sales"))
-            made = self.catalog.create_table((self.database, "sales"), SALES)
+            created = self.catalog.create_table((self.database, "sales"), SALES)
             if values:
-                made.append(rows(*values))
+                created.append(rows(*values))
 
     def roll_back(self, _: None) -> None:
         table = self.table("sales")
@@ -204,8 +204,8 @@ class World:
             view = self.catalog.load_view(name)
             if view.schema().column_names != ["id", "amount"] or self.names["sales"] != "sales":
                 continue
-            made = self.catalog.author(name, CHANGED)
-            version = with_link(made.version, link_of(view.current_version()))
+            created = self.catalog.author(name, CHANGED)
+            version = with_link(created.version, link_of(view.current_version()))
             view.update().replace_version(version, view.schema()).commit()
             self.query[layout] = CHANGED
 

@@ -158,8 +158,8 @@ def test_freshness_of_unparsable_text_uses_recorded_state(catalog, views, engine
     view = catalog.load_view((market, "mv"))
     version = view.current_version()
     foreign = define("FROM sales |> WHERE ???", dialect="pipes", default_namespace=(market,), summary=version.summary)
-    made = foreign.model_copy(update={"__pydantic_extra__": None})
-    view.update().replace_version(made, view.schema(), may_lose_dialects=True).commit()
+    created = foreign.model_copy(update={"__pydantic_extra__": None})
+    view.update().replace_version(created, view.schema(), may_lose_dialects=True).commit()
     storage = views.load((market, "mv")).storage
     state = json.loads(storage.metadata.current_snapshot().summary.additional_properties[REFRESH_STATE])
     del state["hive-views.definition"]  # a key of ours: another engine's refresh has none

@@ -212,10 +212,10 @@ def test_connection_lost_at_definition_swap(metastore, open_catalog, views, engi
     views.refresh(name, engine)
     with ThriftProxy(metastore.port) as proxy:
         behind = open_catalog({"uri": proxy.uri})
-        made = behind.author(name, NEW)
+        created = behind.author(name, NEW)
         proxy.on("alter_table_with_environment_context", action, onwards=True)
         with suppress(CommitStateUnknownError, MetastoreError):
-            behind.materialized.replace(name, made)
+            behind.materialized.replace(name, created)
         assert "alter_table_with_environment_context" in proxy.methods
     view = views.load(name)
     assert view.metadata.current_version_id == (2 if isinstance(action, DropReply) else 1)
@@ -235,21 +235,21 @@ def test_killed_refresh_with_new_columns(open_catalog, market, killer):
     views.create(name, OLD, layout="table")
     views.refresh(name, engine)
     point, moments, texts = 15, [], {OLD: OLD_ROWS, NEW: NEW_ROWS}
-    known, wanted = OLD, NEW
+    known, expected = OLD, NEW
     while True:
-        views.replace(name, wanted)
+        views.replace(name, expected)
         if (printed := killer(name, point, "refresh")) == "done":
             break
         assert printed == "killed"
         fresh = views.freshness(name).is_fresh
-        assert stored(views, name) == (texts[wanted] if fresh else texts[known]), point
+        assert stored(views, name) == (texts[expected] if fresh else texts[known]), point
         moments.append(fresh)
         views.refresh(name, engine)
-        assert stored(views, name) == texts[wanted] and views.freshness(name).is_fresh, point
+        assert stored(views, name) == texts[expected] and views.freshness(name).is_fresh, point
         views.remove_orphans(name, older_than_ms=0)
         left = views.orphans(name, older_than_ms=0)
         assert (left.snapshots, left.rows, left.files) == ((), (), ()), point
-        known, wanted = wanted, known
+        known, expected = expected, known
         point += KILL_STEP
     assert len(moments) > 2 and not moments[0], "else this proves nothing"
     assert catalog.list_tables(market) == [(market, name) for name in ("mv", "sales", "shops")]

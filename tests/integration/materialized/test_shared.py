@@ -99,9 +99,9 @@ def test_second_name_of_view_keeps_definition_and_rows(catalog, views, stored, m
 def test_property_naming_storage_of_other_view(catalog, views, stored, market):
     """Copied by CREATE VIEW … TBLPROPERTIES of any engine."""
     name = stored("attached")
-    made = catalog.author((market, "copy"), QUERY, database=market)
+    created = catalog.author((market, "copy"), QUERY, database=market)
     text = catalog.load_view(name).metadata.properties[METADATA]
-    catalog.create_view((market, "copy"), made.schema, made.version, properties={METADATA: text})
+    catalog.create_view((market, "copy"), created.schema, created.version, properties={METADATA: text})
     views.drop((market, "copy"))
     assert views.load(name).storage.scan().to_arrow().num_rows == 3
 

@@ -44,10 +44,10 @@ class Directory:
         sdk, text = jvm.com.unboundid.ldap.listener, jvm.java.lang.String
 
         def array(kind: Any, *items: Any) -> Any:
-            made = gateway.new_array(kind, len(items))
+            created = gateway.new_array(kind, len(items))
             for index, item in enumerate(items):
-                made[index] = item
-            return made
+                created[index] = item
+            return created
 
         # A chosen port is kept across restarts.
         self.port = free_port()

@@ -100,17 +100,17 @@ class JavaClasses:
 
     def list_of(self, *items: Any) -> Any:
         """Return a Java list."""
-        made = self.jvm.java.util.ArrayList()
+        created = self.jvm.java.util.ArrayList()
         for item in items:
-            made.add(item)
-        return made
+            created.add(item)
+        return created
 
     def map_of(self, items: Mapping[Any, Any]) -> Any:
         """Return a Java map."""
-        made = self.jvm.java.util.HashMap()
+        created = self.jvm.java.util.HashMap()
         for key, value in items.items():
-            made.put(key, value)
-        return made
+            created.put(key, value)
+        return created
 
     # -- Kinds of values ---------------------------------------------------------------------------------------------
 
@@ -139,9 +139,9 @@ class JavaClasses:
         if code == STRUCT:
             return self.filled(self._struct(kind), values, path=here, above=above)
         if code in (LIST, SET):
-            made = self.jvm.java.util.ArrayList() if code == LIST else self.jvm.java.util.HashSet()
-            made.add(self._value(get_field(kind, "elemMetaData"), f"{here}[]", values, above))
-            return made
+            created = self.jvm.java.util.ArrayList() if code == LIST else self.jvm.java.util.HashSet()
+            created.add(self._value(get_field(kind, "elemMetaData"), f"{here}[]", values, above))
+            return created
         if code == MAP:
             key = self._value(get_field(kind, "keyMetaData"), f"{here}#", values, above)
             value = self._value(get_field(kind, "valueMetaData"), f"{here}[]", values, above)

@@ -48,15 +48,15 @@ def proxy(forgetful: EmbeddedMetastore) -> Iterator[ThriftProxy]:
 
 @pytest.fixture
 def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
-    with MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as made:
-        yield made
+    with MetastoreClient(ConnectionConfig(uris=(proxy.uri,))) as created:
+        yield created
 
 
 @pytest.fixture
 def observer(forgetful: EmbeddedMetastore) -> Iterator[MetastoreClient]:
-    with MetastoreClient(ConnectionConfig(uris=(forgetful.uri,))) as made:
-        yield made
-        assert made.show_locks(NAME.database, None) == []
+    with MetastoreClient(ConnectionConfig(uris=(forgetful.uri,))) as created:
+        yield created
+        assert created.show_locks(NAME.database, None) == []
 
 
 def silent_lock(observer: MetastoreClient, table: str) -> int:

@@ -52,8 +52,8 @@ def client(client: MetastoreClient, proxy: ThriftProxy) -> MetastoreClient:
 @pytest.fixture
 def observer(metastore: EmbeddedMetastore) -> Iterator[MetastoreClient]:
     """The client of another program, without faults."""
-    with client_for(metastore.uri) as made:
-        yield made
+    with client_for(metastore.uri) as created:
+        yield created
 
 
 @pytest.fixture

@@ -86,8 +86,10 @@ def test_show_create_output_recreates_same_view(run, shop: str, dialect: str, sq
     ("dialect", "note"), [("spark", "spark.sql.variable.substitute=false"), ("hive", "hive.variable.substitute=false")]
 )
 def test_shown_statement_contains_no_variables(run, shop: str, dialect: str, note: str) -> None:
-    made = f"CREATE VIEW v COMMENT 'c ${{a}}' TBLPROPERTIES ('k' = '${{b}}') AS SELECT '${{c}}' AS s FROM {shop}.orders"
-    first = run(made, dialect=dialect).view
+    created = (
+        f"CREATE VIEW v COMMENT 'c ${{a}}' TBLPROPERTIES ('k' = '${{b}}') AS SELECT '${{c}}' AS s FROM {shop}.orders"
+    )
+    first = run(created, dialect=dialect).view
     (shown,) = run("SHOW CREATE VIEW v", dialect=dialect).rows[0]
     assert "${" not in shown
     run("DROP VIEW v")

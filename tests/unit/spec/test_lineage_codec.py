@@ -111,8 +111,8 @@ def test_keys_of_later_versions_are_left_aside():
 
 @pytest.mark.parametrize(("summary", "marked"), [({}, False), ({LINEAGE: "{}"}, True), ({LINEAGE: "not JSON"}, False)])
 def test_file_names_are_uuids_and_marked_where_there_is_a_lineage(summary, marked):
-    made = define("select 1", dialect="spark", default_namespace=("s",), summary=summary)
-    first, second = file_id(made), file_id(made)
+    created = define("select 1", dialect="spark", default_namespace=("s",), summary=summary)
+    first, second = file_id(created), file_id(created)
     assert first != second
     assert uuid.UUID(first).version == (8 if marked else 4)
     assert uuid.UUID(first).variant == uuid.RFC_4122

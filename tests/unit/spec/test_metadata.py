@@ -206,7 +206,7 @@ def test_unknown_representation_rejects_type_sql(kind: str) -> None:
 
 def test_version_is_accepted_by_pyiceberg_metadata() -> None:
     value = metadata()
-    made = iceberg.ViewMetadata(
+    created = iceberg.ViewMetadata(
         **{
             "view-uuid": UUID,
             "format-version": 1,
@@ -217,4 +217,4 @@ def test_version_is_accepted_by_pyiceberg_metadata() -> None:
             "version-log": value.version_log,
         }
     )
-    assert isinstance(made.versions[0], ViewVersion)
+    assert isinstance(created.versions[0], ViewVersion)

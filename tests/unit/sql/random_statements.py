@@ -443,13 +443,13 @@ class Generator:
         if kinds is None and self.chance(0.12):
             chosen = self.random.choice(block.sources)
             return [f"{chosen.alias}.*"], list(chosen.columns), ""
-        wanted = (
+        expected = (
             list(kinds)
             if kinds is not None
             else [self.pick("i", "i", "s", "t", "l", "d", "i") for _ in range(self.random.randint(1, 4))]
         )
         window = ""
-        for kind in wanted:
+        for kind in expected:
             scope = block
             if self.spark and columns and self.chance(0.1):
                 scope = Block([*block.sources, Source("", [])], block.merged, block.outer)
