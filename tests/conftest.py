@@ -21,6 +21,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
+from tests.proxy import ThriftProxy
 from tests.suites import mark_extended, missing_packages_summary, process_of
 
 __all__ = ["browser", "chromium"]
@@ -149,6 +150,13 @@ def alone(metastore: EmbeddedMetastore) -> Iterator[None]:
             location = client.get_database(name).locationUri
             client.drop_database(name, True, True)
             shutil.rmtree(location.removeprefix("file:").replace("///", "/"), ignore_errors=True)
+
+
+@pytest.fixture
+def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
+    """A proxy in front of the shared metastore."""
+    with ThriftProxy(metastore.port) as running:
+        yield running
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,13 +31,6 @@ CHECK = "get_table_req"
 SOON = {"hive-views.settle-timeout-ms": "300"}
 """How long a commit without an answer is pursued, where a test makes sure that none will come."""
 WITHOUT_LOCK = {"iceberg.engine.hive.lock-enabled": "false"}
-
-
-@pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    """A proxy before the metastore."""
-    with ThriftProxy(metastore.port) as running:
-        yield running
 
 
 @pytest.fixture

@@ -21,17 +21,10 @@ from tests.faults.observer import until
 from tests.integration.catalog.samples import path
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, hive_view_row
-from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+from tests.proxy import EVERY, DropReply, DropRequest, Hold
 
 IDS = [("id", "bigint")]
 ALTER = "alter_table_with_environment_context"
-
-
-@pytest.fixture
-def proxy(metastore):
-    """A proxy in front of the shared metastore."""
-    with ThriftProxy(metastore.port) as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,16 +15,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.faults.view_changes import DROP_TABLE, READ_ROW
 from tests.integration.materialized.conftest import SALES
-from tests.proxy import Hold, ThriftProxy
+from tests.proxy import Hold
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 LISTING = "get_all_databases"
-
-
-@pytest.fixture
-def proxy(metastore) -> Iterator[ThriftProxy]:
-    with ThriftProxy(metastore.port) as running:
-        yield running
 
 
 @pytest.fixture

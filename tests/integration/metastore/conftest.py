@@ -19,13 +19,6 @@ from tests.proxy import ThriftProxy
 
 
 @pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    """A proxy for the shared metastore."""
-    with ThriftProxy(metastore.port) as running:
-        yield running
-
-
-@pytest.fixture
 def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
     """A client behind the proxy."""
     with client_for(proxy.uri) as connected:

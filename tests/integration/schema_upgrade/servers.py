@@ -8,7 +8,6 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-LOOPBACK = "127.0.0.1"
+from hive_views.local_metastore.jvm import LOOPBACK
+from hive_views.local_metastore.standalone import free_port
+
 PASSWORD = "an-open-secret"
 """The password of the user `hive` of these servers."""
 
@@ -93,12 +94,6 @@ class Server:
             self.run(f'DROP DATABASE "{database}" WITH (FORCE)')
         else:
             self.run(f"DROP DATABASE `{database}`")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
 
 
 def _user(*names: str) -> str | None:
