@@ -22,6 +22,11 @@ def escape(text: str, *, lines: bool = False) -> str:
     return _HIDDEN.sub(lambda match: match[0] if lines and match[0] in _LINES else _escape_sequence(match[0]), text)
 
 
+def escape_optional(text: str | None) -> str | None:
+    """Escape a text of several lines; None stays None."""
+    return None if text is None else escape(text, lines=True)
+
+
 def escape_json(text: str) -> str:
     """Escape the same characters in JSON with JSON escapes, which keeps its meaning."""
     return _HIDDEN.sub(lambda match: match[0] if match[0] in _LINES else f"\\u{ord(match[0]):04x}", text)

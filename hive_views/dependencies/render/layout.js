@@ -117,8 +117,8 @@ function order(layers, size) {
     const sequence = down ? layers.keys() : [...layers.keys()].reverse();
     for (const index of sequence) {
       for (const node of layers[index]) {
-        const beside = down ? node.before : node.after;
-        node.weight = beside.length ? beside.reduce((sum, other) => sum + other.place, 0) / beside.length : node.place;
+        const neighbors = down ? node.before : node.after;
+        node.weight = neighbors.length ? neighbors.reduce((sum, other) => sum + other.place, 0) / neighbors.length : node.place;
       }
       layers[index].sort((one, other) => one.weight - other.weight || (round % 4 < 2 ? 1 : -1) * (one.place - other.place));
       layers[index].forEach((node, place) => { node.place = place; });
@@ -184,8 +184,8 @@ function draw(part, edges, layers, nodes, chains, backward) {
     for (const index of down ? layers.keys() : [...layers.keys()].reverse()) {
       const layer = layers[index];
       const wanted = layer.map((node) => {
-        const beside = round > 9 ? [...node.before, ...node.after] : down ? node.before : node.after;
-        return beside.length ? beside.reduce((sum, other) => sum + other.y, 0) / beside.length : node.y;
+        const neighbors = round > 9 ? [...node.before, ...node.after] : down ? node.before : node.after;
+        return neighbors.length ? neighbors.reduce((sum, other) => sum + other.y, 0) / neighbors.length : node.y;
       });
       settle(layer, wanted, layer.map((node) => (node.thin ? 6 : 1)));
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hive_views.dependencies.render.picture import Picture
-from hive_views.rendering.escaping import escape
+from hive_views.rendering.escaping import escape, escape_optional
 from hive_views.rendering.html_page import page, part
 
 _PACKAGE = "hive_views.dependencies.render"
@@ -32,15 +32,11 @@ def page_data(picture: Picture) -> dict[str, Any]:
             "kind": box.kind_text,
             "standing": box.standing.value,
             "reasons": [escape(reason, lines=True) for reason in box.reasons],
-            "typed": _text(box.typed),
-            "expanded": _text(box.expanded) if box.expanded != box.typed else None,
-            "columns": [[escape(name), escape(kind), _text(comment)] for name, kind, comment in box.columns],
+            "typed": escape_optional(box.typed),
+            "expanded": escape_optional(box.expanded) if box.expanded != box.typed else None,
+            "columns": [[escape(name), escape(kind), escape_optional(comment)] for name, kind, comment in box.columns],
         }
         for box in picture.boxes.values()
     ]
     edges = [[numbers[edge.target], numbers[edge.view], edge.state.value] for edge in picture.arrows()]
     return {"title": escape(picture.title), "nodes": nodes, "edges": edges}
-
-
-def _text(text: str | None) -> str | None:
-    return None if text is None else escape(text, lines=True)

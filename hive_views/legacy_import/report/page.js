@@ -22,7 +22,7 @@ const numbers = new Map(full.map((name, number) => [name, number]));
 // Made at the first search that needs them: texts can be long.
 let inside = null;
 const names = full.map((name) => name.toLowerCase());
-const state = { statuses: new Set(), shown: views.map((_, number) => number), chosen: null, beside: false };
+const state = { statuses: new Set(), shown: views.map((_, number) => number), chosen: null, sideBySide: false };
 
 function make(tag, attributes = {}, ...content) {
   const element = document.createElement(tag);
@@ -123,9 +123,9 @@ const side = (pieces, without) => make("pre", {}, ...pieces.filter(([kind]) => k
 
 function texts(view) {
   if (view.pieces.length) {
-    const toggle = make("button", { type: "button", id: "beside" }, state.beside ? "In one" : "Side by side");
-    toggle.addEventListener("click", () => { state.beside = !state.beside; details(); });
-    const shown = state.beside ? make("div", { class: "pair" }, side(view.pieces, "+"), side(view.pieces, "-")) : side(view.pieces, "");
+    const toggle = make("button", { type: "button", id: "side-by-side" }, state.sideBySide ? "In one" : "Side by side");
+    toggle.addEventListener("click", () => { state.sideBySide = !state.sideBySide; details(); });
+    const shown = state.sideBySide ? make("div", { class: "pair" }, side(view.pieces, "+"), side(view.pieces, "-")) : side(view.pieces, "");
     shown.id = "difference";
     return [make("h3", {}, "Text before and after", toggle), shown];
   }

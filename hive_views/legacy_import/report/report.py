@@ -19,7 +19,7 @@ from hive_views.identifiers import ViewName
 from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
-from hive_views.rendering.escaping import escape
+from hive_views.rendering.escaping import escape, escape_optional
 from hive_views.rendering.html_page import page, part
 from hive_views.spec.json_text import parse_json
 
@@ -267,7 +267,7 @@ def _view_data(view: ReportEntry, check_result: str | None) -> dict[str, Any]:
         "target": None if entry.in_place else escape(str(entry.target)),
         "status": view.status,
         "reason": None if outcome.reason is None else outcome.reason.value,
-        "text": _text(outcome.text),
+        "text": escape_optional(outcome.text),
         "blocker": None if outcome.blocked_by is None else escape(str(outcome.blocked_by)),
         "writer": f"{entry.writer.value} as a materialized view" if entry.materialized else entry.writer.value,
         "dialect": escape(entry.dialect),
@@ -276,19 +276,15 @@ def _view_data(view: ReportEntry, check_result: str | None) -> dict[str, Any]:
         "changes": [escape(change, lines=True) for change in entry.changes],
         "engines": [escape(item, lines=True) for item in entry.engines],
         "damages": [escape(item, lines=True) for item in outcome.damages],
-        "rows": _text(check_result),
+        "rows": escape_optional(check_result),
         # The difference holds both texts.
         "pieces": [[kind, escape(text, lines=True)] for kind, text in pieces],
-        "old": None if pieces else _text(entry.old_text),
-        "new": None if pieces or entry.new_text == entry.old_text else _text(entry.new_text),
+        "old": None if pieces else escape_optional(entry.old_text),
+        "new": None if pieces or entry.new_text == entry.old_text else escape_optional(entry.new_text),
         "same": entry.old_text is not None and entry.old_text == entry.new_text,
-        "original": None if entry.old_original == entry.old_text else _text(entry.old_original),
+        "original": None if entry.old_original == entry.old_text else escape_optional(entry.old_original),
         "seconds": round(outcome.seconds, 4),
         "writing": round(outcome.writing, 4),
-        "file": _text(outcome.metadata_location),
-        "backup": _text(outcome.backup),
+        "file": escape_optional(outcome.metadata_location),
+        "backup": escape_optional(outcome.backup),
     }
-
-
-def _text(text: str | None) -> str | None:
-    return None if text is None else escape(text, lines=True)

@@ -133,7 +133,7 @@ def test_view_shows_its_difference_and_its_blocker(browser, text, report):
     assert browser.run(shown, "#difference del") == "|".join(piece for kind, piece in pieces if kind == "-")
     assert browser.run(shown, "#difference ins") == "|".join(piece for kind, piece in pieces if kind == "+")
     assert browser.run(shown, "#compared") == "the same 12 rows"
-    browser.run(CLICK, "#beside")
+    browser.run(CLICK, "#side-by-side")
     assert (
         browser.run(shown, "#difference pre")
         == f"{report.entries[1].entry.old_text}|{report.entries[1].entry.new_text}"
