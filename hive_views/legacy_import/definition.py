@@ -369,6 +369,10 @@ class _DefinitionBuilder:
         view = self._view
         if any(column.name != column.name.lower() for column in view.columns):
             self._changes.append("plain Spark shows the columns' names in lower case, Iceberg's catalog as they are")
+        if any("timestamp_ntz" in column.type for column in view.columns):
+            self._changes.append(
+                "plain Spark returns TIMESTAMP_NTZ columns as TIMESTAMP, which Hive's row has for both"
+            )
         note = settings_note(view.settings)
         if note is not None:
             self._changes.append(note)

@@ -28,7 +28,7 @@ from pyiceberg.types import (
 from hive_views.errors import SqlError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType
@@ -121,14 +121,15 @@ def _convert(kind: DataType, column: str, ids: Iterator[int]) -> IcebergType:
 _NAMES = {"int": "int", "long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
 
 
-def spark_type(kind: IcebergType) -> str:
-    """Spark's name of a column's type (DataType.simpleString)."""
+def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str:
+    """Spark's name of a column's type (DataType.simpleString); `field_name` writes the names in structs."""
     if isinstance(kind, ListType):
-        return f"array<{spark_type(kind.element_type)}>"
+        return f"array<{spark_type(kind.element_type, field_name)}>"
     if isinstance(kind, MapType):
-        return f"map<{spark_type(kind.key_type)},{spark_type(kind.value_type)}>"
+        return f"map<{spark_type(kind.key_type, field_name)},{spark_type(kind.value_type, field_name)}>"
     if isinstance(kind, StructType):
-        return f"struct<{','.join(f'{field.name}:{spark_type(field.field_type)}' for field in kind.fields)}>"
+        fields = (f"{field_name(field.name)}:{spark_type(field.field_type, field_name)}" for field in kind.fields)
+        return f"struct<{','.join(fields)}>"
     if isinstance(kind, DecimalType):
         return f"decimal({kind.precision},{kind.scale})"
     return _NAMES.get(str(kind), str(kind))

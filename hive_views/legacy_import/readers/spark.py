@@ -13,6 +13,7 @@ CatalogTable and HiveExternalCatalog.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,12 @@ _SCHEMA = "spark.sql.sources.schema"
 _VERSION = "spark.sql.create.version"
 _SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, _VERSION)
 _SCHEMA_MODE = "view.schemaMode"
+_COLLATION = "collation"
+"""The parameter for DEFAULT COLLATION, which Spark (4.1) gives to the literals and casts in a view's text."""
+_BINARY = "UTF8_BINARY"
+_COLLATIONS = "__COLLATIONS"
+"""The entry of a field's metadata for the collations of its strings; their types in the schema are `string`."""
+_TIME = re.compile(r"\btime\(\d+\)")
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
 _IRRELEVANT_SETTINGS = ("spark.sql.artifact.",)
 """Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded."""
@@ -163,6 +170,17 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
             "Spark 3 reads without the quote and Spark 4 with it: create it again with \\' or without the quotes, then "
             "plan again",
         )
+    collation = row.parameters.get(_COLLATION, _BINARY)
+    if collation.upper() != _BINARY:
+        return Problem(
+            Reason.UNSUPPORTED,
+            f"its strings have the default collation {collation}, which other readers do not apply: create it again "
+            "with COLLATE in the query",
+        )
+    for field in _schema_fields(row.parameters) or ():
+        type_problem = _reason_against_type(field)
+        if type_problem is not None:
+            return Problem(Reason.TYPE, f"column {field['name']} {type_problem}")
     for key in _TEMPORARY:
         names = parse_json(row.parameters.get(key, "[]"))
         if names:
@@ -179,22 +197,43 @@ def _read_list(parameters: Mapping[str, str], count_key: str, prefix: str) -> tu
         raise ValueError(f"{error.args[0]} is missing") from None
 
 
-def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
-    """Read the columns with their case; the row has them in lower case."""
-    text = row.parameters.get(_SCHEMA)
+def _schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    """The fields of the view's schema in Spark's JSON form; None if it is not recorded."""
+    text = parameters.get(_SCHEMA)
     if text is None:
-        parts = _read_list(row.parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part.")
+        parts = _read_list(parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part.")
         text = None if parts is None else "".join(parts)
-    row_columns = declared_columns(row)
     if text is None:
-        return row_columns
+        return None
     try:
-        schema_columns = tuple(
-            LegacyColumn(field["name"], _hive_type(field["type"]), field.get("metadata", {}).get("comment"))
-            for field in parse_json(text)["fields"]
-        )
+        fields = parse_json(text)["fields"]
+        for field in fields:
+            _hive_type(field["type"]), field["name"], field.get("metadata", {}).items()
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{_SCHEMA} is not a schema of Spark: {error!r}") from None
+    return list(fields)
+
+
+def _reason_against_type(field: Mapping[str, Any]) -> str | None:
+    """Why a field has a type that readers of an Iceberg view would lose; None if they have it."""
+    collations = field.get("metadata", {}).get(_COLLATIONS)
+    if collations:
+        return f"has a collation ({', '.join(sorted(set(map(str, collations.values()))))}), which Iceberg does not have"
+    time = _TIME.search(_hive_type(field["type"]))
+    # Iceberg has a type for it, which Iceberg's Spark catalog (1.11) does not read.
+    return None if time is None else f"is of type {time.group()}, which Spark does not read through Iceberg"
+
+
+def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
+    """Read the columns with their case; the row has them in lower case."""
+    fields = _schema_fields(row.parameters)
+    row_columns = declared_columns(row)
+    if fields is None:
+        return row_columns
+    schema_columns = tuple(
+        LegacyColumn(field["name"], _hive_type(field["type"]), field.get("metadata", {}).get("comment"))
+        for field in fields
+    )
     if [(column.name, column.type) for column in row_columns] == [_PLACEHOLDER]:
         return schema_columns
     if [column.name.lower() for column in schema_columns] != [column.name.lower() for column in row_columns]:

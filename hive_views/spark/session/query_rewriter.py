@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType
+from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
 
 from hive_views.errors import (
     CyclicViewError,
@@ -35,7 +35,7 @@ from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.time_travel import stored_rows
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.analyzer import iceberg_schema, spark_type
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.metadata_tables import (
     METADATA_TABLES,
@@ -617,7 +617,7 @@ class QueryRewriter:
 
     def _is_read_natively(self, resolved: ResolvedName, view: HiveView, version: ViewVersion, definition: str) -> bool:
         """Whether Spark reads the current version of a view according to its definition."""
-        if any(mark in definition and self._is_on(key) for key, mark in TEXT_SETTINGS.items()):
+        if any(mark in definition and self._is_on(key) for key, marks in TEXT_SETTINGS.items() for mark in marks):
             return False
         settings = recorded_settings(version.summary)
         if resolved.catalog == self._catalog.name:
@@ -667,18 +667,18 @@ class QueryRewriter:
         selected = []
         for declared_field, actual_field in zip(schema.fields, actual.fields, strict=True):
             column = quote_identifier(declared_field.name)
-            if str(declared_field.field_type) == str(actual_field.field_type):
+            declared, returned = declared_field.field_type, actual_field.field_type
+            if spark_type(declared) == spark_type(returned):
                 selected.append(column)
                 continue
-            spark_type = upcast(actual_field.field_type, declared_field.field_type)
-            if spark_type is None:
+            if not can_upcast(returned, declared):
                 raise SqlError(
-                    f"Column {declared_field.name} of view {name} is declared as {declared_field.field_type}, and its "
-                    f"query returns {actual_field.field_type} now: a table was changed. ALTER VIEW {name} RECOMPILE "
-                    "adopts the new type",
+                    f"Column {declared_field.name} of view {name} is declared as {spark_type(declared)}, and its query "
+                    f"returns {spark_type(returned)} now: a table was changed. ALTER VIEW {name} RECOMPILE adopts the "
+                    "new type",
                     name=str(name),
                 )
-            selected.append(f"CAST({column} AS {spark_type}) AS {column}")
+            selected.append(f"CAST({column} AS {spark_type(declared, quote_identifier)}) AS {column}")
         if selected == [quote_identifier(column) for column in columns]:
             return temporary_view
         cast_query = f"SELECT {', '.join(selected)} FROM {temporary_view}"
@@ -729,27 +729,28 @@ _SUMMARY_PREFIX = "hive-views."
 _WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 _NUMERIC_TYPES = ("int", "long", "float", "double")
 _TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "boolean", "date", "timestamp", "timestamptz")
-_SPARK_TYPES = {"long": "BIGINT", "timestamptz": "TIMESTAMP", "timestamp": "TIMESTAMP_NTZ"}
 
 
-def upcast(actual: IcebergType, declared: IcebergType) -> str | None:
-    """Spark's name of a declared type if a query's type can be cast to it without loss (Spark's Cast.canUpCast)."""
+def can_upcast(actual: IcebergType, declared: IcebergType) -> bool:
+    """Whether a query's type can be cast to a declared type without loss (Spark's UpCastRule)."""
+    if isinstance(actual, ListType) and isinstance(declared, ListType):
+        return can_upcast(actual.element_type, declared.element_type)
+    if isinstance(actual, MapType) and isinstance(declared, MapType):
+        return can_upcast(actual.key_type, declared.key_type) and can_upcast(actual.value_type, declared.value_type)
+    if isinstance(actual, StructType) and isinstance(declared, StructType):
+        # By position: the names of the fields may differ.
+        return len(actual.fields) == len(declared.fields) and all(
+            can_upcast(field.field_type, declared_field.field_type)
+            for field, declared_field in zip(actual.fields, declared.fields, strict=True)
+        )
+    if isinstance(actual, DecimalType) and isinstance(declared, DecimalType):
+        fits = declared.precision - declared.scale >= actual.precision - actual.scale
+        return fits and declared.scale >= actual.scale
     source, target = str(actual), str(declared)
-    spark_type = _SPARK_TYPES.get(target, target.upper())
+    if source == target:
+        return True
     if source in _NUMERIC_TYPES and target in _NUMERIC_TYPES:
-        return spark_type if _NUMERIC_TYPES.index(source) < _NUMERIC_TYPES.index(target) else None
-    if target == "string" and (source in _TYPES_CAST_TO_STRING or source.startswith("decimal")):
-        return spark_type
-    if source == "date" and target in ("timestamp", "timestamptz"):
-        return spark_type
-    if source.startswith("decimal") and target.startswith("decimal"):
-        precision, scale = _decimal_parameters(source)
-        target_precision, target_scale = _decimal_parameters(target)
-        fits = target_scale >= scale and target_precision - target_scale >= precision - scale
-        return spark_type if fits else None
-    return None
-
-
-def _decimal_parameters(decimal: str) -> tuple[int, int]:
-    precision, scale = decimal[len("decimal(") : -1].split(",")
-    return int(precision), int(scale)
+        return _NUMERIC_TYPES.index(source) < _NUMERIC_TYPES.index(target)
+    if target == "string":
+        return source in _TYPES_CAST_TO_STRING or isinstance(actual, DecimalType)
+    return source == "date" and target in ("timestamp", "timestamptz")

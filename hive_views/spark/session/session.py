@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming import DataStreamReader
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.spark.session.materialized_reads import Note
@@ -80,6 +81,8 @@ class ViewSession:
         self._queries = QueryRewriter(spark, catalog, names, self._helper)
         self._guard = StatementGuard(spark, catalog, names, self._queries)
         self._statements = StatementRunner(spark, catalog, names, self._queries, self._guard, self._helper)
+        self._frames: list[str] = []
+        """Temporary views of data frames, which `close` drops."""
         self._recent: deque[tuple[PreparedStatement, RewrittenText]] = deque(maxlen=_HISTORY_LENGTH)
 
     def __enter__(self) -> ViewSession:
@@ -95,14 +98,17 @@ class ViewSession:
 
         On Spark Connect, data frames that read these views cannot be evaluated afterwards.
         """
+        while self._frames:
+            self.spark.catalog.dropTempView(self._frames.pop())
         self._helper.close()
 
-    def sql(self, text: str, args: dict[str, Any] | list[Any] | None = None) -> DataFrame:
+    def sql(self, text: str, args: dict[str, Any] | list[Any] | None = None, **values: Any) -> DataFrame:
         """Run one statement.
 
         Args:
             text: Spark SQL, with the statements about views that `hive_views.sql.parsing.statements` lists.
             args: Values of the parameters in a query, as `SparkSession.sql` takes them.
+            values: Values and data frames for `{name}` in the text, as `SparkSession.sql` takes them.
 
         Returns:
             Spark's result, or for a statement about our views what Spark would return: SHOW and DESCRIBE have Spark's
@@ -113,6 +119,9 @@ class ViewSession:
             SqlError: If the statement is invalid or not supported; points into `text`.
             HiveViewsError: As raised by the `HiveViewCatalog` method that runs the statement.
         """
+        if values:
+            with self._formatted(text, values) as formatted_text:
+                return self.sql(formatted_text, args)
         substituted = substitute_variables(self.spark, text)
         try:
             return self._run(substituted, args)
@@ -152,6 +161,11 @@ class ViewSession:
         """Spark's reader, whose `table` reads views as `ViewSession.table` does."""
         return _Reader(self, self.spark.read)
 
+    @property
+    def readStream(self) -> _Reader:  # noqa: N802
+        """Spark's reader of streams, whose `table` reads views as `ViewSession.table` does."""
+        return _Reader(self, self.spark.readStream)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "spark":  # private, or not set yet
             raise AttributeError(name)
@@ -177,6 +191,28 @@ class ViewSession:
             yield
         except spark_exceptions() as error:
             raise spark_sql_error(error, self._source_of(error)) from error
+
+    @contextmanager
+    def _formatted(self, text: str, values: dict[str, Any]) -> Iterator[str]:
+        """A text with the values in it; data frames are temporary views meanwhile."""
+        if is_classic(self.spark):
+            from pyspark.sql.sql_formatter import SQLStringFormatter
+
+            formatter = SQLStringFormatter(self.spark)
+            try:
+                yield formatter.format(text, **values)
+            finally:
+                formatter.clear()
+            return
+        from pyspark.sql.connect.sql_formatter import SQLStringFormatter as ConnectFormatter
+
+        connect_formatter = ConnectFormatter(self.spark)
+        formatted_text = connect_formatter.format(text, **values)
+        for frame, name in connect_formatter._temp_views:
+            # Spark Connect analyzes a query when it is run.
+            frame.createOrReplaceTempView(name)
+            self._frames.append(name)
+        yield formatted_text
 
     def _run(self, substituted: RewrittenText, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables are substituted; errors point into that text."""
@@ -227,9 +263,9 @@ class ViewSession:
 
 
 class _Reader:
-    """A DataFrameReader that reads tables and views through a `ViewSession`, and all else through Spark."""
+    """A reader that reads tables and views through a `ViewSession`, and all else through Spark."""
 
-    def __init__(self, session: ViewSession, reader: DataFrameReader) -> None:
+    def __init__(self, session: ViewSession, reader: DataFrameReader | DataStreamReader) -> None:
         self._session = session
         self._reader = reader
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Whether Spark replaces `${name}` by the setting's value before it parses a text; on by default."""
 
-TEXT_SETTINGS = {SUBSTITUTE: "${", **PARSER_SETTINGS, CASE_SENSITIVE: ""}
+TEXT_SETTINGS = {SUBSTITUTE: ("${",), **PARSER_SETTINGS, CASE_SENSITIVE: ("",)}
 """All settings that change the meaning of a text. They are off when a view's text is read, unless it records others."""
 
 

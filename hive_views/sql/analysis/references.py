@@ -200,6 +200,8 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
         is_word = token.token_type is TokenType.VAR and lower not in RESERVED
         if index not in called and not (is_followed and is_word):
             continue
+        if lower == "repeatable" and index > 0 and tokens[index - 1].token_type is TokenType.R_PAREN:
+            continue  # the seed of a TABLESAMPLE
         if name and (name[0].isalpha() or name[0] == "_"):
             built_in = lower in _HIVE_NAMES or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
             if text.dialect == "trino":

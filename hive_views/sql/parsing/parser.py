@@ -34,11 +34,12 @@ ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
 
 PARSER_SETTINGS = {
-    ESCAPED_LITERALS: "\\",
-    "spark.sql.parser.quotedRegexColumnNames": "`",
-    DOUBLE_QUOTED_IDENTIFIERS: '"',
+    ESCAPED_LITERALS: ("\\",),
+    "spark.sql.parser.quotedRegexColumnNames": ("`",),
+    DOUBLE_QUOTED_IDENTIFIERS: ('"',),
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": ("''", '""'),
 }
-"""Settings, off by default, that change how Spark parses a text, and the character whose meaning each changes."""
+"""Settings, off by default, that change how Spark parses a text, and the characters whose meaning each changes."""
 
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 """Whether names that differ in case are different names; off by default."""
@@ -46,10 +47,12 @@ CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int, str] | None:
     """A setting on which the meaning of a text depends, the offset of the part that depends on it, and the reason."""
-    for key, mark in PARSER_SETTINGS.items():
-        offset = sql.find(mark)
-        if offset >= 0 and is_on(key):
-            return key, offset, f"this text has a {mark} in it, which other readers of the view interpret differently"
+    for key, marks in PARSER_SETTINGS.items():
+        for mark in marks:
+            offset = _find_mark(sql, mark)
+            if offset >= 0 and is_on(key):
+                reason = f"this text has a {mark} in it, which other readers of the view interpret differently"
+                return key, offset, reason
     if not is_on(CASE_SENSITIVE):
         return None
     first_uses: dict[str, str] = {}
@@ -68,6 +71,14 @@ def find_doubled_quote(sql: str) -> int | None:
     """The offset of the first literal with a doubled quote: `'it''s'` is it's in Spark 4, its in Spark 3 and Hive."""
     literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
     return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
+
+
+def _find_mark(sql: str, mark: str) -> int:
+    """The offset of characters whose meaning a setting changes; two quotes only count within a string."""
+    if len(mark) == 1 or mark not in sql:
+        return sql.find(mark)
+    strings = (token for token in spark_tokens(sql) if token.kind == "string")
+    return next((item.start for item in strings if item.text[0] == mark[0] and mark in item.text[1:-1]), -1)
 
 
 MAX_DEPTH = 120
@@ -146,7 +157,7 @@ def _trees(text: Text) -> list[exp.Expr | None]:
 
 
 def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | None:
-    """Rename the functions that sqlglot has rules for and the dialect does not have built in; None without any."""
+    """Rename calls without arguments, and functions that sqlglot knows and the dialect lacks; None without any."""
     built_in = HIVE_FUNCTIONS | PARSED_ELSEWHERE
     if text.dialect != "hive":
         built_in |= SPARK_FUNCTIONS
@@ -160,13 +171,18 @@ def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | 
             and tokens[index - 1].token_type in BEFORE_OPERAND
             and token.text.upper() in Parser.FUNCTIONS
             and token.text.upper() not in Parser.FUNCTION_PARSERS
-            and token.text.lower() not in built_in
+            and (token.text.lower() not in built_in or _is_empty_call(tokens, index))
         ):
             is_changed = True
             name = f"a_{token.text}_of_its_own"
             token = Token(TokenType.VAR, name, token.line, token.col, token.start, token.end, [])
         renamed.append(token)
     return renamed if is_changed else None
+
+
+def _is_empty_call(tokens: list[Token], index: int) -> bool:
+    """Whether a name is followed by `()`; sqlglot requires arguments for functions such as Spark's concat()."""
+    return index + 2 < len(tokens) and tokens[index + 2].token_type is TokenType.R_PAREN
 
 
 def check_depth(text: Text) -> None:
@@ -253,7 +269,7 @@ def _readable_tokens(text: Text) -> list[Token]:
 
 
 def _readable_spark_tokens(text: Text) -> list[Token]:
-    """Write `SELECT * FROM t` for the queries `FROM t` and `TABLE t`, and drop the options in `t WITH (…)`."""
+    """Write `SELECT * FROM t` for `FROM t` and `TABLE t`, drop the options in `t WITH (…)`; `window(…)` is a call."""
     kinds = text.kinds
     readable: list[Token] = []
     skipped_to = -1
@@ -271,6 +287,8 @@ def _readable_spark_tokens(text: Text) -> list[Token]:
                 words = [(TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), *words]
             readable += [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
             continue
+        if token.token_type is TokenType.WINDOW and next_kind is TokenType.L_PAREN:
+            token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, [])
         readable.append(token)
     return readable
 

@@ -145,12 +145,26 @@ def resolve_plain_groups(
             resolve(context, item, Environment((ungrouped,), block.outer, ungrouped, False, True, True))
 
 
-def with_grouping_id(context: ResolutionContext, node: exp.Select, scope: Scope) -> Scope:
-    """Return a scope with the column that Spark adds for ROLLUP, CUBE and GROUPING SETS."""
+def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: Scope) -> Scope:
+    """Return a scope with the columns that Spark adds for the keys of GROUP BY."""
     group = node.args.get("group")
-    if group is None or not context.dialect.has_lateral_aliases or not _has_sets(group):
+    if group is None or not context.dialect.has_lateral_aliases:
         return scope
-    return scope.with_names({"grouping__id": ScopeColumn("", None, "grouping__id", "bigint")})
+    names = {
+        name: column
+        for name, column in _generated_columns(group).items()
+        if name == "grouping__id" or scope.find_any(name) is None
+    }
+    return scope.with_names(names) if names else scope
+
+
+def _generated_columns(group: exp.Expr) -> dict[str, ScopeColumn]:
+    """The columns for ROLLUP, CUBE and GROUPING SETS, and for windows of time, which have the name of the function."""
+    types = {"grouping__id": "bigint"} if _has_sets(group) else {}
+    for call in group.find_all(exp.Anonymous):
+        if call.name.lower() in ("window", "session_window"):
+            types[call.name.lower()] = "struct<start:timestamp,end:timestamp>"
+    return {name: ScopeColumn("", None, name, kind) for name, kind in types.items()}
 
 
 def _has_sets(group: exp.Expr) -> bool:
@@ -313,8 +327,9 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
                 column = None
             if column is None or not _is_column(context, item, column, Environment((ungrouped,), block.outer)):
                 outputs[name] = ScopeColumn("", None, name, context.type_source(item))
-    if group is not None and _has_sets(group):
-        outputs.setdefault("grouping__id", ScopeColumn("", None, "grouping__id", "bigint"))
+    for name, column in _generated_columns(group).items() if group is not None else ():
+        if name == "grouping__id" or ungrouped.find_any(name) is None:
+            outputs.setdefault(name, column)
     scope = ungrouped.hiding(outputs)
     scope.tables = {**ungrouped.tables, None: outputs}
     calls = BlockCalls()

@@ -20,7 +20,7 @@ from hive_views.sql.resolver.grouping import (
     resolve_plain_having,
     resolve_windows,
     windows_with_names,
-    with_grouping_id,
+    with_generated_columns,
 )
 from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, check_identifier, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
@@ -248,7 +248,7 @@ def _resolve_plain_block(
         resolve_plain_groups(context, node, group, ungrouped, block)
     if having is not None:
         resolve_plain_having(context, node, ungrouped, block)
-    columns = with_grouping_id(context, node, ungrouped)
+    columns = with_generated_columns(context, node, ungrouped)
     output = resolve_items(context, node, columns, columns, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, ungrouped, ungrouped)
     _check_positions(context, node, output)

@@ -101,9 +101,9 @@ def test_revert_without_journal_keeps_the_row_of_a_recent_conversion(add, sales,
     assert Path(path_of(outcome.backup)).exists()
 
 
-def spark_schema(*columns):
-    """The parameters in which plain Spark stores a view's columns and context."""
-    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns]
+def spark_schema(*columns, **metadata):
+    """The parameters in which plain Spark stores a view's columns, all with the same metadata, and context."""
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": metadata} for name, kind in columns]
     return {"spark.sql.sources.schema": json.dumps({"type": "struct", "fields": fields})}
 
 
@@ -123,6 +123,43 @@ SPARK_ROWS = [
     ("select id from orders", IDS, {"spark.sql.sources.schema": "[" * 3000}, Reason.UNREADABLE, ()),
     ("select id from orders", IDS, {"view.referredTempViewNames": "[" * 3000}, Reason.UNREADABLE, ()),
     ("select parse_json('1') as x", PLACEHOLDER, spark_schema(("x", "variant")), Reason.TYPE, ()),
+    ("select time'10:00:00' as x", PLACEHOLDER, spark_schema(("x", "time(6)")), Reason.TYPE, ()),
+    (
+        "select 'x' collate utf8_lcase as s",
+        [("s", "string")],
+        spark_schema(("s", "string"), __COLLATIONS={"s": "spark.UTF8_LCASE"}),
+        Reason.TYPE,
+        (),
+    ),
+    ("select 'x' = 'X' as b", [("b", "boolean")], spark_schema(("b", "boolean")), None, (("b", "boolean"),)),
+    (
+        "select 'x' = 'X' as b",
+        [("b", "boolean")],
+        {**spark_schema(("b", "boolean")), "collation": "UTF8_LCASE"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+    (
+        "select 'x' = 'X' as b",
+        [("b", "boolean")],
+        {**spark_schema(("b", "boolean")), "collation": "UTF8_BINARY"},
+        None,
+        (("b", "boolean"),),
+    ),
+    (
+        "select 'a''b' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), f"{CONF}spark.sql.legacy.consecutiveStringLiterals.enabled": "true"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
+    (
+        "select '' || 'a' 'b' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), f"{CONF}spark.sql.legacy.consecutiveStringLiterals.enabled": "true"},
+        None,
+        (("s", "string"),),
+    ),
     ("select id as col from orders", [("col", "bigint")], spark_schema(("col", "long")), None, (("col", "bigint"),)),
     ("select * from range(3)", IDS, spark_schema(("id", "long")), None, (("id", "bigint"),)),
     (
@@ -187,6 +224,7 @@ def test_rows_of_spark(text, columns, parameters, reason, new_columns, add, sale
     entry = entry_of(import_plan, "v")
     assert (None if entry.problem is None else entry.problem.reason) is reason, entry.problem
     assert entry.columns == new_columns
+    assert any("TIMESTAMP_NTZ" in change for change in entry.changes) is ("timestamp_ntz" in text)
     [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
     assert outcome.status is (ImportStatus.CONVERTED if reason is None else ImportStatus.REFUSED)
 

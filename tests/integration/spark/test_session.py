@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError, UsageError
 from hive_views.spark import ViewSession
+from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.session.query_rewriter import can_upcast
 from hive_views.spec.session_settings import PREFIX
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
 
@@ -83,6 +85,7 @@ def test_members_of_the_spark_session(spark: SparkSession, catalog: HiveViewCata
         session.conf.set("spark.sql.session.timeZone", "UTC")
         for name in ("hours", f"{home}.hours", f"`prod`.{home}.`hours`"):
             assert session.table(name).collect() == session.read.option("a", "b").table(name).collect() == [(9,)]
+            assert session.readStream.table(name).collect() == [(9,)]  # not a stream, as for Spark's own views
         assert session.read.table("orders").count() == session.createDataFrame([(1,), (2,), (3,)], "id int").count()
         assert "view_catalog" in dir(session) and "createDataFrame" in dir(session)
         assert session.view_catalog is catalog
@@ -92,6 +95,64 @@ def test_members_of_the_spark_session(spark: SparkSession, catalog: HiveViewCata
             session.create_view("frame", session.table("orders"))  # type: ignore[arg-type]
         with pytest.raises(AttributeError, match="nothing"):
             session.nothing()
+
+
+@pytest.mark.parametrize("kind", ["spark", "connect_spark"])
+def test_values_and_data_frames_in_a_statement(
+    kind: str, request: pytest.FixtureRequest, catalog: HiveViewCatalog, home: str
+) -> None:
+    spark = request.getfixturevalue(kind)
+    with ViewSession(spark.newSession() if kind == "spark" else spark, catalog) as session:
+        session.sql(f"CREATE VIEW prod.{home}.ids AS SELECT 7L AS id")
+        frame = session.sql("SELECT id FROM {view}", view=session.table(f"prod.{home}.ids"))
+        assert frame.collect() == [(7,)]
+        assert session.sql(f"SELECT id, {{x}} AS x FROM prod.{home}.ids WHERE id > {{y}}", x="a'b", y=6).collect() == [
+            (7, "a'b")
+        ]
+        assert not [row for row in session.sql("SHOW VIEWS").collect() if "pyspark" in row.viewName] or kind != "spark"
+
+
+TYPES = (
+    *("INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(12, 2)", "DECIMAL(12, 4)", "DECIMAL(20, 0)"),
+    *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "STRING", "BINARY", "ARRAY<INT>", "ARRAY<BIGINT>"),
+    *("MAP<INT, DATE>", "MAP<STRING, TIMESTAMP>", "STRUCT<a: INT>", "STRUCT<b: BIGINT>", "STRUCT<a: INT, b: INT>"),
+    *("STRUCT<a: STRUCT<b: ARRAY<INT>>, c: DATE>", "STRUCT<x: STRUCT<y: ARRAY<STRING>>, z: STRING>"),
+)
+
+
+def test_upcasts_are_those_of_spark(spark: SparkSession) -> None:
+    spark_types = spark._jvm.org.apache.spark.sql.types.DataType
+    rule = getattr(spark._jvm.org.apache.spark.sql.catalyst.expressions, "Cast$").__getattr__("MODULE$")
+    columns = spark.sql(f"SELECT {', '.join(f'CAST(NULL AS {name})' for name in TYPES)}").toDF(*map(str, TYPES))
+    iceberg = {field.name: field.field_type for field in iceberg_schema(columns.schema).fields}
+    wrong = [
+        (source, target)
+        for source in TYPES
+        for target in TYPES
+        if can_upcast(iceberg[source], iceberg[target])
+        > rule.canUpCast(spark_types.fromDDL(source), spark_types.fromDDL(target))
+    ]
+    assert wrong == []
+    assert can_upcast(iceberg[TYPES[-2]], iceberg[TYPES[-1]])
+
+
+def test_column_of_a_wider_nested_type_is_read(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+    narrow, wide = (f"STRUCT<`a b`: STRUCT<c: {kind}>, d: ARRAY<{kind}>>" for kind in ("INT", "BIGINT"))
+    value = "named_struct('a b', named_struct('c', 1), 'd', array(2))"
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"USE prod.{home}")
+        for kind in (wide, narrow):
+            session.sql("DROP TABLE IF EXISTS nested")
+            session.sql(f"CREATE TABLE nested (s {kind}) USING iceberg")
+            session.sql(f"INSERT INTO nested SELECT CAST({value} AS {kind})")
+            if kind == wide:
+                session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+                session.sql("CREATE VIEW reads_nested AS SELECT s FROM nested")
+                session.conf.set("spark.sql.session.timeZone", "UTC")
+            [row] = session.table("reads_nested").collect()
+            assert row.s.asDict(recursive=True) == {"a b": {"c": 1}, "d": [2]}
+        assert "bigint" in dict(session.table("reads_nested").dtypes)["s"]
+        session.sql("DROP TABLE nested")
 
 
 def test_time_travel_and_metadata_tables(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:

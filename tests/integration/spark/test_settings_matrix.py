@@ -40,7 +40,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     ("spark.sql.jsonGenerator.ignoreNullFields", BOOLEANS, "SELECT to_json(named_struct('a', 1, 'b', NULL)) AS x"),
     (f"{LEGACY}allowHashOnMapType", BOOLEANS, "SELECT hash(map(1, 2)) AS x"),
     (f"{LEGACY}castComplexTypesToString.enabled", BOOLEANS, "SELECT CAST(array(1, NULL) AS STRING) AS x"),
-    (f"{LEGACY}consecutiveStringLiterals.enabled", BOOLEANS, "SELECT 'a''b' AS x"),
+    (f"{LEGACY}consecutiveStringLiterals.enabled", BOOLEANS, "SELECT 'a' 'b' AS x"),
     (f"{LEGACY}createEmptyCollectionUsingStringType", BOOLEANS, "SELECT typeof(array()) AS x"),
     (
         f"{LEGACY}decimal.retainFractionDigitsOnTruncate",
@@ -183,6 +183,8 @@ def test_settings_that_other_readers_lack_are_reported(
         ("spark.sql.parser.escapedStringLiterals", "SELECT 'n' AS a", None),
         ("spark.sql.ansi.doubleQuotedIdentifiers", 'SELECT "a" FROM t', "interpret differently"),
         ("spark.sql.parser.quotedRegexColumnNames", "SELECT `a` FROM t", "interpret differently"),
+        (f"{LEGACY}consecutiveStringLiterals.enabled", "SELECT 'a''b' AS a", "interpret differently"),
+        (f"{LEGACY}consecutiveStringLiterals.enabled", "SELECT '' || 'a' AS a", None),
     ],
 )
 def test_definition_that_depends_on_the_parser_is_rejected(

@@ -52,8 +52,6 @@ CASES = [
     ("select 1 as 0x1F", "cannot be a name"),
     ("select k from t union corresponding select k from u", "CORRESPONDING"),
     ("select k from t where k > 1 |> union all select k from u", "Cannot read the text"),
-    ("select concat() as x", "Cannot read the text"),
-    ("select count(*) as n from t group by window(ts, '1 day')", "Cannot read the text"),
 ]
 CASES_OF_TRINO = [
     ("select * from (values (1, 2)) as x", "have no names"),
