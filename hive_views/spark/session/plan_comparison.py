@@ -37,6 +37,8 @@ _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 _CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 """Words that make a statement which begins with WITH or FROM more than a query."""
 _LEAVES = frozenset({"RelationV2", "Relation", "HiveTableRelation", "StreamingRelationV2"})
+_NOT_ICEBERG = frozenset({"Relation", "HiveTableRelation"})
+"""The leaves for tables that Spark's session catalog reads itself."""
 _ERROR = "org.apache.spark."
 """How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
 _WRITE_MARK = "__required_write_privileges__"
@@ -74,6 +76,8 @@ class AnalyzedRelation:
     """Its name as Spark resolved it."""
     is_view: bool
     """Whether it is a view, and not a table."""
+    may_be_iceberg: bool = True
+    """Whether it may be an Iceberg table, and not only one that Spark's session catalog reads."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class AnalyzedStatement:
     """The tables and views that it reads, directly or through views and functions."""
     frame: DataFrame | None
     """The result, if the statement is a query on a classic session."""
+    plan: Any = None
+    """The plan of a change on a classic session, which `PlanReader.run` runs without a second analysis."""
 
 
 class PlanReader:
@@ -101,7 +107,7 @@ class PlanReader:
 
     def analyzed(self, text: str, args: Any = None) -> AnalyzedStatement | None:
         """A statement after Spark's analysis, without running it; None if Spark rejects it."""
-        frame = None
+        frame, change = None, None
         try:
             if is_classic(self._spark):
                 if is_query(text):
@@ -111,7 +117,9 @@ class PlanReader:
                     java_session = self._spark._jsparkSession
                     skip = self._spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
                     plan = _parsed_plan(self._spark, text)
-                    tree = java_session.sessionState().executePlan(plan, skip).analyzed().treeString()
+                    analyzed = java_session.sessionState().executePlan(plan, skip).analyzed()
+                    tree = analyzed.treeString()
+                    change = analyzed if _changes_rows(text) else None
                 else:
                     tree = _explained(self._spark, text, args)["analyzed"]
             else:
@@ -120,7 +128,20 @@ class PlanReader:
             return None
         if tree.startswith(_ERROR):
             return None
-        return AnalyzedStatement(tuple(_relations(tuple(plan_nodes(tree)))), frame)
+        return AnalyzedStatement(tuple(_relations(tuple(plan_nodes(tree)))), frame, change)
+
+    def run(self, plan: Any) -> DataFrame:
+        """Run an analyzed change."""
+        from pyspark.sql import DataFrame
+
+        datasets = getattr(self._spark._jvm.org.apache.spark.sql.classic, "Dataset$").__getattr__("MODULE$")
+        return DataFrame(datasets.ofRows(self._spark._jsparkSession, plan), self._spark)
+
+
+def _changes_rows(text: str) -> bool:
+    """Whether a statement is INSERT, UPDATE, DELETE or MERGE, also after WITH or FROM."""
+    first = next((token.keyword for token in spark_tokens(text)), "")
+    return first in _CHANGE_WORDS or (first in ("WITH", "FROM") and not is_query(text))
 
 
 def is_query(text: str) -> bool:
@@ -152,7 +173,7 @@ def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
             # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types.
             # Other aliases with few parts are those of a statement.
             if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
-                yield AnalyzedRelation(parts, child.name not in _LEAVES)
+                yield AnalyzedRelation(parts, child.name not in _LEAVES, child.name not in _NOT_ICEBERG)
 
 
 def _parsed_plan(session: SparkSession, text: str) -> Any:

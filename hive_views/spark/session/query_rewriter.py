@@ -103,6 +103,8 @@ class PreparedStatement:
     """The replaced views, by the names that replace them."""
     frame: DataFrame | None = None
     """Its result, if Spark has analyzed it already."""
+    plan: Any = None
+    """Its analyzed plan, if it is a change of rows that can be run by `run`."""
 
     @classmethod
     def unchanged(cls, text: str) -> PreparedStatement:
@@ -162,7 +164,9 @@ class QueryRewriter:
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not any(map(self._may_be_replaced, analyzed.relations)):
-            return PreparedStatement(RewrittenText.unchanged(text), {}, frame)
+            return PreparedStatement(
+                RewrittenText.unchanged(text), {}, frame, analyzed.plan if statement == text else None
+            )
         try:
             reads = table_reads(text, self._plans.parsed)
         except spark_exceptions():
@@ -176,10 +180,18 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
-        return replace(prepared, frame=frame)
+        return replace(
+            prepared, frame=frame, plan=analyzed.plan if analyzed is not None and statement == text else None
+        )
+
+    def run(self, plan: Any) -> DataFrame:
+        """Run the plan of a prepared statement."""
+        return self._plans.run(plan)
 
     def _may_be_replaced(self, relation: AnalyzedRelation) -> bool:
         """Whether a table or view in an analyzed statement is one that this class may replace."""
+        if not relation.is_view and not relation.may_be_iceberg and self._names.has_iceberg_catalog:
+            return False
         resolved, row = self._find(relation)
         if resolved is None or row is None:
             return False

@@ -244,6 +244,8 @@ class ViewSession:
             return prepared.frame
         text = prepared.rewritten.text
         with convert_spark_errors(prepared.source, self._queries.find_definition):
+            if prepared.plan is not None:
+                return self._queries.run(prepared.plan)
             frame: DataFrame = self.spark.sql(text) if args is None else self.spark.sql(text, args)
             return frame
 
