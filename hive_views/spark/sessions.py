@@ -16,7 +16,7 @@ from hive_views.spec.session_settings import RECORDED, can_change_results, is_sa
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -68,11 +68,24 @@ def is_spark_3(session: SparkSession) -> bool:
 
 
 def _session_class(session: SparkSession) -> Any:
-    """The JVM's class of a classic session, which Spark 4 moved to another package."""
+    """The JVM's class of a classic session."""
+    return _session_package(session).SparkSession
+
+
+def _session_package(session: SparkSession) -> Any:
+    """The JVM's package with the classes of a classic session, which Spark 4 moved."""
     found: Any = session._jvm
-    for part in session._jsparkSession.getClass().getName().split("."):
+    for part in session._jsparkSession.getClass().getPackageName().split("."):
         found = getattr(found, part)
     return found
+
+
+def run_plan(session: SparkSession, plan: Any) -> DataFrame:
+    """Run an analyzed plan of a classic session."""
+    from pyspark.sql import DataFrame
+
+    datasets = getattr(_session_package(session), "Dataset$").__getattr__("MODULE$")
+    return DataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
-from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG
+from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
@@ -132,8 +132,11 @@ class NameResolver:
         return tuple(row.viewName for row in rows if not row.namespace)
 
     def setting(self, key: str) -> str:
-        """A setting of the session, or its default."""
-        return str(self.spark.conf.get(key))
+        """A setting of the session, or its default; empty for one that this version of Spark does not have."""
+        try:
+            return str(self.spark.conf.get(key))
+        except spark_exceptions():
+            return ""
 
     def _optional_setting(self, key: str) -> str | None:
         value = self.spark.conf.get(key, None)

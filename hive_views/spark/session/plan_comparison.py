@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
-from hive_views.spark.sessions import GLOBAL_TEMP, active_session, is_classic, spark_exceptions
+from hive_views.spark.sessions import GLOBAL_TEMP, active_session, is_classic, run_plan, spark_exceptions
 from hive_views.sql.parsing.lexer import spark_tokens
 
 if TYPE_CHECKING:
@@ -132,10 +132,7 @@ class PlanReader:
 
     def run(self, plan: Any) -> DataFrame:
         """Run an analyzed change."""
-        from pyspark.sql import DataFrame
-
-        datasets = getattr(self._spark._jvm.org.apache.spark.sql.classic, "Dataset$").__getattr__("MODULE$")
-        return DataFrame(datasets.ofRows(self._spark._jsparkSession, plan), self._spark)
+        return run_plan(self._spark, plan)
 
 
 def _changes_rows(text: str) -> bool:

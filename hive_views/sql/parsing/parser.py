@@ -77,8 +77,8 @@ def _find_mark(sql: str, mark: str) -> int:
     """The offset of characters whose meaning a setting changes; two quotes only count within a string."""
     if len(mark) == 1 or mark not in sql:
         return sql.find(mark)
-    strings = (token for token in spark_tokens(sql) if token.kind == "string")
-    return next((item.start for item in strings if item.text[0] == mark[0] and mark in item.text[1:-1]), -1)
+    doubled = find_doubled_quote(sql)
+    return -1 if doubled is None else doubled
 
 
 MAX_DEPTH = 120
