@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from hive_views.errors import EmbeddedMetastoreError
-from hive_views.local_metastore.jvm import find_java
+from hive_views.local_metastore import jvm
+from hive_views.local_metastore.jvm import OLDEST_JAVA, find_java
+
+ROOT = Path(__file__).parents[3]
 
 
 def installed(directory: Path, version: str | None) -> str:
@@ -40,3 +44,12 @@ def test_java_home_overrides_installed_package(tmp_path: Path, monkeypatch: pyte
     java = installed(tmp_path / "java", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     assert find_java("d", None, 21) == java
+
+
+def test_installation_files_name_the_oldest_java() -> None:
+    """`.ci/run` reads the constant from the module's text."""
+    source = Path(jvm.__file__).read_text()
+    assert re.findall(r"^OLDEST_JAVA = (.*)$", source, re.MULTILINE) == [str(OLDEST_JAVA)]
+    for name in ("README.md", "docs/tutorial.md", "docker/metastore/Dockerfile", ".github/workflows/ci.yml"):
+        versions = re.findall(r"openjdk-(\d+)|java-version: \"(\d+)\"", (ROOT / name).read_text())
+        assert {version for pair in versions for version in pair if version} == {str(OLDEST_JAVA)}, name
