@@ -200,11 +200,11 @@ def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str])
             raise InvalidPropertyError(key, None, f"there is no such property; {hint}")
 
 
-def similar_key(key: str, keys: Collection[str], *, cutoff: float = 0.6) -> str | None:
+def similar_key(key: str, keys: Collection[str]) -> str | None:
     """Return the key of this package that resembles a misspelled one most; None if none does."""
     names = {known_key.removeprefix(_PREFIX): known_key for known_key in sorted(keys)}
     name = _OWN_PREFIX.sub("", key, count=1).lower().replace("_", "-")
-    similar = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    similar = difflib.get_close_matches(name, names, n=1)
     return names[similar[0]] if similar else None
 
 

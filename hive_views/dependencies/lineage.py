@@ -22,6 +22,7 @@ from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
 
 _PARSED_DIALECTS = ("hive", "spark", "trino")
+_CACHE_SIZE = 50_000
 
 
 class LineageOrigin(Enum):
@@ -148,9 +149,8 @@ class TextLineage:
 class LineageReader:
     """Reads lineages and caches those of metadata files, which never change, and of texts. Safe for threads."""
 
-    def __init__(self, store: MetastoreStore, *, cache_size: int = 50_000) -> None:
+    def __init__(self, store: MetastoreStore) -> None:
         self.store = store
-        self._cache_size = cache_size
         self._lineages: dict[object, TextLineage] = {}
         self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
@@ -224,7 +224,7 @@ class LineageReader:
         lineage = self._lineages.get(key)
         if lineage is None:
             lineage = read()
-            if len(self._lineages) >= self._cache_size:
+            if len(self._lineages) >= _CACHE_SIZE:
                 self._lineages.clear()
             self._lineages[key] = lineage
         return lineage

@@ -206,13 +206,13 @@ class MetastoreDirectory:
         with os.fdopen(descriptor, "w", encoding="utf-8") as site:
             site.write("\n".join(lines) + "\n")
 
-    def log_tail(self, start: int, lines: int = 15) -> str:
-        """The last lines of the log after an offset in bytes."""
+    def log_tail(self, start: int) -> str:
+        """The last 15 lines of the log after an offset in bytes."""
         with self.log.open("rb") as log:
             log.seek(start)
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-15:])
 
-    def terminate(self, timeout_s: float = 15.0) -> MetastoreRecord | None:
+    def terminate(self) -> MetastoreRecord | None:
         """Stop the metastore that runs here, whichever program started it."""
         if not self.in_use():
             self.remove_record()
@@ -222,7 +222,7 @@ class MetastoreDirectory:
             raise EmbeddedMetastoreError(
                 str(self), f"it is in use, but {self._record} does not name the process. Stop the process that uses it"
             )
-        for number, wait_s in ((signal.SIGTERM, timeout_s), (signal.SIGKILL, 5.0)):
+        for number, wait_s in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
             self._signal(record.pid, number)
             deadline = time.monotonic() + wait_s
             while self.in_use():

@@ -228,8 +228,8 @@ class MetastoreJvm:
             if self.process.stdout:
                 self.process.stdout.close()
 
-    def stop(self, timeout_s: float = 15.0) -> None:
-        """Stop the JVM, and kill it after `timeout_s` seconds. Does nothing if it has ended already."""
+    def stop(self) -> None:
+        """Stop the JVM, and kill it after 15 seconds. Does nothing if it has ended already."""
         if self.process.poll() is None:
             if self.process.stdin:
                 try:
@@ -241,7 +241,7 @@ class MetastoreJvm:
             else:
                 self.process.terminate()
             try:
-                self.process.wait(timeout_s)
+                self.process.wait(15)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self._reap()
