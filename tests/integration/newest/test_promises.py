@@ -12,7 +12,6 @@ from tests.conformance.test_hive_view_catalog import (
 )
 from tests.conformance.test_hive_view_commits import (
     faulty,
-    proxy,
     test_no_lock_thrift_exception_concurrent_commit,
     test_thrift_exception_concurrent_commit,
     test_thrift_exception_success_on_commit,
