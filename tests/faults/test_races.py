@@ -257,9 +257,9 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
                 drops += 1
             except NoSuchViewError:
                 continue
-            except (MetastoreRefusedError, CommitStateUnknownError):
+            except (CommitFailedError, MetastoreRefusedError, CommitStateUnknownError):
                 if locks(rivals):
-                    raise
+                    raise  # without locks, the view was replaced between the read and the drop
 
     def storm(process: int) -> list[str | None]:
         nonlocal unknown_outcomes
