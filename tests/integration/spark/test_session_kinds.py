@@ -168,7 +168,7 @@ def test_columns_have_declared_types_or_raise(
     assert session.sql("SELECT * FROM w2 VERSION AS OF 1").dtypes == [("a", "bigint")]
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     spark.sql(f"ALTER TABLE prod.{home}.iced ALTER COLUMN a TYPE BIGINT")
-    with pytest.raises(SqlError, match=r"declared as int, and its query returns long now.*RECOMPILE"):
+    with pytest.raises(SqlError, match=r"declared as int, and its query returns bigint now.*RECOMPILE"):
         session.sql("SELECT * FROM v VERSION AS OF 1")
     session.sql("ALTER VIEW v RECOMPILE")
     assert session.sql("SELECT * FROM v").dtypes == [("a", "bigint")]
