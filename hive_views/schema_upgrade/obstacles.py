@@ -105,9 +105,12 @@ def _name(session: Session) -> str:
 
 
 def _postgresql_locks(session: Session, long_transaction_s: float) -> Iterator[Obstacle]:
-    """Old transactions with locks on the tables; those of other users are visible to members of pg_monitor only."""
+    """Old transactions with locks on the tables; those of other users are visible to members of pg_monitor only.
+
+    PostgreSQL ends an autovacuum that a statement waits for, unless it prevents wraparound of transaction ids.
+    """
     locks = session.query(
-        "SELECT c.relname, p.gid, l.pid, a.usename, "
+        "SELECT c.relname, p.gid, l.pid, COALESCE(a.usename, a.backend_type), "
         "CAST(EXTRACT(EPOCH FROM clock_timestamp() - COALESCE(p.prepared, a.xact_start)) AS bigint) AS age "
         "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace "
         "LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
@@ -116,7 +119,9 @@ def _postgresql_locks(session: Session, long_transaction_s: float) -> Iterator[O
         "LEFT JOIN pg_prepared_xacts p ON p.transaction = x.transactionid "
         "WHERE l.granted AND n.nspname = current_schema() AND c.relkind = 'r' "
         "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-        "AND l.pid IS DISTINCT FROM pg_backend_pid() ORDER BY 1, 2, 3"
+        "AND l.pid IS DISTINCT FROM pg_backend_pid() "
+        "AND (a.backend_type IS DISTINCT FROM 'autovacuum worker' OR a.query LIKE '%(to prevent wraparound)%') "
+        "ORDER BY 1, 2, 3"
     )
     for table, prepared, pid, user, age in dict.fromkeys(locks):
         if table.upper() not in VIEW_TABLES or age is None or age < long_transaction_s:

@@ -27,6 +27,7 @@ from hive_views.schema_upgrade import (
     verify,
 )
 from hive_views.schema_upgrade.obstacles import find_obstacles
+from tests.faults.observer import until
 from tests.integration.schema_upgrade import servers
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.databases import SqlDatabases
@@ -260,6 +261,34 @@ def test_open_transactions_are_detected(kind: str, begin: str, reason: str, requ
         other.rollback()
         time.sleep(0.2)
         assert reasons(0) == before
+
+
+def test_autovacuum_is_no_open_transaction(postgresql: SqlDatabases) -> None:
+    """A statement that waits for an autovacuum ends it."""
+    address = postgresql.copy("2.3.0")
+    postgresql.server.run("ALTER SYSTEM SET autovacuum_naptime = '1s'")
+    postgresql.server.run("SELECT pg_reload_conf()")
+    try:
+        postgresql.server.run(
+            'ALTER TABLE "TBLS" SET (autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0, '
+            "autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1); "
+            'INSERT INTO "TBLS" ("TBL_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION", "IS_REWRITE_ENABLED") '
+            "SELECT 10000 + n, 0, 0, 0, '0' FROM generate_series(1, 3000) n; "
+            'UPDATE "TBLS" SET "RETENTION" = 1',
+            address.database,
+        )
+        workers = (
+            "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) JOIN pg_class c ON c.oid = l.relation "
+            "WHERE backend_type = 'autovacuum worker' AND relname = 'TBLS' AND datname = current_database()"
+        )
+        until(lambda: postgresql.server.run(workers, address.database).strip() != "0")
+        with postgresql.open(address) as session:
+            found = find_obstacles(session, detect(session), long_transaction_s=0)
+            assert postgresql.server.run(workers, address.database).strip() != "0", "it ended too early"
+        assert not [each for each in found if "has locked" in each.reason]
+    finally:
+        postgresql.server.run("ALTER SYSTEM RESET autovacuum_naptime")
+        postgresql.server.run("SELECT pg_reload_conf()")
 
 
 def test_replication_of_postgresql_is_checked(postgresql: SqlDatabases) -> None:
