@@ -24,7 +24,7 @@ from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.rewriting.coral import row_text
-from hive_views.sql.rewriting.definition import define_view, hive_text
+from hive_views.sql.rewriting.definition import define_view, escape_variables, hive_text
 from hive_views.sql.rewriting.expand import Expansion, expand, typed_columns, unknown_type_error
 from hive_views.sql.types.hive_types import parse_type
 
@@ -174,7 +174,8 @@ def build_definition_of_statement(
         dialect=statement.dialect,
         default_namespace=(database,),
         default_catalog=default_catalog,
-        stored=query_definition.stored,
+        # Iceberg's Spark catalog substitutes variables in a view's text.
+        stored=escape_variables(query_definition.stored, statement.dialect),
         expanded=expanded,
         field_aliases=None if columns is None else [spec.name for spec in columns],
         field_comments=None if columns is None else [spec.comment for spec in columns],

@@ -15,7 +15,7 @@ from functools import partial
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
-from hive_views.dependencies.view_builder import ViewDefinition, build_definition
+from hive_views.dependencies.view_builder import ViewDefinition, build_definition, type_shape
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import (
@@ -35,12 +35,14 @@ from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, sql_texts
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
-from hive_views.sql.parsing.parser import ParseTextError
+from hive_views.sql.parsing.parser import ParseTextError, find_variable
+from hive_views.sql.resolver.lineage import unchanged_type
 from hive_views.sql.rewriting.definition import portable_text, to_portable_sql
 from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.rename import rename_tables
 from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.types.upcasts import can_upcast
 
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: the engine whose layout the row had: `hive`, `spark` or `trino`."""
@@ -49,6 +51,7 @@ LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 """Summary key: whether a Trino view ran with the rights of its reader."""
 
 _DATABASE = re.compile(r"`(\w+)`\.`")
+_TIMESTAMP = re.compile(r"\btimestamp( with local time zone|_ntz|_ltz)?(?=[,>]|$)", re.IGNORECASE)
 _CALL = re.compile(r"`?[\w.]+`?\s*\(")
 
 
@@ -230,11 +233,13 @@ class _DefinitionBuilder:
             definition = self._define_trino()
         else:
             sql, column_names = self._fit_columns()
+            self._check_types(sql)
             definition = self._author(sql, view.dialect, column_names)
             if view.writer is Writer.HIVE:
                 definition = self._with_hive_texts(definition)
             else:
                 definition = self._with_spark_texts(definition, sql)
+        _reject_variables(definition)
         entries = {LEGACY_WRITER: view.writer.value}
         # All settings that the row records. A `ViewSession` applies those of RECORDED; the plan names the others.
         entries |= encode(view.settings)
@@ -309,6 +314,37 @@ class _DefinitionBuilder:
             f"The query returns {len(names)} columns ({', '.join(names)}), "
             f"the view has {len(declared)} ({', '.join(declared_lower)})"
         )
+
+    def _check_types(self, sql: str) -> None:
+        """Refuse a view of Spark whose columns readers through Iceberg would not cast to the declared types.
+
+        Plain Spark casts them (`WITH SCHEMA COMPENSATION`) or follows the tables (`EVOLUTION`); Iceberg's catalog has
+        the implicit casts alone. Computed columns are left to the check by Spark.
+        """
+        view = self._view
+        expansion = self._expand(sql, view.dialect, view.database)
+        context = expansion.resolution.context
+        is_evolving = "EVOLUTION" in view.schema_mode
+        for field, column, (_, source) in zip(
+            self._schema.fields, view.columns, expansion.resolution.columns, strict=True
+        ):
+            actual = unchanged_type(context, source)
+            if actual is None or _is_readable(actual, column.type, is_equal_required=is_evolving):
+                continue
+            change = f"column {field.name} is declared as {column.type}, and its query returns {actual} now"
+            if view.writer is not Writer.SPARK:
+                self._changes.append(f"{change}: Spark cannot read the view, before and after the import")
+            elif is_evolving:
+                raise ConversionError(
+                    Reason.TYPE,
+                    f"{change}: query the view in plain Spark, which then records the new type, and plan again",
+                )
+            else:
+                raise ConversionError(
+                    Reason.TYPE,
+                    f"{change}, which readers through Iceberg do not cast: create the view again, with CAST in its "
+                    "query if its types shall stay, and plan again",
+                )
 
     def _with_hive_texts(self, definition: ViewDefinition) -> ViewDefinition:
         """Keep the original text as the typed text if it can be shown to mean the same as the expanded text."""
@@ -410,6 +446,29 @@ class _DefinitionBuilder:
         if self._sql_with_catalogs != view.sql:
             entries[LEGACY_ORIGINAL] = view.sql
         return _with_summary(definition, entries)
+
+
+def _is_readable(actual: str, declared: str, *, is_equal_required: bool) -> bool:
+    """Whether readers of a view get a table's column under the declared type; also if a type is not known here."""
+    try:
+        # In a row of Hive a timestamp's kind is not certain.
+        actual_type, declared_type = (parse_type(_TIMESTAMP.sub("timestamptz", text)) for text in (actual, declared))
+    except SqlError:
+        return True
+    if is_equal_required:
+        return type_shape(actual_type) == type_shape(declared_type)
+    return can_upcast(actual_type, declared_type)
+
+
+def _reject_variables(definition: ViewDefinition) -> None:
+    """Refuse names with `${…}`: unlike in strings, nothing keeps Spark and Hive from substituting a variable there."""
+    texts = sql_texts(definition.version)
+    variable = next(filter(None, (find_variable(texts[key]) for key in ("spark", HIVE) if key in texts)), None)
+    if variable is not None:
+        raise ConversionError(
+            Reason.UNSUPPORTED,
+            f"a name in its text contains {variable}, which Spark replaces by the value of a variable: rename it",
+        )
 
 
 def _with_summary(definition: ViewDefinition, entries: Mapping[str, str]) -> ViewDefinition:

@@ -159,6 +159,8 @@ class LegacyView:
     """Its owner, if the text names one besides the row's."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark under which the text is evaluated, e.g. `spark.sql.ansi.enabled`."""
+    schema_mode: str = ""
+    """Spark's WITH SCHEMA mode, e.g. `COMPENSATION`; empty if the row records none."""
     run_as_invoker: bool | None = None
     """Whether it runs with the rights of its reader; None if the writer does not record it."""
     partitioned: bool = False

@@ -29,7 +29,13 @@ from hive_views.legacy_import.legacy_view import (
 from hive_views.metastore.row_codec import Row
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED
-from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS, find_doubled_quote, setting_dependence
+from hive_views.sql.parsing.parser import (
+    CASE_SENSITIVE,
+    PARSER_SETTINGS,
+    find_doubled_quote,
+    find_variable,
+    setting_dependence,
+)
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
@@ -46,8 +52,10 @@ _COLLATIONS = "__COLLATIONS"
 """The entry of a field's metadata for the collations of its strings; their types in the schema are `string`."""
 _TIME = re.compile(r"\btime\(\d+\)")
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
-_IRRELEVANT_SETTINGS = ("spark.sql.artifact.",)
-"""Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded."""
+_SUBSTITUTE = "spark.sql.variable.substitute"
+_IRRELEVANT_SETTINGS = ("spark.sql.artifact.", _SUBSTITUTE)
+"""Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded; the new texts
+contain no variables."""
 DEFAULTS = {
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.caseSensitive": "false",
@@ -134,6 +142,7 @@ def read(row: Row) -> LegacyView:
         # (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's catalog takes the session's.
         settings={ANSI: "false"}
         | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
+        schema_mode=parameters.get(_SCHEMA_MODE, ""),
         partitioned=bool(row.partition_keys),
         notes=_schema_mode_note(parameters.get(_SCHEMA_MODE, "")),
         repaired_sql=decode_mojibake(text or ""),
@@ -162,6 +171,13 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
         return Problem(
             Reason.UNSUPPORTED,
             f"it was made under {key}=true, and {reason}: create it again without this setting, then plan again",
+        )
+    variable = None if row.parameters.get(_SETTING + _SUBSTITUTE, "").lower() == "false" else find_variable(text)
+    if variable is not None:
+        return Problem(
+            Reason.UNSUPPORTED,
+            f"plain Spark replaces {variable} in its text by the value of its reader's variable: create it again "
+            "without variables, then plan again",
         )
     if row.parameters.get(_VERSION, "").startswith(("2.", "3.")) and find_doubled_quote(text) is not None:
         return Problem(

@@ -12,18 +12,22 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanProgress
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import read_rows
+from hive_views.spark.analyzer import iceberg_schema, spark_type
 from hive_views.spark.legacy_import.verified_run import check_session_metastore
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.spec.session_settings import can_change_results
 from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.types.upcasts import can_upcast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
@@ -75,21 +79,39 @@ def _session_with(spark: SparkSession, settings: frozenset[tuple[str, str]]) -> 
 
 
 def _find_problem(session: SparkSession, entry: PlanEntry, *, analyze_new_text: bool) -> str | None:
+    declared = None
     if entry.writer is not Writer.TRINO:  # plain Spark reads no Trino views
         table = quote_name((SESSION_CATALOG, *entry.name.identifier))
-        problem = _analyze(session, f"SELECT * FROM {table}")
-        if problem is not None:
-            return UNREADABLE + problem
+        declared = _analyze(session, f"SELECT * FROM {table}")
+        if isinstance(declared, str):
+            return UNREADABLE + declared
     if not analyze_new_text or entry.new_text is None:
         return None
-    problem = _analyze(session, entry.new_text)
-    return None if problem is None else REFUSED + problem
+    returned = _analyze(session, entry.new_text)
+    if isinstance(returned, str):
+        return REFUSED + returned
+    change = None if declared is None else _find_type_change(declared, returned)
+    return None if change is None else REFUSED + change
 
 
-def _analyze(session: SparkSession, text: str) -> str | None:
-    """Return the first line of the analyzer's error; None if it accepts a text."""
+def _analyze(session: SparkSession, text: str) -> StructType | str:
+    """Return the columns of a text, or the first line of the analyzer's error."""
     try:
-        session.sql(text).schema  # noqa: B018 -- analyzes the text on any kind of session
+        return session.sql(text).schema
     except spark_exceptions() as error:
         return str(error).strip().splitlines()[0][:300]
+
+
+def _find_type_change(declared: StructType, returned: StructType) -> str | None:
+    """Describe the first column whose type is not cast to the declared one by readers through Iceberg."""
+    try:
+        pairs = list(zip(iceberg_schema(declared).fields, iceberg_schema(returned).fields, strict=True))
+    except (HiveViewsError, ValueError):
+        return None  # the check of the run compares the columns
+    for field, other in pairs:
+        if not can_upcast(other.field_type, field.field_type):
+            return (
+                f"column {field.name} is declared as {spark_type(field.field_type)}, and its query returns "
+                f"{spark_type(other.field_type)} now, which readers through Iceberg do not cast"
+            )
     return None

@@ -16,7 +16,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
 
 from hive_views.errors import (
     CyclicViewError,
@@ -69,6 +68,7 @@ from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.types.upcasts import can_upcast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -739,30 +739,3 @@ def _first_defined(view: HiveView) -> str:
 _SUMMARY_PREFIX = "hive-views."
 """The beginning of the summary keys of versions that this package has written."""
 _WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
-_NUMERIC_TYPES = ("int", "long", "float", "double")
-_TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "boolean", "date", "timestamp", "timestamptz")
-
-
-def can_upcast(actual: IcebergType, declared: IcebergType) -> bool:
-    """Whether a query's type can be cast to a declared type without loss (Spark's UpCastRule)."""
-    if isinstance(actual, ListType) and isinstance(declared, ListType):
-        return can_upcast(actual.element_type, declared.element_type)
-    if isinstance(actual, MapType) and isinstance(declared, MapType):
-        return can_upcast(actual.key_type, declared.key_type) and can_upcast(actual.value_type, declared.value_type)
-    if isinstance(actual, StructType) and isinstance(declared, StructType):
-        # By position: the names of the fields may differ.
-        return len(actual.fields) == len(declared.fields) and all(
-            can_upcast(field.field_type, declared_field.field_type)
-            for field, declared_field in zip(actual.fields, declared.fields, strict=True)
-        )
-    if isinstance(actual, DecimalType) and isinstance(declared, DecimalType):
-        fits = declared.precision - declared.scale >= actual.precision - actual.scale
-        return fits and declared.scale >= actual.scale
-    source, target = str(actual), str(declared)
-    if source == target:
-        return True
-    if source in _NUMERIC_TYPES and target in _NUMERIC_TYPES:
-        return _NUMERIC_TYPES.index(source) < _NUMERIC_TYPES.index(target)
-    if target == "string":
-        return source in _TYPES_CAST_TO_STRING or isinstance(actual, DecimalType)
-    return source == "date" and target in ("timestamp", "timestamptz")

@@ -41,6 +41,7 @@ PARSER_SETTINGS = {
 }
 """Settings, off by default, that change how Spark parses a text, and the characters whose meaning each changes."""
 
+_VARIABLE = re.compile(r"\$\{\S+?\}", re.ASCII)
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 """Whether names that differ in case are different names; off by default."""
 
@@ -71,6 +72,12 @@ def find_doubled_quote(sql: str) -> int | None:
     """The offset of the first literal with a doubled quote: `'it''s'` is it's in Spark 4, its in Spark 3 and Hive."""
     literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
     return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
+
+
+def find_variable(sql: str) -> str | None:
+    """Return the first `${name}` in a Spark text outside comments, which Spark replaces by a value; None for none."""
+    variables = (_VARIABLE.search(token.text) for token in spark_tokens(sql) if "${" in token.text)
+    return next((variable.group() for variable in variables if variable is not None), None)
 
 
 def _find_mark(sql: str, mark: str) -> int:

@@ -40,6 +40,29 @@ def source_columns(context: ResolutionContext, column: ScopeColumn) -> set[Sourc
     return sources
 
 
+def unchanged_type(context: ResolutionContext, column: ScopeColumn) -> str | None:
+    """Return the Hive type of a column that is an unchanged column of tables; None for a computed one."""
+    visited: set[int] = set()
+    stack = [column]
+    while stack:
+        item = stack.pop()
+        if id(item) in visited:
+            continue
+        visited.add(id(item))
+        if not item.origins or item.type != column.type:
+            return None
+        for origin in item.origins:
+            if isinstance(origin, exp.Expr):
+                node = origin.unalias()
+                bound = context.bindings.get(id(node)) if type(node) is exp.Column else None
+                if bound is None:
+                    return None
+                stack.append(bound)
+            elif not isinstance(origin, tuple):
+                stack.append(origin)
+    return column.type
+
+
 def _parts(context: ResolutionContext, node: exp.Expr) -> list[Any]:
     """Return the columns and expressions that an expression is directly computed from."""
     column = context.bindings.get(id(node))

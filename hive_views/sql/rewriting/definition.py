@@ -25,6 +25,8 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 
 NO_SUBSTITUTION = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
 """The statements that keep Spark and Hive from replacing `${name}` before they read a text."""
+_LIMIT = re.compile(r"\blimit\b[^)]*,", re.IGNORECASE)
+_OFFSET_AND_NUMBER = (TokenType.LIMIT, TokenType.NUMBER, TokenType.COMMA, TokenType.NUMBER)
 _RAW_STRING = re.compile("[rR]['\"]")
 _LONG_ESCAPE = re.compile(r"\\(?:U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|.)", re.DOTALL)
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
@@ -60,9 +62,12 @@ def portable_text(sql: str, dialect: str) -> str:
     backslashes in front of quotes and backslashes, and on strings separated by a space. Iceberg's Spark catalog
     replaces `${name}` by a setting of the reader's session; with a backslash after the dollar sign the string has the
     same value and is left alone. Escapes with eight digits are Spark's alone, those with four digits are not. Comments
-    end where the author's engine ends them (see `portable_comments`).
+    end where the author's engine ends them (see `portable_comments`). `LIMIT offset, number` is Hive's alone; Hive
+    parses `LIMIT number OFFSET offset` to the same tree.
     """
     sql = portable_comments(sql, dialect)
+    if dialect == "hive" and _LIMIT.search(sql):
+        sql = _with_offset(sql)
     if "\\U" in sql and dialect == "spark":
         sql = _with_short_escapes(sql)
     if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW_STRING.search(sql):
@@ -86,6 +91,21 @@ def portable_text(sql: str, dialect: str) -> str:
             pieces.append(sql[at : previous.end] + ("\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"))
             at = token.start + 1
     return escape_variables("".join([*pieces, sql[at:]]), dialect)
+
+
+def _with_offset(sql: str) -> str:
+    """Write `LIMIT offset, number` in a Hive text as `LIMIT number OFFSET offset`."""
+    pieces: list[str] = []
+    at = 0
+    tokens = Text(sql, "hive").tokens
+    for limit, offset, comma, number in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if tuple(token.token_type for token in (limit, offset, comma, number)) != _OFFSET_AND_NUMBER:
+            continue
+        raw_offset, raw_number = (sql[token.start : token.end + 1] for token in (offset, number))
+        pieces += (sql[at : offset.start], raw_number, sql[offset.end + 1 : comma.start], " OFFSET ")
+        pieces += (sql[comma.end + 1 : number.start].lstrip(" "), raw_offset)
+        at = number.end + 1
+    return "".join([*pieces, sql[at:]])
 
 
 def _with_short_escapes(sql: str) -> str:

@@ -204,6 +204,43 @@ SPARK_ROWS = [
         Reason.UNSUPPORTED,
         (),
     ),
+    # Columns whose type was changed in the table: plain Spark casts them to the declared one.
+    ("select id as c from orders", [("c", "int")], spark_schema(("c", "integer")), Reason.TYPE, ()),
+    (
+        "select * from (select id c from orders where cust > 1 union all select id from orders) q",
+        [("c", "int")],
+        spark_schema(("c", "integer")),
+        Reason.TYPE,
+        (),
+    ),
+    ("select note as c from orders", [("c", "int")], spark_schema(("c", "integer")), Reason.TYPE, ()),
+    ("select cust as c from orders", [("c", "bigint")], spark_schema(("c", "long")), None, (("c", "bigint"),)),
+    ("select cust as c from orders", [("c", "string")], spark_schema(("c", "string")), None, (("c", "string"),)),
+    ("select cust + 1 as c from orders", [("c", "string")], spark_schema(("c", "string")), None, (("c", "string"),)),
+    (
+        "select cust as c from orders",
+        [("c", "bigint")],
+        {**spark_schema(("c", "long")), "view.schemaMode": "TYPE EVOLUTION"},
+        Reason.TYPE,
+        (),
+    ),
+    # Variables, which plain Spark substitutes unless the row records that it must not.
+    ("select '${a}' as s", [("s", "string")], spark_schema(("s", "string")), Reason.UNSUPPORTED, ()),
+    ("select '$\\{a}' as s -- ${a}", [("s", "string")], spark_schema(("s", "string")), None, (("s", "string"),)),
+    (
+        "select '${a}' as s",
+        [("s", "string")],
+        {**spark_schema(("s", "string")), f"{CONF}spark.sql.variable.substitute": "false"},
+        None,
+        (("s", "string"),),
+    ),
+    (
+        "select id as `c${a}` from orders",
+        [("c${a}", "bigint")],
+        {**spark_schema(("c${a}", "long")), f"{CONF}spark.sql.variable.substitute": "false"},
+        Reason.UNSUPPORTED,
+        (),
+    ),
     (
         "with ORDERS as (select 7L as id) select id from orders",
         IDS,
@@ -227,6 +264,9 @@ def test_rows_of_spark(text, columns, parameters, reason, new_columns, add, sale
     assert any("TIMESTAMP_NTZ" in change for change in entry.changes) is ("timestamp_ntz" in text)
     [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
     assert outcome.status is (ImportStatus.CONVERTED if reason is None else ImportStatus.REFUSED)
+    if reason is None:
+        representations = catalog.load_view((sales, "v")).current_version().representations
+        assert not [item.root.sql for item in representations if "${" in item.root.sql.partition("--")[0]]
 
 
 @pytest.mark.parametrize(("mode", "is_noted"), [("EVOLUTION", True), ("TYPE EVOLUTION", True), ("COMPENSATION", False)])

@@ -17,11 +17,11 @@ from hive_views.legacy_import.report.report import read_check_results
 from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.metastore.row_codec import row_fingerprint
-from hive_views.spark.legacy_import.command import run_on_spark
+from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, row_text, run_verified
 from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
-from tests.integration.legacy_import.rows import trino_view_row
+from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 
 __all__ = ["catalog", "open_catalog", "raw"]
 
@@ -235,3 +235,57 @@ def test_impossible_comparison_is_rejected(spark, properties, catalog, tmp_path)
     (tmp_path / "rows").write_text("[1]\n")
     with pytest.raises(JournalError, match="does not hold the content"):
         ViewCheck(spark, catalog, tmp_path / "rows")
+
+
+def test_columns_with_changed_types_are_refused_or_restored(spark, catalog: HiveViewCatalog, database, tmp_path):
+    table = f"spark_catalog.{database}.t"
+    queries = {
+        "plain": "id",
+        "computed": "id + 1 AS id",
+        "wider": "CAST(id AS DOUBLE) AS id",
+        "fitting": "CAST(1 AS INT) AS id",
+    }
+    spark.sql(f"CREATE TABLE {table} (id INT) USING parquet")
+    for name, column in queries.items():
+        spark.sql(f"CREATE VIEW spark_catalog.{database}.{name} AS SELECT {column} FROM {table}")
+    spark.sql(f"DROP TABLE {table}")
+    spark.sql(f"CREATE TABLE {table} (id BIGINT) USING parquet")
+    spark.sql(f"INSERT INTO {table} VALUES (7)")
+    assert spark.sql(f"SELECT id FROM spark_catalog.{database}.plain").collect() == [(7,)]  # plain Spark casts it
+    plan = plan_on_spark(catalog, databases=[database], master="local", most_calls=2, session=spark)
+    entries = {entry.name.name: entry for entry in plan.entries}
+    assert entries["plain"].problem.reason is Reason.TYPE
+    assert entries["computed"].changes == (
+        "Spark's analyzer refuses the new text: column id is declared as int, and its query returns bigint now, which "
+        "readers through Iceberg do not cast",
+    )
+    assert {entries["wider"].changes, entries["fitting"].changes} == {()}
+    result = run_on_spark(plan, catalog, tmp_path / "journal", most_calls=2, session=spark)
+    statuses = {outcome.name.name: outcome.status for outcome in result.outcomes}
+    converted = {name for name, status in statuses.items() if status is ImportStatus.CONVERTED}
+    assert (converted, set(statuses) - converted) == ({"wider", "fitting"}, {"plain", "computed"})
+    assert spark.sql(f"SELECT id FROM spark_catalog.{database}.computed").collect() == [(8,)]
+    revert_run(catalog, tmp_path / "journal")
+
+
+def test_converted_texts_are_read_by_iceberg(spark, catalog: HiveViewCatalog, raw, database, tmp_path):
+    session = spark.newSession()
+    session.sql(f"USE spark_catalog.{database}")
+    session.sql("SET spark.sql.variable.substitute=false")
+    session.sql("CREATE VIEW variable AS SELECT '${hive_views.a}' AS s, r'\\d${hive_views.a}' AS r")
+    columns = [("s", "string"), ("r", "string")]
+    text = "select '${hive_views.a}' as `s`, '\\\\d${hive_views.a}' as `r`"
+    raw.create_table(hive_view_row(database, "of_hive", text, text, columns))
+    text = f"select `variable`.`s` from `{database}`.`variable` limit 0,1"
+    raw.create_table(hive_view_row(database, "limited", text, text, columns[:1]))
+    plan = plan_import(catalog, databases=[database])
+    assert [entry.changes for entry in plan.entries if entry.name.name == "variable"] == [()]
+    assert run_plan(plan, catalog, tmp_path / "journal").complete
+    session.sql("SET hive_views.a=value")
+    for substitute in ("true", "false"):
+        session.sql(f"SET spark.sql.variable.substitute={substitute}")
+        for name in ("spark_catalog", "prod"):
+            rows = [session.table(f"{name}.{database}.{view}").collect() for view in ("variable", "of_hive", "limited")]
+            row = ("${hive_views.a}", "\\d${hive_views.a}")
+            assert rows == [[row], [row], [row[:1]]], (substitute, name)
+    revert_run(catalog, tmp_path / "journal")

@@ -380,9 +380,15 @@ def test_trino_string_without_hive_equivalent_is_rejected(text: str) -> None:
         ("spark", "select '${c}''${d}'", r"select '$\{c}\'$\{d}'"),
         ("hive", "select '${hiveconf:a} ${b}'", r"select '$\{hiveconf:a} $\{b}'"),
         ("hive", "select '$', '{', '$ {' -- ${c}", "select '$', '{', '$ {' -- ${c}"),
+        ("hive", "select a from t limit 2,3", "select a from t limit 3 OFFSET 2"),
+        (
+            "hive",
+            "select a, 'limit 1,2' from (select a from t LIMIT 0 /* o */ ,\n 5) q limit 4",
+            "select a, 'limit 1,2' from (select a from t LIMIT 5 /* o */  OFFSET \n 0) q limit 4",
+        ),
     ],
 )
-def test_portable_text_of_strings(dialect: str, typed: str, plain: str) -> None:
+def test_portable_text(dialect: str, typed: str, plain: str) -> None:
     assert portable_text(typed, dialect) == plain
 
 
