@@ -38,6 +38,7 @@ from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Exp
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
 from hive_views.materialized.properties import DOWNSTREAM, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
+from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.inline import catalog_names
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
@@ -559,6 +560,24 @@ class MaterializedViews:
                 )
                 raise outcome.error
         return reports
+
+    def explain(self, identifier: str | Identifier, engine: Engine | None = None) -> RefreshExplanation:
+        """Explain how a refresh would compute the rows, without computing or writing any.
+
+        Args:
+            identifier: `database.name`.
+            engine: The engine of the refresh; None assumes the settings of the last one.
+
+        Returns:
+            The plans in the order of preference with their reasons, and the changes of the tables that it reads.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+            RefreshError: If it cannot be refreshed.
+            SqlError: If its text cannot be read.
+        """
+        return explain(self._store, self._tables, self.load(identifier), self._checker, engine)
 
     def refresh_many(
         self,

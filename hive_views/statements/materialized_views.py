@@ -123,6 +123,13 @@ def refresh(context: StatementContext) -> Result[Any]:
     return Result(kind, name.identifier, ("view", "action", "why", "rows_written"), rows)
 
 
+def explain_refresh(context: StatementContext) -> Result[Any]:
+    """EXPLAIN REFRESH MATERIALIZED VIEW: how a refresh would compute the rows, a line a row."""
+    name = context.resolve_name()
+    explanation = context.catalog.materialized.explain(name.identifier, context.engine)
+    return Result("rows", name.identifier, ("plan",), tuple((line,) for line in explanation.lines()))
+
+
 def drop(context: StatementContext) -> Result[Any]:
     """DROP MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE]: the view and its stored rows."""
     statement: sql.Drop = context.statement
@@ -243,6 +250,7 @@ HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result[Any]]] =
     sql.AlterViewSetProperties: set_view_properties,
     sql.AlterViewUnsetProperties: unset_view_properties,
     sql.RefreshMaterializedView: refresh,
+    sql.ExplainRefresh: explain_refresh,
     sql.AlterMaterializedViewRewrite: rewrite,
     sql.Drop: drop,
     sql.ShowViews: show,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.materialized.maintenance.garbage_collection import Garbage
+    from hive_views.materialized.refresh.explain import RefreshExplanation
     from hive_views.materialized.refresh.refresh import RefreshReport
 
 
@@ -486,6 +487,14 @@ def materialized_status(catalog: HiveViewCatalog, name: NameArgument) -> Materia
     )
 
 
+def explain_refresh(catalog: HiveViewCatalog, name: NameArgument) -> RefreshExplanation:
+    """Explain how a refresh would compute the rows, and why not with less work, without computing any.
+
+    The settings of the last refresh are assumed, and an engine that can replace the rows with some keys, as Spark 4.
+    """
+    return catalog.materialized.explain(name)
+
+
 def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) -> MaterializedList:
     """List the materialized views of a database with their freshness.
 
@@ -533,6 +542,7 @@ def register(app: typer.Typer) -> None:
         _print_status,
         has_failed=lambda status: status.freshness not in ("fresh", "fresh within grace"),
     )
+    bind(group, "explain", explain_refresh, _print_explanation)
     bind(group, "list", list_materialized, _print_list)
     bind(group, "replace", replace_materialized, _print_changed)
     bind(group, "set", set_materialized, _print_changed)
@@ -564,6 +574,11 @@ def _print_status(status: MaterializedStatus) -> None:
         print_line(f"  max staleness {status.max_staleness_ms} ms")
     if status.allow_stale_data:
         print_line("  stale rows allowed")
+
+
+def _print_explanation(explanation: RefreshExplanation) -> None:
+    for line in explanation.lines():
+        print_line(shown(line))
 
 
 def _print_list(result: MaterializedList) -> None:

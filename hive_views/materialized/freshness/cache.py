@@ -87,16 +87,21 @@ class TableState:
         is_known = snapshot_ids & self.snapshots.keys() if self.name_mapping is None else ()
         return {number: number in is_known and self.has_schema_of(number) for number in snapshot_ids}
 
-    def operations_since(self, snapshot_id: int) -> tuple[str, ...] | None:
-        """The operations after a snapshot, newest first; None if it is not in the history."""
-        operations: list[str] = []
+    def snapshots_since(self, snapshot_id: int) -> tuple[int, ...] | None:
+        """The snapshots after another one, newest first; None if that is not in the history."""
+        later: list[int] = []
         for current_id, snapshot in self._history():
             if current_id == snapshot_id:
-                return tuple(operations)
-            operations.append(snapshot.operation)
+                return tuple(later)
+            later.append(current_id)
             if snapshot.parent is None:
-                return tuple(operations) if snapshot_id == NO_SNAPSHOT else None
+                return tuple(later) if snapshot_id == NO_SNAPSHOT else None
         return () if snapshot_id == self.snapshot_id else None
+
+    def operations_since(self, snapshot_id: int) -> tuple[str, ...] | None:
+        """The operations after a snapshot, newest first; None if it is not in the history."""
+        later = self.snapshots_since(snapshot_id)
+        return None if later is None else tuple(self.snapshots[number].operation for number in later)
 
     def has_changelog_since(self, snapshot_id: int) -> bool:
         """Whether Iceberg can list the changed rows since a snapshot, which it cannot if there are delete files."""

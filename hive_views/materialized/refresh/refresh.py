@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import CommitFailedError, HiveViewsError, RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.verdict import conflicting_settings
-from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import lineage_numbers_of
 from hive_views.materialized.layouts.table import encode_summary
-from hive_views.materialized.properties import REPEATABLE, TIME_TRAVEL
-from hive_views.materialized.redefine import new_storage_columns
-from hive_views.materialized.refresh.inline import catalog_names, inline
-from hive_views.materialized.refresh.partition_changes import changed_partitions
-from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
+from hive_views.materialized.properties import TIME_TRAVEL
+from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.refresh.prepare import observe, prepare
 from hive_views.materialized.refresh.publish import discard_snapshot, publish
 from hive_views.materialized.refresh.stage import Engine, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
@@ -51,10 +48,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
-from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
-from hive_views.spec.storage_link import STORAGE_OF
-from hive_views.sql.analysis.references import find_nondeterminism, without_datetime_words
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -65,7 +59,6 @@ if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
-    from hive_views.sql.analysis.incremental import IncrementalQuery
 
 _MAX_ATTEMPTS = 10
 
@@ -102,41 +95,16 @@ def refresh(
     """Refresh one materialized view, and none of its sources."""
     started = time.monotonic()
     report_progress = progress or (lambda _: None)
-    if view.storage is None:
-        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
-    _check_storage(view, view.storage.metadata.properties)
     started_ms = int(time.time() * 1000)
-
-    sources, freshness = checker.check(view)
-    recorded = view.last_refresh()
-    defined = {key for settings in sources.observed.settings.values() for key in settings if can_change_results(key)}
-    settings = dict(engine.settings(defined | recorded.settings.keys()))
-    _check_sources(view, sources, settings)
-    if freshness.is_fresh and mode is not Mode.FULL and not differing_settings(recorded.settings, settings):
+    observation = observe(view, checker, engine)
+    if observation.is_unchanged and mode is not Mode.FULL:
         report_progress(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.snapshot, started)
-
-    columns = new_storage_columns(view)
-    schema = view.storage.schema() if columns is None else columns
-    leaves = inline(view.name, view.metadata, sources, catalog_names(store, tables.name))
-    _check_leaves(view, sources, leaves)
-    functions = find_nondeterminism(leaves.sql, leaves.dialect)
-    full_plan = RefreshPlan("full", "it was requested")
-    if without_datetime_words(functions) != functions:
-        target = view.storage_name or view.name
-        request = staging_request(target, view, recorded, sources, leaves, full_plan, schema, {}, uuid.uuid4().hex)
-        if engine.casts_relative_times(request) is False:
-            functions = without_datetime_words(functions)
-    is_repeatable = not functions or is_true(view.properties, REPEATABLE)
-    plans = iter((full_plan,))
-    if mode is not Mode.FULL:
-        given = PlanInput(
-            recorded, freshness, sources.tables, leaves, schema, is_repeatable, settings, engine.can_replace_keys
-        )
-        plans = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
-
+    sources, recorded = observation.sources, observation.recorded
+    prepared = prepare(store, tables, view, observation, engine, mode)
+    columns = prepared.columns
     failures: list[str] = []
-    for plan in plans:
+    for plan in prepared.plans:
         if mode is Mode.INCREMENTAL and plan.action == "full":
             reason = f"it cannot be refreshed incrementally: {plan.why}"
             raise RefreshError(str(view.name), "; ".join([reason, *failures]))
@@ -144,9 +112,13 @@ def refresh(
         report_progress(f"{view.name}: {plan.action} refresh: {why}")
         refresh_id = uuid.uuid4().hex
         state = _refresh_state(view, sources, started_ms)
-        summary, properties = _summary(store, view, sources, state, functions, settings, refresh_id)
+        summary, properties = _summary(
+            store, view, sources, state, prepared.functions, observation.settings, refresh_id
+        )
         with staging_table(store, tables, view, refresh_id, columns) as target:
-            request = staging_request(target, view, recorded, sources, leaves, plan, schema, summary, refresh_id)
+            request = staging_request(
+                target, view, recorded, sources, prepared.leaves, plan, prepared.schema, summary, refresh_id
+            )
             try:
                 staged_id = engine.stage(request)
             except RefreshError as error:
@@ -175,47 +147,6 @@ def refresh(
 # -- Checks -----------------------------------------------------------------------------------------------------------
 
 
-def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> None:
-    """Reject a table that is not the view's storage table, or whose writes are visible at once."""
-    name = view.storage_name or "its storage"
-    owner = properties.get(STORAGE_OF)
-    if owner is None or owner.lower() != view.metadata.view_uuid.lower():
-        # Any program can write the view's property that names the storage.
-        reason = f"is not marked as its storage ({STORAGE_OF})" if owner is None else f"belongs to the view {owner}"
-        raise RefreshError(
-            str(view.name), f"{name} {reason}. Drop this view and create it again to give it a storage of its own"
-        )
-    if not is_true(properties, STAGED_WRITES):
-        raise RefreshError(
-            str(view.name),
-            f"{name} does not have the property {STAGED_WRITES} = true, with which every storage is created: it was "
-            "removed, or another table was put in its place. If the table is the storage, set the property by ALTER "
-            "TABLE; otherwise rename that table, drop this view and create it again",
-        )
-
-
-def _check_sources(view: MaterializedView, sources: Sources, settings: Mapping[str, str]) -> None:
-    """Reject missing or unreadable sources, and settings under which the rows would not be the definition's."""
-    missing = [*sources.observed.missing, *sources.observed.unreadable]
-    if missing:
-        raise RefreshError(str(view.name), f"these sources are missing or unreadable: {', '.join(map(str, missing))}")
-    for name, key, wanted in conflicting_settings(sources.observed, settings):
-        raise RefreshError(
-            str(view.name),
-            f"{name} was defined under {key}={wanted}, and this refresh runs under {key}={settings[key]}: its rows "
-            f"would not be the definition's. Refresh it in a session with SET {key}={wanted}; if the views that it "
-            "reads differ in this setting, leave it unrefreshed: queries then read the definition",
-        )
-
-
-def _check_leaves(view: MaterializedView, sources: Sources, leaves: IncrementalQuery) -> None:
-    """Reject a text with the old name of a renamed table: freshness finds it by UUID, but the text cannot be run."""
-    for leaf in leaves.leaves:
-        name = ViewName(*leaf.name)
-        if name not in sources.tables and name not in sources.hive_tables:
-            raise RefreshError(str(view.name), f"its text reads {name}, which was renamed")
-
-
 def _reason_to_discard(
     store: MetastoreStore, view: MaterializedView, sources: Sources, request: StagingRequest, snapshot: Snapshot
 ) -> HiveViewsError | None:
@@ -241,15 +172,6 @@ def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_i
         if snapshot.summary is not None and snapshot.summary.additional_properties.get(REFRESH_ID) == refresh_id:
             return snapshot
     return None
-
-
-def _changed_partitions(
-    store: MetastoreStore, view: MaterializedView, sources: Sources, leaves: IncrementalQuery, leaf: int, since: int
-) -> str:
-    assert view.storage is not None, "the refresh checks that the storage table can be read"
-    location = sources.locations[ViewName(*leaves.leaves[leaf].name)]
-    metadata = store.files.read_table_metadata(location)
-    return changed_partitions(leaves, leaf, view.storage, metadata, store.files.io(location), since)
 
 
 def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | None, started: float) -> RefreshReport:

@@ -286,7 +286,7 @@ def staging_request(
         _write_options({} if view.storage is None else view.storage.properties),
         keys_query,
         key_names,
-        max(_MIN_MAX_KEYS, _stored_rows(view) // _MAX_KEYS_SHARE),
+        max(_MIN_MAX_KEYS, stored_rows(view) // _MAX_KEYS_SHARE),
     )
 
 
@@ -295,7 +295,8 @@ _MAX_KEYS_SHARE = 5
 """A refresh by keys may replace a fifth of the stored rows, if there is one row for each key."""
 
 
-def _stored_rows(view: MaterializedView) -> int:
+def stored_rows(view: MaterializedView) -> int:
+    """The number of stored rows, by the summary of their snapshot."""
     summary = None if view.snapshot is None else view.snapshot.summary
     return 0 if summary is None else int(summary.additional_properties.get("total-records", "0"))
 

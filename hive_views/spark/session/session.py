@@ -221,7 +221,7 @@ class ViewSession:
         if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
             return self._run_on_spark(PreparedStatement.unchanged(text), args)  # contains no query and no statement
         statement = RewrittenText.unchanged(text)
-        if first in _VIEW_STATEMENTS:
+        if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH"):
             frame = self._statements.run(text)
             if frame is None and first == "SHOW":
                 frame = self._statements.run_show_views(text)

@@ -32,6 +32,7 @@ _DESCRIBE_COLUMNS = ("col_name", "data_type", "comment")
 _MATERIALIZED_VIEW_STATEMENTS = (
     ddl.CreateMaterializedView,
     ddl.RefreshMaterializedView,
+    ddl.ExplainRefresh,
     ddl.AlterMaterializedViewRewrite,
 )
 

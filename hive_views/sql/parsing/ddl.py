@@ -27,6 +27,7 @@ from hive_views.sql.parsing.statements import (
     CreateView,
     Describe,
     Drop,
+    ExplainRefresh,
     ObjectName,
     PartitionSpec,
     Query,
@@ -507,6 +508,11 @@ def _refresh(cursor: Cursor) -> Statement:
     return RefreshMaterializedView(**common, full=full, incremental=incremental, cascade=cascade)
 
 
+def _explain(cursor: Cursor) -> Statement:
+    cursor.expect("REFRESH", "MATERIALIZED", "VIEW")
+    return ExplainRefresh(text=cursor.sql, dialect=cursor.dialect, name=cursor.name())
+
+
 def _show(cursor: Cursor) -> Statement:
     common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect}
     if cursor.accept("CREATE"):
@@ -544,6 +550,7 @@ _STATEMENT_READERS: dict[str, Callable[[Cursor], Statement]] = {
     "ALTER": _alter,
     "DROP": _drop,
     "REFRESH": _refresh,
+    "EXPLAIN": _explain,
     "SHOW": _show,
     "DESCRIBE": _describe,
     "DESC": _describe,

@@ -58,6 +58,8 @@ class StatementTargets:
     def is_catalog_only(self) -> bool:
         """Whether only the catalog can run it: it creates a permanent view or is about a materialized view."""
         head = list(self.words)
+        if head[:2] == ["EXPLAIN", "REFRESH"]:
+            del head[:1]
         if head[:1] == ["CREATE"]:
             del head[:1]
             if head[:2] == ["OR", "REPLACE"]:

@@ -197,6 +197,11 @@ class RefreshMaterializedView(NamedStatement):
 
 
 @dataclass(frozen=True)
+class ExplainRefresh(NamedStatement):
+    """EXPLAIN REFRESH MATERIALIZED VIEW, which changes nothing."""
+
+
+@dataclass(frozen=True)
 class Drop(Statement):
     """DROP VIEW | TABLE | MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE] [PURGE]."""
 

@@ -35,6 +35,11 @@ def test_create_show_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tm
     assert cli("mv", "list", sales).out == f"{sales}.stored  stale  (registered)\n"
     shown = cli("mv", "status", f"{sales}.stored").out
     assert "it was never refreshed" in shown and f"{sales}.stored__storage" in shown
+    explained = cli("mv", "explain", f"{sales}.stored", "--json").json
+    assert explained["plans"] == [{"action": "full", "why": "it was never refreshed", "where": None}]
+    assert [source["name"] for source in explained["sources"]] == [f"{sales}.sales"]
+    text = cli("mv", "explain", f"{sales}.stored").out
+    assert text.startswith(f"{sales}.stored: full refresh: it was never refreshed\n{sales}.sales: ")
     assert cli("mv", "drop", f"{sales}.stored").code == 2, "there is no terminal to ask on"
     assert cli("mv", "drop", f"{sales}.stored", "--yes", "--json").json == {"dropped": f"{sales}.stored"}
     assert catalog.list_tables(sales) == [(sales, "sales")]

@@ -227,14 +227,17 @@ class World:
 
     def refresh(self, _: None) -> None:
         for layout in LAYOUTS:
+            name = (self.database, f"by_{layout}")
             try:
-                report = self.catalog.materialized.refresh((self.database, f"by_{layout}"), self.engine)[-1]
+                explained = self.catalog.materialized.explain(name, self.engine).action
+                report = self.catalog.materialized.refresh(name, self.engine)[-1]
             except RefreshError:
                 # Its text names what has another name now; nothing else is an excuse.
                 assert self.aside is not None
                 seen["refused"] += 1
                 continue
             seen[report.action] += 1
+            assert report.action == explained
             if self.aside is None:
                 assert self.stored(layout) == self.rows(layout), report
                 assert self.freshness(layout).is_fresh, (report, str(self.freshness(layout)))

@@ -36,6 +36,9 @@ def test_create_refresh_show_drop(run, catalog, market):
     assert run("ALTER MATERIALIZED VIEW totals REBUILD").kind == "unchanged"
     assert run("SHOW MATERIALIZED VIEWS LIKE 'tot*'").rows == ((market, "totals", "registered", "fresh", None),)
     catalog.load_table((market, "sales")).append(rows((9, "a", 1)))
+    explained = run("EXPLAIN REFRESH MATERIALIZED VIEW totals")
+    assert explained.columns == ("plan",)
+    assert explained.rows[0] == (f"{market}.totals: incremental refresh: rows were added to {market}.sales",)
     assert run("REFRESH MATERIALIZED VIEW totals INCREMENTAL").rows[0][1] == "incremental"
     run("DROP MATERIALIZED VIEW totals")
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]

@@ -229,6 +229,8 @@ def test_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined
         try:
             assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "full"
             spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            explained = session.sql("EXPLAIN REFRESH MATERIALIZED VIEW details").collect()
+            assert ".details: incremental refresh: rows were added to" in explained[0].plan
             assert session.sql("REFRESH MATERIALIZED VIEW details").collect()[0][1] == "incremental"
             assert stored(catalog, market, "details") == defined("details")
             assert session.sql("SELECT * FROM details").count() == 4

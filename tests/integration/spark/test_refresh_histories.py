@@ -172,7 +172,9 @@ def test_incremental_is_full(spark, catalog, facts, defined, ansi):
             assert views.freshness(name).verdict is Verdict.STALE, (seed, text)
             if other_mode := step == 1 and seed % 4 == 1:
                 ansi(True)
+            explained = views.explain(name, engine)
             report = views.refresh(name, engine)[-1]
+            assert report.action == explained.action, (seed, text, str(explained))
             assert report.action == ("full" if other_mode else "incremental"), (seed, text, report)
             incremental += not other_mode
             assert stored(catalog, name) == defined(text), (seed, text, report)

@@ -95,6 +95,7 @@ STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
     ),
     ("hive", "alter materialized view v rebuild", (s.RefreshMaterializedView, {})),
     ("trino", "refresh materialized view v", (s.RefreshMaterializedView, {})),
+    ("spark", "explain refresh materialized view v", (s.ExplainRefresh, {})),
     ("hive", "alter materialized view v enable rewrite", (s.AlterMaterializedViewRewrite, {"enabled": True})),
     ("hive", "drop view v", (s.Drop, {"kind": "view"})),
     ("hive", "drop view if exists v cascade", (s.Drop, {"kind": "view", "if_exists": True, "behavior": "cascade"})),

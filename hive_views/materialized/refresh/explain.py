@@ -1,0 +1,186 @@
+"""Explaining a refresh before it runs: how it would compute the rows, and which changes of the sources it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.table.snapshots import Operation
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness.verdict import Freshness
+from hive_views.materialized.refresh.plan import RefreshPlan
+from hive_views.materialized.refresh.prepare import observe, prepare
+from hive_views.materialized.refresh.stage import Engine, stored_rows
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.sql.analysis.incremental import IncrementalQuery, RowSelection
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+
+    from hive_views.materialized.freshness.cache import TableState
+    from hive_views.materialized.freshness.checker import FreshnessChecker
+    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.store import MetastoreStore
+
+
+@dataclass(frozen=True)
+class SourceChange:
+    """What happened to one table since the last refresh, as the summaries of its snapshots tell."""
+
+    name: ViewName
+    """The table."""
+    rows: int | None = None
+    """Its rows now; None if its snapshot does not tell, and for Hive tables."""
+    snapshots: int | None = None
+    """The snapshots since the last refresh, without compactions; None if its state then is not known any more."""
+    added: int | None = None
+    """The rows in files that were added in these snapshots. Copy-on-write adds the rows that stay, too."""
+    removed: int | None = None
+    """The rows in files that were removed, and the deleted positions; None also if there are equality deletes."""
+
+    def __str__(self) -> str:
+        now = "" if self.rows is None else f"; {self.rows:,} row(s) now"
+        if self.snapshots is None:
+            return f"{self.name}: its state at the last refresh is not known{now}"
+        if not self.snapshots:
+            return f"{self.name}: unchanged{now}"
+        added, removed = (
+            "an unknown number of rows" if rows is None else f"{rows:,} row(s)" for rows in (self.added, self.removed)
+        )
+        return f"{self.name}: {self.snapshots} snapshot(s) since, added {added}, removed {removed}{now}"
+
+
+@dataclass(frozen=True)
+class RefreshExplanation:
+    """How a refresh in the mode `auto` would compute the rows."""
+
+    name: ViewName
+    """The materialized view."""
+    freshness: Freshness
+    """How fresh its stored rows are."""
+    plans: tuple[RefreshPlan, ...]
+    """The plans in the order of preference: each is tried if the one before fails. Empty if the rows are fresh. The
+    reason of a plan contains why the modes that would cost less are impossible."""
+    changes: tuple[SourceChange, ...]
+    """The tables that it reads."""
+    stored_rows: int
+    """The number of stored rows."""
+    max_rows_read: int | None
+    """At most this number of rows is read by the first plan; None if it is not known."""
+
+    @property
+    def action(self) -> str:
+        """`unchanged`, `full`, `incremental`, `partitions` or `keys`."""
+        return self.plans[0].action if self.plans else "unchanged"
+
+    def lines(self) -> Iterator[str]:
+        """The explanation as text."""
+        if not self.plans:
+            yield f"{self.name}: unchanged: its rows are fresh"
+        for number, plan in enumerate(self.plans):
+            yield f"{self.name if number == 0 else 'if that fails'}: {plan.action} refresh: {plan.why}"
+        for change in self.changes:
+            yield str(change)
+        if self.plans and self.max_rows_read is not None:
+            yield f"reads at most {self.max_rows_read:,} row(s); {self.stored_rows:,} row(s) are stored"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as JSON values."""
+        return {
+            "view": self.name,
+            "freshness": self.freshness.verdict,
+            "reasons": tuple(map(str, self.freshness.reasons)),
+            "action": self.action,
+            "plans": [{"action": plan.action, "why": plan.why, "where": plan.where} for plan in self.plans],
+            "sources": self.changes,
+            "stored_rows": self.stored_rows,
+            "max_rows_read": self.max_rows_read,
+        }
+
+
+def explain(
+    store: MetastoreStore,
+    tables: TableOperations,
+    view: MaterializedView,
+    checker: FreshnessChecker,
+    engine: Engine | None = None,
+) -> RefreshExplanation:
+    """Explain how a materialized view would be refreshed. Nothing is computed or written."""
+    observation = observe(view, checker, engine)
+    sources, state = observation.sources, observation.recorded.state
+    changes = {name: SourceChange(name) for name in sources.hive_tables}
+    rows_before: dict[ViewName, int | None] = {}
+    for name, table in sources.tables.items():
+        source = None if state is None else state.source(name, table.uuid)
+        metadata = checker.metadata_cache.table_metadata(str(name), sources.locations[name])
+        changes[name] = _change(name, table, metadata, None if source is None else source.id)
+        rows_before[name] = None if source is None else _total_rows(metadata, source.id)
+    plans: tuple[RefreshPlan, ...] = ()
+    rows_read = None
+    if not observation.is_unchanged:
+        prepared = prepare(store, tables, view, observation, engine)
+        plans = tuple(prepared.plans)
+        rows_read = _max_rows_read(prepared.leaves, plans[0], changes, rows_before, stored_rows(view))
+    listed = tuple(changes[name] for name in sorted(changes))
+    return RefreshExplanation(view.name, observation.freshness, plans, listed, stored_rows(view), rows_read)
+
+
+def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
+    """The number of rows of a snapshot, by its summary."""
+    if snapshot_id is None or snapshot_id == NO_SNAPSHOT:
+        return 0
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    total = None if snapshot is None or snapshot.summary is None else snapshot.summary["total-records"]
+    return None if total is None else int(total)
+
+
+def _change(name: ViewName, table: TableState, metadata: TableMetadata, since: int | None) -> SourceChange:
+    """Sum the summaries of the snapshots since another one."""
+    rows = _total_rows(metadata, metadata.current_snapshot_id)
+    later = None if since is None else table.snapshots_since(since)
+    if later is None:
+        return SourceChange(name, rows)
+    changing = [number for number in later if table.snapshots[number].operation != Operation.REPLACE.value]
+    snapshots = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id in changing]
+    summaries = [snapshot.summary.additional_properties for snapshot in snapshots if snapshot.summary]
+    if len(summaries) < len(changing):
+        return SourceChange(name, rows, len(changing))
+
+    def total(*keys: str) -> int:
+        return sum(int(summary.get(key) or 0) for summary in summaries for key in keys)
+
+    removed = None if total("added-equality-deletes") else total("deleted-records", "added-position-deletes")
+    return SourceChange(name, rows, len(changing), total("added-records"), removed)
+
+
+def _max_rows_read(
+    leaves: IncrementalQuery,
+    plan: RefreshPlan,
+    changes: Mapping[ViewName, SourceChange],
+    rows_before: Mapping[ViewName, int | None],
+    rows_stored: int,
+) -> int | None:
+    """The rows of the tables, or of the parts of tables, that the queries of a plan name; None if one is not known."""
+    everything: Mapping[int, RowSelection] = dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW)
+    counts: list[int | None] = [rows_stored if plan.aggregate is not None else 0]
+    for selection in plan.selections if plan.action == "incremental" else (everything,):
+        for number, part in selection.items():
+            name = ViewName(*leaves.leaves[number].name)
+            change = changes[name]
+            by_part = {
+                RowSelection.NOW: change.rows,
+                RowSelection.BEFORE: rows_before.get(name),
+                RowSelection.ADDED: change.added,
+                RowSelection.NONE: 0,
+            }
+            counts.append(by_part[part])
+    for number in plan.keys:
+        change = changes[ViewName(*leaves.leaves[number].name)]
+        counts += [change.added, change.removed]
+    return None if None in counts else sum(count for count in counts if count is not None)
