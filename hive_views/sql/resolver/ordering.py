@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
-from hive_views.sql.resolver.scopes import Scope
+from hive_views.sql.resolver.scopes import AmbiguousName, Scope
 
 
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     """Resolve the clauses: a name of the result stays as it was written, any other name is qualified."""
-    order_keys = [*keys_of(query.node, "order", "sort"), *keys_of(query.node, "distribute", "cluster")]
     ungrouped = query.ungrouped
-    below = (
-        _order_scope(context, query.output, ungrouped, query.items) if ungrouped is not None and order_keys else None
-    )
-    for item in order_keys:
-        if query.names_output_only and not isinstance(item, exp.Literal):
-            resolve(context, item, Environment((query.output,), None, ungrouped, False, True, True))
-        elif ungrouped is None or below is None:
-            resolve(context, item, Environment((query.output.only_names(),), None, None, False, True, True))
-        else:
-            _resolve_key(context, item, query, ungrouped, below)
+    for clauses, names_inputs in ((("order", "sort"), context.dialect.computes_groups_first), (_DISTRIBUTION, False)):
+        order_keys = keys_of(query.node, *clauses)
+        below = _order_scope(query, ungrouped, names_inputs) if ungrouped is not None and order_keys else None
+        for item in order_keys:
+            if query.names_output_only and not isinstance(item, exp.Literal):
+                resolve(context, item, Environment((query.output,), None, ungrouped, False, True, True))
+            elif ungrouped is None or below is None:
+                resolve(context, item, Environment((query.output.only_names(),), None, None, False, True, True))
+            else:
+                _resolve_key(context, item, query, ungrouped, below)
+
+
+_DISTRIBUTION = ("distribute", "cluster")
 
 
 def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
@@ -78,16 +78,29 @@ def _resolve_key(
     resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
 
 
-def _order_scope(context: ResolutionContext, output: Scope, ungrouped: Scope, items: Sequence[exp.Expr]) -> Scope:
-    """Return what ORDER BY can name: the aliases of the SELECT list, then the columns under it.
+def _order_scope(query: OrderedQuery, ungrouped: Scope, names_inputs: bool) -> Scope:
+    """Return what a clause can name: names of the result, then the columns under it.
 
-    In Spark and Trino every name of the result stays as it is.
+    ORDER BY and SORT BY of Hive name a column of FROM rather than a column of the result, unless that has an alias, or
+    the column of FROM cannot be named above GROUP BY.
     """
-    if not context.dialect.computes_groups_first:
-        names = output.only_names()
-        return names.with_inputs(ungrouped.hiding(names.tables.get(None, {})))
-    aliases = {item.alias.lower() for item in items if type(item) is exp.Alias and not _repeats_name(item)}
-    return output.only_names().with_inputs(ungrouped.hiding(aliases)) if aliases else ungrouped
+    names = query.output.only_names()
+    outputs = names.tables.get(None, {})
+    if not names_inputs:
+        return names.with_inputs(ungrouped.hiding(outputs))
+    hidden = {item.alias.lower() for item in query.items if type(item) is exp.Alias and not _repeats_name(item)}
+    if query.scope.grouped:
+        hidden |= {name for name in outputs if not _is_key(name, ungrouped, query.scope)}
+    return names.with_inputs(ungrouped.hiding(hidden)) if hidden else ungrouped
+
+
+def _is_key(name: str, ungrouped: Scope, grouped: Scope) -> bool:
+    """Whether a name without a table is a column of FROM that is a grouping key."""
+    try:
+        column = ungrouped.find(None, name)
+        return column is not None and grouped.find_own(column.table, name) is not None
+    except AmbiguousName:
+        return True
 
 
 def _repeats_name(item: exp.Expr) -> bool:

@@ -55,6 +55,27 @@ TEXTS = [
         None,
         "select /*+ MAPJOIN(r) */ `r`.`region` from `sales`.`regions` `r`",
     ),
+    # A column of FROM that is no grouping key cannot be named above GROUP BY
+    (
+        "hive",
+        "select ua.os.name from web.clicks join customers group by ua.os.name order by name",
+        None,
+        "select `clicks`.`ua`.`os`.`name` from `web`.`clicks` join `sales`.`customers`"
+        " group by `clicks`.`ua`.`os`.`name` order by name",
+    ),
+    (
+        "hive",
+        "select region from regions group by region order by region",
+        None,
+        "select `regions`.`region` from `sales`.`regions` group by `regions`.`region` order by `regions`.`region`",
+    ),
+    # Hive's own text keeps a name of the result in DISTRIBUTE BY, too
+    (
+        "hive",
+        "select region from regions distribute by region sort by region",
+        None,
+        "select `regions`.`region` from `sales`.`regions` distribute by region sort by `regions`.`region`",
+    ),
     (
         "hive",
         "select region `from` from regions order by `from`",
