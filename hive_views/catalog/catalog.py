@@ -578,6 +578,9 @@ class HiveViewCatalog(TableCatalog):
     def adopt_view(self, identifier: str | Identifier, *, analyzer: Analyzer | None = None) -> HiveView:
         """Make the text that another program wrote into a view's row (`view.drift`) a new version of the view.
 
+        Properties that were changed in the row become those of the view; if plain Spark altered the row, so do the
+        parameters that a user may have set.
+
         Args:
             identifier: `database.name`.
             analyzer: Computes the column types; see `author`.

@@ -20,12 +20,12 @@ from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
-from hive_views.metastore.drift import find_drift
+from hive_views.metastore.drift import find_drift, find_new_properties
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import SPARK_DATABASE
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
-from hive_views.spec.changes import AddVersion
+from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
@@ -110,11 +110,17 @@ def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
 
 
 def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
-    """Commit what another program wrote into a view's row as a new version."""
+    """Commit what another program wrote into a view's row: a new version, and properties."""
     loaded = load_view(store, name)
-    if not find_drift(loaded.row, loaded.metadata, store.config):
-        return loaded
     row = loaded.row
+    drift = find_drift(row, loaded.metadata, store.config)
+    values = {item.property_key: item.row for item in drift if item.property_key is not None}
+    has_other_definition = len(values) < len(drift)
+    values |= find_new_properties(row, loaded.metadata)
+    updates = {key: str(value) for key, value in values.items() if value is not None}
+    properties = [SetProperties(updates, frozenset(values.keys() - updates.keys()))] if values else []
+    if not has_other_definition:
+        return commit_changes(store, loaded, properties) if properties else loaded
     if not (row.texts.expanded or row.texts.original):
         raise InvalidViewError(str(name), "its row has no text to adopt; repair it instead")
     version = loaded.metadata.current_version()
@@ -123,7 +129,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     is_same_text = row.texts.expanded == row_texts(version).expanded
     if is_same_text and [name.lower() for name in row_names] == [field.name.lower() for field in fields]:
         # Only column types or the typed text were changed, which follow from the definition.
-        return repair(store, name)
+        return commit_changes(store, loaded, properties) if properties else repair(store, name)
     if is_same_text:
         text = text_of_version(name, version)
     else:
@@ -150,7 +156,8 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     comments = [comment for _, _, comment in row.columns]
     schema = Schema(*(_with_comment(*pair) for pair in zip(definition.schema.fields, comments, strict=True)))
     # The texts in other dialects describe the view before the external change.
-    return commit_changes(store, loaded, [AddVersion(schema, definition.version, may_lose_dialects=True)])
+    new_version = AddVersion(schema, definition.version, may_lose_dialects=True)
+    return commit_changes(store, loaded, [new_version, *properties])
 
 
 def _reject_other_catalogs(

@@ -149,8 +149,9 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
                 "views",
                 Level.WARNING,
                 shown,
-                f"another program changed its row, so engines read different definitions: {', '.join(fields)}",
-                f"Compare by `hive-views show {quoted}`. `hive-views adopt {quoted}` commits the row's definition as a "
+                "another program changed its row, so engines read different definitions or properties: "
+                f"{', '.join(fields)}",
+                f"Compare by `hive-views show {quoted}`. `hive-views adopt {quoted}` commits the row's state as a "
                 f"version; `hive-views repair {quoted}` rewrites the row from the metadata file and discards the "
                 "change",
                 {"drift": fields},

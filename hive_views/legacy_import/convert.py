@@ -41,19 +41,17 @@ from hive_views.metastore.commit.view_properties import configured_properties, n
 from hive_views.metastore.identities import identify
 from hive_views.metastore.queries import view_exists
 from hive_views.metastore.row_codec import (
-    CHANGE_TIME,
     CURRENT_SCHEMA,
-    HIVE_UUID,
-    MAX_KEY_LENGTH,
     METADATA_LOCATION,
     OWNER_PROPERTY,
     PREVIOUS_METADATA_LOCATION,
     TABLE_TYPE,
+    TRINO_PARAMETERS,
     UUID,
     Row,
     RowKind,
     converted_row,
-    is_reserved_parameter,
+    is_user_parameter,
     new_row,
     read_row,
     row_as_plain_view,
@@ -76,41 +74,6 @@ LEGACY_ROW = "hive-views.legacy-row"
 
 LEGACY_FINGERPRINT = "hive-views.legacy-fingerprint"
 """View property: fingerprint of that row, by which a repeated import recognizes a view that it converted."""
-
-_TRINO_PARAMETERS = frozenset(
-    {
-        trino_encoding.FLAG,
-        "presto_version",
-        "presto_query_id",
-        "trino_created_by",
-        "trino_version",
-        "trino_query_id",
-    }
-)
-"""Row parameters that Trino and Presto write for their views."""
-
-_NOT_PROPERTIES = _TRINO_PARAMETERS | frozenset(
-    {
-        CHANGE_TIME,
-        HIVE_UUID,
-        "EXTERNAL",
-        "COLUMN_STATS_ACCURATE",
-        "DO_NOT_UPDATE_STATS",
-        "STATS_GENERATED",
-        "STATS_GENERATED_VIA_STATS_TASK",
-        "bucketing_version",
-        "last_modified_by",
-        "last_modified_time",
-        "numFiles",
-        "numFilesErasureCoded",
-        "numPartitions",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
-    }
-)
-"""Row parameters that do not become view properties."""
-_OWN_PREFIXES = ("spark.sql.", "view.")
 
 _STORAGE_PARAMETERS = frozenset(
     {
@@ -315,7 +278,7 @@ def row_after_import(
 
 def _released_row(row: Row, metadata: ViewMetadata) -> Row:
     """Return Trino's row with the new texts and without what marks it as Trino's."""
-    parameters = {key: value for key, value in row.parameters.items() if key not in _TRINO_PARAMETERS | {"comment"}}
+    parameters = {key: value for key, value in row.parameters.items() if key not in TRINO_PARAMETERS | {"comment"}}
     if "comment" in metadata.properties:
         parameters["comment"] = metadata.properties["comment"]
     return row_as_plain_view(row, parameters, row_texts(metadata.current_version()))
@@ -381,14 +344,7 @@ def _freshness_properties(
 
 def _user_properties(view: LegacyView, row: Row) -> dict[str, str]:
     """Return the row parameters that a user may have set, as view properties."""
-    properties = {
-        key: value
-        for key, value in row.parameters.items()
-        if key not in _NOT_PROPERTIES
-        and not key.startswith(_OWN_PREFIXES)
-        and not is_reserved_parameter(key)
-        and 0 < len(key) <= MAX_KEY_LENGTH
-    }
+    properties = {key: value for key, value in row.parameters.items() if is_user_parameter(key)}
     # The row's comment is `Presto View` for a Trino view, and may be mojibake for others.
     properties.pop("comment", None)
     if view.comment is not None:

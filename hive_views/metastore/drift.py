@@ -13,12 +13,23 @@ from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidViewError
 from hive_views.metastore import trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import MAX_KEY_LENGTH, Row, column_definitions, is_trino_encoding_of
+from hive_views.metastore.row_codec import (
+    MAX_KEY_LENGTH,
+    Row,
+    column_definitions,
+    is_trino_encoding_of,
+    is_user_parameter,
+    is_written_by_spark,
+    row_properties,
+)
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import row_texts, sql_texts
 
 _MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 256, 128
 """Numbers of characters that every metastore's database can store (Derby's LONG VARCHAR; Hive's schemas)."""
+
+_RENAMED_BY_JAVA = frozenset({"gc.enabled", "write.parquet.compression-codec", "write.parquet.row-group-size-bytes"})
+"""Properties that Iceberg's Java catalog writes to other row parameters (HMSTablePropertyHelper)."""
 
 _QUESTION_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([?\u0100-\U0010ffff]+)")
 
@@ -28,11 +39,19 @@ class Difference:
     """One difference between a row and the metadata file it points to."""
 
     field: str
-    """`expanded-text`, `original-text`, `columns` or `parameter presto_view`."""
+    """`expanded-text`, `original-text`, `columns`, `parameter presto_view`, or `property` and its key."""
     row: object
-    """The value in the row."""
+    """The value in the row; None if it has none."""
     file: object
-    """The value that follows from the metadata file."""
+    """The value that follows from the metadata file; None if it has none."""
+
+    @property
+    def property_key(self) -> str | None:
+        """The key of a view property; None for a difference of the definition."""
+        return self.field.removeprefix(_PROPERTY) if self.field.startswith(_PROPERTY) else None
+
+
+_PROPERTY = "property "
 
 
 def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
@@ -56,13 +75,37 @@ def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple
         columns = column_definitions(row.name, metadata, config)
     except InvalidViewError:
         # Another catalog wrote a column type that Hive does not know; there is nothing to compare.
-        return tuple(drift)
+        return (*drift, *_property_changes(row, metadata))
     expected_columns = [(name.lower(), kind.lower()) for name, kind, _ in columns]
     # Iceberg's Java catalog writes timestamptz as either name, depending on its Hive version: both mean the same.
     actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
     if [_without_time_zone(column) for column in actual] != [_without_time_zone(column) for column in expected_columns]:
         drift.append(Difference("columns", actual, expected_columns))
-    return tuple(drift)
+    return (*drift, *_property_changes(row, metadata))
+
+
+def _property_changes(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:
+    """Yield the properties that another program changed or removed in the row (SET and UNSET TBLPROPERTIES)."""
+    for key, value in row_properties(metadata).items():
+        is_of_trino = key == "comment" and trino_encoding.is_encoded(row.texts.original)
+        if is_of_trino or key in _RENAMED_BY_JAVA or len(key) > MAX_KEY_LENGTH:
+            continue
+        actual = row.parameters.get(key)
+        # Some databases store empty texts as NULL.
+        if (actual or "") != value and not _is_damaged(actual or "", value):
+            yield Difference(_PROPERTY + key, actual, value)
+
+
+def find_new_properties(row: Row, metadata: ViewMetadata) -> dict[str, str]:
+    """Return the parameters of a row that a user of plain Spark may have set as properties; the file has none of them.
+
+    They are no drift, because another program may have written them, and commits preserve them.
+    """
+    if not is_written_by_spark(row):
+        return {}
+    return {
+        key: value for key, value in row.parameters.items() if key not in metadata.properties and is_user_parameter(key)
+    }
 
 
 def has_contradictory_flag(row: Row) -> bool:

@@ -96,6 +96,42 @@ _PLAIN_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputForma
 _SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 
 
+TRINO_PARAMETERS = frozenset(
+    {
+        trino_encoding.FLAG,
+        "presto_version",
+        "presto_query_id",
+        "trino_created_by",
+        "trino_version",
+        "trino_query_id",
+    }
+)
+"""Row parameters that Trino and Presto write for their views."""
+_NOT_PROPERTIES = TRINO_PARAMETERS | frozenset(
+    {
+        CHANGE_TIME,
+        HIVE_UUID,
+        "EXTERNAL",
+        "COLUMN_STATS_ACCURATE",
+        "DO_NOT_UPDATE_STATS",
+        "STATS_GENERATED",
+        "STATS_GENERATED_VIA_STATS_TASK",
+        "bucketing_version",
+        "last_modified_by",
+        "last_modified_time",
+        "numFiles",
+        "numFilesErasureCoded",
+        "numPartitions",
+        "numRows",
+        "rawDataSize",
+        "totalSize",
+    }
+)
+"""Row parameters that do not become view properties."""
+_SPARK_PREFIXES = ("spark.sql.", "view.")
+"""Beginnings of the row parameters that plain Spark writes for its views."""
+
+
 class RowKind(Enum):
     """The kind of object that a row of the metastore is."""
 
@@ -348,9 +384,7 @@ def _fill(
 ) -> Table:
     """Set all fields derived from the metadata, in the order of Iceberg's HMSTablePropertyHelper."""
     parameters = table.parameters
-    properties = {key: value for key, value in metadata.properties.items() if key.lower() != OWNER_PROPERTY}
-    # Metadata files of other catalogs may have properties with reserved keys, which must not overwrite the row's own.
-    parameters.update({key: value for key, value in properties.items() if key not in _RESERVED})
+    parameters.update(row_properties(metadata))
     for key in removed - _RESERVED:
         parameters.pop(key, None)
     parameters.setdefault(EXTERNAL, "TRUE")
@@ -375,6 +409,23 @@ def _fill(
         table.partitionKeys = keys
     table.sd = _descriptor(table, fields[: len(fields) - key_count], metadata)
     return table
+
+
+def row_properties(metadata: ViewMetadata) -> dict[str, str]:
+    """Return the view properties that are row parameters.
+
+    Metadata files of other catalogs may have properties with reserved keys, which must not overwrite the row's own.
+    """
+    return {
+        key: value
+        for key, value in metadata.properties.items()
+        if key.lower() != OWNER_PROPERTY and key not in _RESERVED
+    }
+
+
+def is_written_by_spark(row: Row) -> bool:
+    """Whether plain Spark created or altered a row."""
+    return _SPARK_VERSION in row.parameters
 
 
 def is_trino_encoding_of(texts: RowTexts, metadata: ViewMetadata) -> bool:
@@ -628,6 +679,16 @@ def converted_row(
     ]
     table.parameters[CHANGE_TIME] = _next_change_time(original.get(CHANGE_TIME))
     return read_row(table)
+
+
+def is_user_parameter(key: str) -> bool:
+    """Whether a row parameter may be one that a user set (TBLPROPERTIES), and not one of a program."""
+    return (
+        key not in _NOT_PROPERTIES
+        and not key.startswith(_SPARK_PREFIXES)
+        and not is_reserved_parameter(key)
+        and 0 < len(key) <= MAX_KEY_LENGTH
+    )
 
 
 def is_reserved_parameter(key: str) -> bool:

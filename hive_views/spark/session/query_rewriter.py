@@ -586,7 +586,7 @@ class QueryRewriter:
         prepared = self._prepare_view(resolved, version, definition, reads, enclosing_views)
         if is_native and not prepared.views:
             return None
-        if view.drift:
+        if _has_other_definition(view):
             warnings.warn(
                 f"The row of {name} was changed by another program; its metadata file is read. See view.drift, "
                 "catalog.adopt_view and catalog.repair_view",
@@ -640,7 +640,7 @@ class QueryRewriter:
         # default time zone; names without a catalog mean the session's current one, whichever that is. It finds columns
         # by their names, which the text of another program need not have.
         is_ours = any(key.startswith(_SUMMARY_PREFIX) for key in version.summary)
-        if settings or view.drift or not is_ours:
+        if settings or _has_other_definition(view) or not is_ours:
             return False
         context = self.context_of(version, resolved.name)
         return context.catalog == SESSION_CATALOG and self._names.current().catalog == SESSION_CATALOG
@@ -729,6 +729,11 @@ class QueryRewriter:
     def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):
             return iceberg_schema(self._spark.table(temporary_view.replace("`", "")).schema)
+
+
+def _has_other_definition(view: HiveView) -> bool:
+    """Whether another program changed the definition in the view's row; properties do not change the rows."""
+    return any(difference.property_key is None for difference in view.drift)
 
 
 def _first_defined(view: HiveView) -> str:

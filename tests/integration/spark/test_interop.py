@@ -186,6 +186,31 @@ def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, crea
     assert ids(plain.sql(f"SELECT id FROM {database}.v")) == [0, 1, 2]
 
 
+def test_properties_changed_by_plain_spark_are_drift(plain: PlainReader, catalog, create, orders, database):
+    create("v", "SELECT id FROM orders")
+    name = f"{database}.v"
+    properties = {"kept": "1", "changed": "1", "removed": "1", "comment": "old"}
+    before = catalog.load_view(name).update().set_properties(properties).commit()
+    plain.sql(f"ALTER VIEW {name} SET TBLPROPERTIES ('changed' = '2', 'new' = 'n', 'comment' = 'other')")
+    plain.sql(f"ALTER VIEW {name} UNSET TBLPROPERTIES ('removed')")
+    changes = [("property changed", "2", "1"), ("property comment", "other", "old"), ("property removed", None, "1")]
+    drift = catalog.load_view(name).drift
+    assert sorted((item.field, item.row, item.file) for item in drift) == changes
+    [checked] = [result for result in catalog.check_views(database) if str(result.view) == name]
+    assert {problem.validity.value for problem in checked.problems} == {"drifted"}
+    repaired = catalog.repair_view(name)
+    assert (repaired.drift, repaired.metadata.properties) == ((), before.metadata.properties)
+    plain.sql(f"ALTER VIEW {name} SET TBLPROPERTIES ('changed' = '2')")
+    plain.sql(f"ALTER VIEW {name} UNSET TBLPROPERTIES ('removed')")
+    adopted = catalog.adopt_view(name)
+    removed = {key: value for key, value in before.metadata.properties.items() if key != "removed"}
+    assert (adopted.drift, adopted.metadata.properties) == ((), {**removed, "changed": "2", "new": "n"})
+    assert adopted.current_version() == before.current_version()
+    assert catalog.adopt_view(name).metadata_location == adopted.metadata_location
+    assert plain.sql(f"SHOW TBLPROPERTIES {name} ('changed')")[0][-1] == "2"
+    assert ids(plain.sql(f"SELECT id FROM {name}")) == [0, 1, 2]
+
+
 def test_copy_of_a_views_create_statement_in_plain_spark(
     plain: PlainReader, catalog, create, orders, database, tmp_path
 ) -> None:

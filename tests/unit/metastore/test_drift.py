@@ -9,7 +9,14 @@ import pytest
 
 from hive_views.config import CatalogConfig
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Table
-from hive_views.metastore.drift import find_damage, find_drift, find_unrecorded_text, long_values, may_be_damaged
+from hive_views.metastore.drift import (
+    find_damage,
+    find_drift,
+    find_new_properties,
+    find_unrecorded_text,
+    long_values,
+    may_be_damaged,
+)
 from hive_views.metastore.row_codec import changed_row, read_row
 from tests.unit.metastore.rows import (
     CONFIG,
@@ -46,7 +53,7 @@ def test_drift_of_a_golden_row(golden: str, fields: list[str]) -> None:
         assert difference.row != difference.file
 
 
-def test_properties_set_by_plain_spark_are_no_drift() -> None:
+def test_new_properties_of_plain_spark_are_no_drift() -> None:
     """It writes the expanded text into both fields, adds parameters, and changes nothing else."""
     theirs = golden_row("ours_plain_props_after")
     assert theirs.viewOriginalText == theirs.viewExpandedText
@@ -54,6 +61,7 @@ def test_properties_set_by_plain_spark_are_no_drift() -> None:
     row.viewOriginalText = row.viewExpandedText
     row.parameters.update(theirs.parameters)
     assert find_drift(read_row(row), metadata, CONFIG) == ()
+    assert find_new_properties(read_row(row), metadata) == {"a": "b", "our.extra": "1"}
 
 
 def set_text(row: Table) -> None:
