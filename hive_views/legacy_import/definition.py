@@ -293,6 +293,11 @@ class _DefinitionBuilder:
         declared_lower = tuple(name.lower() for name in declared)
         if names == declared_lower:
             return self._sql, None
+        if view.schema_mode == "EVOLUTION":
+            raise SqlError(
+                f"The query returns the columns {', '.join(names)}, and the view declares {', '.join(declared_lower)}: "
+                "query the view in plain Spark, which then records the new columns, and plan again"
+            )
         recorded = tuple(name.lower() for name in view.query_columns) if view.query_columns is not None else None
         if (
             recorded is not None

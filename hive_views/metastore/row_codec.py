@@ -607,9 +607,12 @@ def row_as_json(row: Row) -> dict[str, Any]:
 def row_fingerprint(row: Row) -> str:
     """Return a digest of a row by which a change is detected.
 
-    Not included are the order of parameters, the time of the last change and the UUID assigned to Hive's tables.
+    Not included are the order of parameters, the time of the last change, the UUID assigned to Hive's tables, and the
+    spelling of the location that a server's alter_table changes.
     """
     document = row_as_json(row)
+    if row.location is not None:
+        document["sd"]["location"] = _normalized_location(row.location)
     parameters = document.get("parameters", {})
     document["parameters"] = {key: value for key, value in parameters.items() if key not in _FINGERPRINT_EXCLUDED}
     document.pop("privileges", None)
@@ -617,6 +620,14 @@ def row_fingerprint(row: Row) -> str:
     document.get("creationMetadata", {}).pop("sourceTables", None)
     data = json.dumps(document, sort_keys=True, ensure_ascii=True).encode()
     return hashlib.sha256(data).hexdigest()
+
+
+def _normalized_location(location: str) -> str:
+    """Return a location as a server stores it in alter_table: `file:/x` for `file:///x/` (Hadoop's Path.toString)."""
+    scheme, separator, path = location.partition("://" if not location.startswith("file:/") else ":")
+    if not separator:
+        return location
+    return f"{scheme}{separator}{re.sub('/{2,}', '/', path).rstrip('/')}"
 
 
 # -- Conversion of legacy rows ----------------------------------------------------------------------------------------

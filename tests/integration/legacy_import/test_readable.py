@@ -69,7 +69,7 @@ def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
     assert row_fingerprint(catalog.store.get_row(ViewName(sales, "v"))) == row_fingerprint(before)
 
 
-@pytest.mark.parametrize("location", [None, "file:///somewhere/v", "file:/somewhere/v"])
+@pytest.mark.parametrize("location", [None, "file:///somewhere/v", "file:/somewhere//v/"])
 def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
     legacy = hive_view_row(sales, "v", "select id from orders", f"select `orders`.`id` from `{sales}`.`orders`", IDS)
     legacy.sd.location = location
@@ -83,6 +83,9 @@ def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
     assert [file.name for file in directory.iterdir()] == ["file of another program"]
     # The server's alter_table writes `file:///x` as `file:/x` (2.3.10).
     assert path_of(catalog.store.get_row(ViewName(sales, "v")).location or "") == path_of(before.location or "")
+    assert row_fingerprint(catalog.store.get_row(ViewName(sales, "v"))) == row_fingerprint(before)
+    [again] = revert_run(catalog, tmp_path / "journal")
+    assert again.status is RevertStatus.ALREADY
     (directory / "file of another program").unlink()
     [outcome] = run_plan(plan(), catalog, tmp_path / "second").outcomes
     directory = Path(path_of(outcome.metadata_location)).parent
@@ -224,6 +227,21 @@ SPARK_ROWS = [
         Reason.TYPE,
         (),
     ),
+    (
+        "select cust from orders",
+        [("old", "int")],
+        {**spark_schema(("old", "integer")), "view.schemaMode": "EVOLUTION"},
+        Reason.UNRESOLVED,
+        (),
+    ),
+    # A permanent function of the author's database, which the row's readers would look for in theirs.
+    (
+        "select my_hex(id) as c from orders",
+        [("c", "string")],
+        spark_schema(("c", "string")),
+        Reason.UNKNOWN_FUNCTION,
+        (),
+    ),
     # Variables, which plain Spark substitutes unless the row records that it must not.
     ("select '${a}' as s", [("s", "string")], spark_schema(("s", "string")), Reason.UNSUPPORTED, ()),
     ("select '$\\{a}' as s -- ${a}", [("s", "string")], spark_schema(("s", "string")), None, (("s", "string"),)),
@@ -277,3 +295,14 @@ def test_schema_mode_that_is_not_kept_is_reported(mode, is_noted, add, sales, pl
     entry = entry_of(plan(), "v")
     assert entry.status is PlanStatus.READY
     assert any("is not kept" in change for change in entry.changes) is is_noted
+
+
+def test_changed_column_type_of_a_hive_view_is_noted(add, sales, plan):
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", "select id from orders", text, [("id", "int")]))
+    entry = entry_of(plan(), "v")
+    note = (
+        "column id is declared as int, and its query returns bigint now: Spark cannot read the view, before and after "
+        "the import"
+    )
+    assert (entry.status, entry.changes) == (PlanStatus.READY, (note,))
