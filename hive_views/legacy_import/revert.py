@@ -23,7 +23,13 @@ from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW, row
 from hive_views.legacy_import.journal import History, ImportStatus, Journal
 from hive_views.legacy_import.plan import PlanEntry, target_metastore
 from hive_views.legacy_import.run import rejects_late_requests
-from hive_views.legacy_import.storage import LEGACY_STORAGE, StoragePlan, check_unrefreshed, remove_storage
+from hive_views.legacy_import.storage import (
+    LEGACY_STORAGE,
+    StoragePlan,
+    check_restorable,
+    check_unrefreshed,
+    remove_storage,
+)
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.row_codec import (
     PREVIOUS_METADATA_LOCATION,
@@ -210,6 +216,8 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
     name, store = row.name, catalog.store
     storages = _storages(row)
     fingerprint = row_fingerprint(legacy)
+    for storage in storages:
+        check_restorable(store, name, storage)
     if legacy.name != name:  # the view was renamed since the import
         legacy = read_row(renamed_row(legacy, name))
     if not force:

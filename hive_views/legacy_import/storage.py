@@ -315,6 +315,25 @@ def check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storage: Storage
         raise RevertError(str(name), "its rows were refreshed since the import; use force to lose them")
 
 
+def check_restorable(store: MetastoreStore, name: ViewName, storage: StoragePlan) -> None:
+    """Raise RevertError if the storage that only the legacy row names no longer has the rows of then."""
+    if storage.action is not StorageAction.REGISTERED or storage.location is None:
+        return
+    try:
+        snapshot = MetadataCache(store).table_metadata(str(name), storage.location).current_snapshot()
+    except UnidentifiedError as error:
+        problem = str(error)
+    else:
+        if snapshot is None or store.files.io(snapshot.manifest_list).new_input(snapshot.manifest_list).exists():
+            return
+        problem = f"{snapshot.manifest_list} does not exist"
+    raise RevertError(
+        str(name),
+        f"the rows that its storage had before the import were expired ({problem}), so the restored row could not be "
+        "read. Drop the view, and create it again in its former engine",
+    )
+
+
 def remove_storage(
     catalog: HiveViewCatalog, storage: StoragePlan, *, force: bool = False, may_be_unmarked: bool = True
 ) -> None:

@@ -142,6 +142,22 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     assert {one.status for one in revert_run(catalog, journal)} == {RevertStatus.ALREADY}
 
 
+@pytest.mark.parametrize("kind", ["trino", "trino table"])
+def test_revert_after_the_former_rows_were_expired(catalog, market, engine, make, plan, journal, kind):
+    """A row that names the former rows could not be read; one that names a table has its current rows."""
+    old = make(kind)
+    assert run_plan(plan(), catalog, journal).complete
+    catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
+    catalog.materialized.refresh(old.name, engine)
+    assert catalog.materialized.expire(old.name, older_than_ms=0).files > 0
+    (outcome,) = revert_run(catalog, journal, force=True)
+    if kind == "trino table":
+        assert outcome.status is RevertStatus.REVERTED
+        return
+    assert outcome.status is RevertStatus.REFUSED and "were expired" in outcome.text
+    assert stored(catalog, old.name) == [(1, 10), (3, 5), (7, 7)]
+
+
 def test_trino_reads_imported_materialized_view_as_a_view(catalog, raw, market, make, plan, journal):
     make("trino")
     assert run_plan(plan(), catalog, journal).complete
