@@ -16,7 +16,7 @@ from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.trino_encoding import decode, query_of
+from hive_views.metastore.trino_encoding import query_of, schema_of
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
@@ -324,7 +324,7 @@ def texts_of_hive_view(database: str, texts: RowTexts) -> tuple[dict[str, str], 
     """Return the texts of a plain Hive or Trino view by dialect, and the database of unqualified names."""
     query = query_of(texts)
     if query is not None:
-        return {"trino": query}, (decode(texts.original).get("schema") or database).lower()
+        return {"trino": query}, schema_of(texts, database)
     return {HIVE: texts.expanded or texts.original or ""}, database
 
 

@@ -9,7 +9,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.trino_encoding import decode, is_encoded, query_of
+from hive_views.metastore.trino_encoding import is_encoded, query_of, schema_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.view_text import ViewText
@@ -65,12 +65,11 @@ def text_of_hive_view(row: Row) -> ViewText:
 
 
 def _text_of_trino_view(row: Row) -> ViewText:
-    """Return the query in Trino's encoding. Trino's text records its author's schema only if it needs one."""
+    """Return the query in Trino's encoding."""
     query = query_of(row.texts)
     if query is None:
         raise SqlError(f"{row.name} is marked as a Trino view, but its text cannot be decoded")
-    schema = decode(row.texts.original).get("schema")
-    return ViewText(row.name, query, "trino", (schema or row.name.database).lower(), None)
+    return ViewText(row.name, query, "trino", schema_of(row.texts, row.name.database), None)
 
 
 class SchemaOverlay:

@@ -85,6 +85,12 @@ def query_of(texts: RowTexts) -> str | None:
     return query if isinstance(query, str) else None
 
 
+def schema_of(texts: RowTexts, database: str) -> str:
+    """Return the database of unqualified names in the query of a row of a database; Trino records it only if needed."""
+    schema = decode(texts.original).get("schema")
+    return (schema if schema and isinstance(schema, str) else database).lower()
+
+
 def columns_of(texts: RowTexts) -> tuple[tuple[str, str, str | None], ...] | None:
     """Return name, Hive type and comment of the columns in Trino's encoding; None if it cannot be decoded.
 

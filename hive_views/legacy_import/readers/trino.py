@@ -10,7 +10,7 @@ from typing import Any
 
 from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
 from hive_views.metastore.row_codec import Row
-from hive_views.metastore.trino_encoding import FLAG, decode, hive_type, is_encoded, is_materialized
+from hive_views.metastore.trino_encoding import FLAG, decode, hive_type, is_encoded, is_materialized, schema_of
 
 _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
@@ -97,7 +97,6 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
             text = f"column {column['name']} is of Trino's type {type_text}: {error}"
             problem = problem or Problem(Reason.TYPE, text)
         columns.append(LegacyColumn(column["name"], type_text, column.get("comment") or None))
-    schema = document.get("schema")
     if not document["originalSql"].strip():
         problem = Problem(Reason.NO_TEXT, f"the JSON of {row.name} has an empty originalSql")
     keys = ("gracePeriod", "whenStaleBehavior")
@@ -108,7 +107,7 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
         writer=Writer.TRINO,
         dialect="trino",
         sql=document["originalSql"],
-        database=(schema or row.name.database).lower(),
+        database=schema_of(row.texts, row.name.database),
         columns=tuple(columns),
         catalog=document.get("catalog"),
         comment=document.get("comment"),

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from hive_views.dependencies.lineage import texts_of_hive_view
 from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.readers import trino
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 from hive_views.metastore.row_codec import Row, read_row
+from hive_views.metastore.trino_encoding import encode
 
 ROWS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "golden/trino_483_rows.json").read_text())["rows"]
 
@@ -56,3 +58,9 @@ def test_types_that_iceberg_lacks_are_problems():
         "tv.v_time": "column t is of Trino's type time(0): neither Hive nor Iceberg has it",
         "tv.v_uuid": "column u is of Trino's type uuid: neither Hive nor Iceberg has it",
     }
+
+
+@pytest.mark.parametrize(("schema", "database"), [("Other", "other"), (None, "db"), (7, "db")])
+def test_database_of_unqualified_names(schema: object, database: str):
+    texts = encode({"originalSql": "SELECT id FROM t", "columns": [], "schema": schema})
+    assert texts_of_hive_view("DB", texts) == ({"trino": "SELECT id FROM t"}, database)
