@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hive_views.config import REQUIRE_ENGINES
 from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
@@ -83,6 +84,29 @@ def test_partitioned_table_function_is_refused(plan, add, sales):
         Reason.UNKNOWN_FUNCTION,
         "it reads noop(…), a table function of which it is unknown what it reads",
     )
+
+
+def test_required_engine_is_checked_by_plan_and_run(open_catalog, plan, add, sales, everything, journal):
+    strict = open_catalog({REQUIRE_ENGINES: "trino"})
+    for name, text in {
+        "half": f"select `orders`.`id` / 2 as `half` from `{sales}`.`orders`",
+        "over_half": f"select `half`.`half` from `{sales}`.`half`",
+    }.items():
+        add(hive_view_row(sales, name, text, text, [("half", "double")]))
+    problems = {entry.name.name: entry.problem for entry in plan_import(strict, databases=[sales]).entries}
+    assert {name: problem.reason for name, problem in problems.items()} == {
+        "half": Reason.ENGINES,
+        "over_half": Reason.BLOCKED,
+    }
+    assert "trino: other rows: a quotient of integers" in problems["half"].text
+    before, import_plan = everything(), plan()
+    assert {entry.status for entry in import_plan.entries} == {PlanStatus.READY}
+    outcomes = run_plan(import_plan, strict, journal).outcomes
+    assert {outcome.name.name: outcome.status for outcome in outcomes} == {
+        "half": ImportStatus.REFUSED,
+        "over_half": ImportStatus.BLOCKED,
+    }
+    assert everything() == before
 
 
 def test_plan_survives_json(plan, views):
