@@ -40,6 +40,7 @@ from hive_views.materialized.state.sequence_numbers import (
     decode_lineage,
     has_numbers_only,
 )
+from hive_views.metastore import trino_encoding
 from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView, MetastoreStore
@@ -184,6 +185,9 @@ def load_materialized(
             raise NotMaterializedError(str(name), "it is a plain view")
     except InvalidRefreshStateError as error:
         raise error.of(str(name)) from error.__cause__
+    if trino_encoding.is_materialized(row.texts.original or ""):
+        advice = f"`hive-views import plan --view {name}` plans its import"
+        raise NotMaterializedError(str(name), f"it is a materialized view of Trino. {advice}")
     raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
 
 
