@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.parsing.syntax_tree import comparison_key, start_offsets
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.types.hive_types import INTEGERS, base, decimal
@@ -190,7 +190,7 @@ def _operand_bases(node: exp.Expr, type_of: TypeOf) -> list[str | None]:
 def _division(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     bases = _operand_bases(node, type_of)
     if "decimal" in bases and not {"double", "float"} & set(bases):
-        if is_exact_quotient(node, type_of) and _has_cast(node, type_of):
+        if (is_exact_quotient(node, type_of) and _has_cast(node, type_of)) or is_exact_average(node, type_of):
             return None
         return TrinoFinding(Outcome.OTHER_ROWS, "a quotient of decimals: another scale")
     if all(kind in INTEGERS for kind in bases):
@@ -215,6 +215,38 @@ def is_exact_quotient(node: exp.Expr, type_of: TypeOf) -> bool:
     digits = max(6, dividend[1] + 11)
     is_close = 10 ** (digits - dividend[1] - quotient[1]) <= int(divisor.this)
     return dividend[0] - dividend[1] + digits <= 38 and int(divisor.this) > 0 and not is_close
+
+
+AVERAGED_DIGITS = 12
+"""The most digits of a decimal whose average can be written as a quotient."""
+
+
+def is_exact_average(node: exp.Expr, type_of: TypeOf) -> bool:
+    """Whether a quotient is `CAST(CAST(sum(x) AS …) / count(x) AS …)`, an average of decimals.
+
+    Trino rounds it to the digits of the average. Hive and Spark compute at least twelve more and round again, which
+    is the same: a quotient is that close to the middle between two averages only if it is one of 10^12 values.
+    """
+    cast, dividend, divisor = node.parent, node.args.get("this"), node.args.get("expression")
+    if not isinstance(node, exp.Div) or not isinstance(dividend, exp.Cast) or not isinstance(divisor, exp.Count):
+        return False
+    sum_ = dividend.this
+    size = decimal(type_of(sum_.this) or "") if isinstance(sum_, exp.Sum) else None
+    if size is None or size[0] > AVERAGED_DIGITS or comparison_key(sum_.this) != comparison_key(divisor.this):
+        return False
+    types = [decimal(type_of(item) or "") for item in (dividend, cast) if isinstance(item, exp.Cast)]
+    return types == list(average_types(*size))
+
+
+def average_types(precision: int, scale: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the types to which the sum and the quotient of an average of decimals are cast."""
+    return (precision + 14, scale + 4), (precision + 4, scale + 4)
+
+
+def _is_dividend(node: exp.Expr, type_of: TypeOf) -> bool:
+    """Whether a sum is the one of `is_exact_average`."""
+    cast = node.parent
+    return isinstance(cast, exp.Cast) and cast.parent is not None and is_exact_average(cast.parent, type_of)
 
 
 def _has_cast(node: exp.Expr, type_of: TypeOf) -> bool:
@@ -247,7 +279,9 @@ def _sum(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     kind = type_of(node.this)
     if kind is None:
         return TrinoFinding(Outcome.UNVERIFIED, "a sum or average of a value of unknown type")
-    if base(kind) == "decimal" and not (isinstance(node, exp.Sum) and _has_cast(node, type_of)):
+    if base(kind) == "decimal" and not (
+        isinstance(node, exp.Sum) and (_has_cast(node, type_of) or _is_dividend(node, type_of))
+    ):
         return TrinoFinding(Outcome.OTHER_ROWS, "a sum or average of decimals: another scale")
     return None
 
@@ -263,6 +297,8 @@ def _cast(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     source = type_of(operand)
     target = type_of(node)
     if isinstance(operand, (exp.Literal, exp.Null, exp.Count)) or _is_date_part(operand, type_of):
+        return None
+    if is_exact_average(operand, type_of) or _is_dividend(operand, type_of):
         return None
     if source is None or target is None:
         return TrinoFinding(Outcome.UNVERIFIED, "a cast of a value of unknown type")

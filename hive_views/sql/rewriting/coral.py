@@ -21,8 +21,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.trino_translation import (
+    AVERAGED_DIGITS,
     Outcome,
     TrinoFinding,
+    average_types,
     is_exact_quotient,
     severity,
     trino_findings,
@@ -583,6 +585,21 @@ def decimal_sums(resolution: Resolution) -> Iterator[Edit]:
         yield (*span, f"CAST({text.between(*span)} AS DECIMAL({size[0] + 10},{size[1]}))")
 
 
+def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
+    """`avg(x)` of a decimal column becomes a quotient of sum and count, with the digits of Hive and Spark."""
+    text, type_of = resolution.text, resolution.context.type_of
+    for node in resolution.tree.find_all(exp.Avg):
+        size, span, value = decimal(type_of(node.this) or ""), _call(text, node), token_span(text, node.this)
+        if size is None or span is None or value is None or isinstance(node.parent, (exp.Window, exp.Filter)):
+            continue
+        if type(node.this) is not exp.Column or value[0] != span[0] + 2:  # ALL; other values may change between calls
+            continue
+        if size[0] <= AVERAGED_DIGITS:
+            total, average = ("DECIMAL({},{})".format(*kind) for kind in average_types(*size))
+            argument = text.between(*value)
+            yield (*span, f"CAST(CAST(sum({argument}) AS {total}) / count({argument}) AS {average})")
+
+
 def decimal_quotients(resolution: Resolution) -> Iterator[Edit]:
     """`x / 3` of a decimal becomes a CAST to the type that it has in Hive and Spark: Trino computes more digits."""
     text, type_of = resolution.text, resolution.context.type_of
@@ -682,6 +699,7 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (timestamp_literals, exp.Cast),
     (null_safe_comparisons, exp.NullSafeEQ),
     (integer_divisions, exp.Div),
+    (decimal_averages, exp.Avg),
     (decimal_quotients, exp.Div),
     (decimal_sums, exp.Sum),
     (dates, exp.TsOrDsAdd),

@@ -18,6 +18,7 @@ VIEWS = {
     "SELECT customer, sum(total) AS s, count(*) AS n FROM orders GROUP BY customer": ["ann\t1.50\t2", "bob\t2.25\t1"],
     "SELECT a.id, b.total FROM orders a JOIN orders b ON a.id = b.id WHERE b.total > 2": ["2\t2.25"],
     "SELECT id FROM orders WHERE id = 1 UNION ALL SELECT 9": ["1", "9"],
+    "SELECT id FROM orders WHERE total > (SELECT avg(total) FROM orders)": ["2"],
 }
 """Queries and their rows as Hive prints them."""
 

@@ -54,6 +54,12 @@ REWRITTEN = [
         "SELECT CAST(orders.qty AS DOUBLE) / 2 AS x FROM h.orders",
     ),
     (
+        "decimal_averages",
+        "SELECT customer, avg(total) AS x FROM orders GROUP BY customer",
+        "SELECT orders.customer, CAST(CAST(sum(orders.total) AS DECIMAL(24,6)) / count(orders.total) AS DECIMAL(14,6)) "
+        "AS x FROM h.orders GROUP BY orders.customer",
+    ),
+    (
         "decimal_quotients",
         "SELECT total / 3 AS x FROM orders",
         "SELECT CAST(orders.total / 3 AS DECIMAL(14,6)) AS x FROM h.orders",
@@ -97,7 +103,15 @@ UNCHANGED = {
         "SELECT o.id FROM orders o CROSS JOIN customers c LATERAL VIEW explode(c.tags) t AS tag"
     ),
     "another condition of a semi join": "SELECT o.id FROM orders o LEFT SEMI JOIN events e ON o.id < e.order_id",
-    "an average of decimals, with other rows": "SELECT id FROM orders WHERE total > (SELECT avg(total) FROM orders)",
+    "an average of an expression": "SELECT id FROM orders WHERE total > (SELECT avg(total + 1) FROM orders)",
+    "an average of a value that may change between calls": (
+        "SELECT avg(IF(rand() > 0.5, total, NULL)) AS a FROM orders"
+    ),
+    "an average of distinct decimals": "SELECT avg(DISTINCT total) AS a FROM orders",
+    "an average of a window": "SELECT avg(total) OVER (PARTITION BY customer) AS a FROM orders",
+    "an average whose quotient has too few digits in Hive": (
+        "SELECT avg(t) AS a FROM (SELECT avg(total) AS t FROM orders GROUP BY id) q"
+    ),
     "a subquery that names the outer query": (
         "SELECT o.id FROM orders o WHERE o.qty = (SELECT max(p.qty) FROM orders p WHERE p.customer = o.customer)"
     ),
