@@ -126,6 +126,8 @@ def _query_findings(resolution: Resolution, schemas: Schemas, database: str) -> 
     for node in _under_grouping(resolution.tree):
         yield _grouped(node), min(start_offsets(node), default=0)
     for table in resolution.tree.find_all(exp.Table):
+        if table.catalog:
+            yield _refused("a name of a table with its catalog"), min(start_offsets(table), default=0)
         schema = schemas.table(table.db.lower() or database, table.name.lower())
         if schema is not None and any("with local time zone" in kind for _, kind in schema.columns):
             finding = _refused(f"a timestamp with time zone in {table.name}, unless legacy-translation is on")
@@ -262,6 +264,14 @@ def _is_constant(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) != 0
 
 
+def _rounding(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if base(type_of(node.this) or "") != "decimal":
+        return None
+    if isinstance(node, exp.Round):
+        return TrinoFinding(Outcome.OTHER_ROWS, "round() of a decimal: another scale")
+    return TrinoFinding(Outcome.UNVERIFIED, f"{node.key}() of a decimal")
+
+
 def _modulo(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     return None if _is_constant(node.expression) else TrinoFinding(Outcome.MAY_FAIL, "% by a value that may be 0")
 
@@ -357,10 +367,12 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     exp.BitwiseOr: _always(Outcome.REFUSED, "|"),
     exp.BitwiseXor: _always(Outcome.REFUSED, "^"),
     exp.Cast: _cast,
+    exp.Ceil: _rounding,
     exp.Day: _always(Outcome.REFUSED, "day()"),
     exp.DayOfMonth: _always(Outcome.REFUSED, "dayofmonth()"),
     exp.Div: _division,
     exp.Except: _always(Outcome.REFUSED, "EXCEPT"),
+    exp.Floor: _rounding,
     exp.Group: _group,
     exp.Initcap: _always(Outcome.REFUSED, "initcap"),
     exp.Intersect: _always(Outcome.REFUSED, "INTERSECT"),
@@ -372,6 +384,7 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     exp.NullSafeEQ: _always(Outcome.REFUSED, "<=>"),
     exp.Posexplode: _always(Outcome.OTHER_ROWS, "posexplode: it counts from 1"),
     exp.RegexpExtract: _always(Outcome.REFUSED, "regexp_extract"),
+    exp.Round: _rounding,
     exp.StrToUnix: _always(Outcome.REFUSED, "unix_timestamp"),
     exp.Sub: _arithmetic,
     exp.Subquery: _subquery,
@@ -388,14 +401,14 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
 _VERIFIED = frozenset(
     {
         *(exp.Abs, exp.Alias, exp.And, exp.ArrayContains, exp.ArraySize, exp.Between, exp.Boolean),
-        *(exp.Bracket, exp.CTE, exp.Case, exp.Ceil, exp.Chr, exp.Coalesce, exp.Column, exp.Concat),
+        *(exp.Bracket, exp.CTE, exp.Case, exp.Chr, exp.Coalesce, exp.Column, exp.Concat),
         *(exp.ConcatWs, exp.Count, exp.CurrentDate, exp.CurrentTimestamp, exp.DPipe, exp.DataType),
         *(exp.DataTypeParam, exp.DateDiff, exp.DenseRank, exp.Distinct, exp.EQ, exp.Exists, exp.Explode),
-        *(exp.Floor, exp.From, exp.GT, exp.GTE, exp.Greatest, exp.Having, exp.Hour, exp.Identifier, exp.If),
+        *(exp.From, exp.GT, exp.GTE, exp.Greatest, exp.Having, exp.Hour, exp.Identifier, exp.If),
         *(exp.In, exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Lag, exp.Lateral, exp.Lead, exp.Least),
         *(exp.Length, exp.Like, exp.Limit, exp.Literal, exp.Lower, exp.Max, exp.Min, exp.NEQ, exp.Neg),
         *(exp.Not, exp.Null, exp.Nullif, exp.Or, exp.Order, exp.Ordered, exp.Pad, exp.Paren, exp.Pow),
-        *(exp.Rank, exp.RegexpLike, exp.RegexpReplace, exp.RegexpSplit, exp.Reverse, exp.Round),
+        *(exp.Rank, exp.RegexpLike, exp.RegexpReplace, exp.RegexpSplit, exp.Reverse),
         *(exp.RowNumber, exp.Select, exp.Sqrt, exp.Star, exp.Stddev, exp.StrPosition, exp.Substring),
         *(exp.Table, exp.TableAlias, exp.Trim, exp.UnixToStr, exp.Upper, exp.Var, exp.Where, exp.Window),
         *(exp.WindowSpec, exp.With),

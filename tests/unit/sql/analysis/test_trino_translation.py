@@ -90,6 +90,9 @@ def test_verified_nodes_are_those_of_texts_with_equal_rows():
             Outcome.UNVERIFIED,
         ),
         ("SELECT total * total * total * total AS p FROM h.orders", Outcome.OTHER_ROWS),
+        ("SELECT round(total, 1) AS r FROM h.orders", Outcome.OTHER_ROWS),
+        ("SELECT ceil(total) AS c FROM h.orders", Outcome.UNVERIFIED),
+        ("SELECT id FROM prod.h.orders", Outcome.REFUSED),
     ],
 )
 def test_finding_of_single_construct(sql, expected):
