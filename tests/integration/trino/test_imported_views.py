@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,12 @@ from pyiceberg.types import NestedField, StringType
 from trino.exceptions import TrinoQueryError
 
 from hive_views import HiveViewCatalog, define
-from hive_views.catalog.catalog import DropReport
+from hive_views.config import REQUIRE_ENGINES
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import import ImportStatus, RevertStatus, plan_import, revert_views, run_plan
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
+from hive_views.legacy_import.legacy_view import Reason
 from hive_views.metastore.row_codec import RowKind, encode_row
-from hive_views.spec.version_texts import row_texts
 from hive_views.sql.analysis.validity import Validity
-from tests.integration.legacy_import.rows import alter
 from tests.integration.trino.listings import assert_listings_work
 from tests.integration.trino.server import TrinoServer
 
@@ -51,15 +48,6 @@ def row_bytes(catalog: HiveViewCatalog, database: str, name: str) -> bytes:
     return encode_row(row.with_parameters({**row.parameters, "transient_lastDdlTime": ""}))
 
 
-def as_java_writes(catalog: HiveViewCatalog, raw: Client, database: str) -> None:
-    """Write a row's texts from its metadata file and leave Trino's parameters, as Iceberg's Java catalog does."""
-    view = catalog.load_view((database, "of_h"))
-    table = raw.get_table(database, "of_h")
-    texts = row_texts(view.metadata.current_version())
-    table.viewOriginalText = table.viewExpandedText = texts.expanded
-    alter(raw, table)
-
-
 def test_imported_views_return_the_same_rows(trino: TrinoServer, imported: str):
     assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [(2,)]
     assert sorted(trino.query(f"SELECT * FROM iceberg.{imported}.of_i")) == [(1, "a"), (2, "b"), (3, "c")]
@@ -84,30 +72,6 @@ def test_views_of_trino_are_valid_before_their_import(catalog: HiveViewCatalog, 
     assert {dependent.name.name for dependent in dependents} == {"of_h", "of_views"}
 
 
-CHANGES: dict[str, Callable[[HiveViewCatalog, str], object]] = {
-    "set a property": lambda catalog, database: (
-        catalog.load_view((database, "of_h")).update().set_properties(a="b").commit()
-    ),
-    "set the comment": lambda catalog, database: (
-        catalog.load_view((database, "of_h")).update().set_comment("c").commit()
-    ),
-    "repair": lambda catalog, database: catalog.repair_view((database, "of_h")),
-    "adopt": lambda catalog, database: catalog.adopt_view((database, "of_h")),
-    "rename": lambda catalog, database: catalog.rename_view((database, "of_h"), (database, "renamed")),
-    "drop": lambda catalog, database: catalog.drop_view((database, "of_h")),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_listings_work_after_each_change(trino: TrinoServer, catalog: HiveViewCatalog, imported: str, change):
-    result = change(catalog, imported)
-    assert_listings_work(trino, imported)
-    if isinstance(result, DropReport):
-        return
-    name = next(name for name in ("of_h", "renamed") if catalog.view_exists((imported, name)))
-    assert trino.query(f"SELECT * FROM hive.{imported}.{name}") == [(2,)]
-
-
 def test_replaced_view_is_no_longer_marked_as_a_view_of_trino(
     trino: TrinoServer, catalog: HiveViewCatalog, imported: str
 ):
@@ -124,20 +88,6 @@ def test_replaced_view_is_no_longer_marked_as_a_view_of_trino(
     assert row is not None and "presto_view" not in row.parameters
     assert_listings_work(trino, imported)
     assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [("a",)]
-
-
-def test_repair_fixes_a_row_that_java_made_contradictory(
-    trino: TrinoServer, catalog: HiveViewCatalog, raw: Client, imported: str
-):
-    as_java_writes(catalog, raw, imported)
-    with pytest.raises(TrinoQueryError, match="View data missing prefix"):
-        assert_listings_work(trino, imported)
-    checked = {item.view.name: item for item in catalog.check_views(imported)}
-    assert checked["of_h"].validity is Validity.DRIFTED
-    assert "presto_view" in checked["of_h"].problems[0].reason
-    catalog.repair_view((imported, "of_h"))
-    assert_listings_work(trino, imported)
-    assert trino.query(f"SELECT * FROM hive.{imported}.of_h") == [(2,)]
 
 
 def test_comment_by_trino_is_kept_by_later_commits(trino: TrinoServer, catalog: HiveViewCatalog, imported: str):
@@ -183,6 +133,45 @@ def test_renamed_import_is_reverted_under_its_new_name(trino: TrinoServer, catal
     assert row is not None and row.kind is RowKind.HIVE_VIEW
     assert trino.query(f"SELECT * FROM hive.{imported}.renamed") == [(2,)]
     assert_listings_work(trino, imported)
+
+
+def test_required_engine_in_plan_and_run(
+    trino: TrinoServer, catalog: HiveViewCatalog, open_catalog, views: str, tmp_path: Path
+):
+    trino.query(f"CREATE TABLE iceberg.{views}.zoned (id integer, at timestamp(6) with time zone)")
+    trino.query(f"CREATE VIEW iceberg.{views}.of_zoned AS SELECT id FROM iceberg.{views}.zoned")
+    names = [ViewName(views, name) for name in ("of_h", "of_zoned")]
+    released, strict = ImportOptions(trino_rows="release"), open_catalog({REQUIRE_ENGINES: "trino"})
+    refused = "trino: refused: a timestamp with time zone in zoned"
+    plans = {
+        "kept": plan_import(strict, names=names),
+        "released": plan_import(strict, names=names, options=released),
+        "kept for others": plan_import(open_catalog({REQUIRE_ENGINES: "spark,hive"}), names=names),
+    }
+    problems = {
+        label: [None if entry.problem is None else entry.problem.reason for entry in plan.entries]
+        for label, plan in plans.items()
+    }
+    assert problems == {
+        "kept": [None, None],
+        "released": [None, Reason.ENGINES],
+        "kept for others": [Reason.ENGINES, Reason.ENGINES],
+    }
+    assert refused in str(plans["released"].entries[1].problem)
+    # A run checks again, with its own catalog.
+    before = row_bytes(catalog, views, "of_zoned")
+    lenient = plan_import(catalog, names=names, options=released)
+    assert refused in lenient.entries[1].engines[0]
+    outcomes = run_plan(lenient, strict, tmp_path / "strict").outcomes
+    assert [(item.status, item.reason) for item in outcomes] == [
+        (ImportStatus.CONVERTED, None),
+        (ImportStatus.REFUSED, Reason.ENGINES.value),
+    ]
+    assert row_bytes(catalog, views, "of_zoned") == before
+    assert run_plan(plan_import(catalog, names=names[1:], options=released), catalog, tmp_path / "lenient").complete
+    with pytest.raises(TrinoQueryError, match="timestamp"):
+        trino.query(f"SELECT * FROM hive.{views}.of_zoned")
+    assert_listings_work(trino, views)
 
 
 def test_view_over_a_view_of_trino_takes_the_columns_from_its_text(catalog: HiveViewCatalog, views: str):
