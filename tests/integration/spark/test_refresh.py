@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Collection
 
 import pytest
@@ -19,6 +20,7 @@ from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import SPARK_LINE
 from tests.integration.catalog.fixtures import catalog, open_catalog
+from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.spark.conftest import CACHE
 from tests.integration.spark.spark_versions import BY_KEYS
 
@@ -295,14 +297,18 @@ def test_only_the_partitions_that_changed_are_written(spark, catalog, market, de
     assert views.freshness((market, "by_shop")).is_fresh
 
 
+def run_command(words, metastore):
+    environment = {**os.environ, "HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+
+
 def test_refresh_command_creates_its_session(catalog, market, metastore):
     catalog.materialized.create((market, "details"), QUERY)
     words = [
         sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.details", "--cache", str(CACHE), "--json",
         "--spark", "local[1]", "--conf", "spark.sql.ansi.enabled=false", "--time-zone", "Asia/Tokyo",
     ]  # fmt: skip
-    environment = {**os.environ, "HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = run_command(words, metastore)
     assert done.returncode == 0, done.stderr
     [refreshed] = json.loads(done.stdout)["refreshed"]
     assert (refreshed["action"], refreshed["written"]) == ("full", 3)
@@ -310,3 +316,34 @@ def test_refresh_command_creates_its_session(catalog, market, metastore):
     settings = catalog.materialized.reading((market, "details")).settings
     settings.pop(SPARK_LINE, None)
     assert settings == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
+
+
+@pytest.mark.extended
+def test_refresh_command_of_several_views(catalog, market, metastore):
+    def refreshed(*options, code=0):
+        words = [sys.executable, "-m", "hive_views", "mv", "refresh", "--database", market, "--json", *options]
+        done = run_command([*words, "--cache", str(CACHE), "--spark", "local[1]", "--time-zone", "UTC"], metastore)
+        assert done.returncode == code, done.stderr
+        return {item["view"].partition(".")[2]: item["action"] for item in json.loads(done.stdout)["refreshed"]}
+
+    views = catalog.materialized
+    catalog.create_table((market, "gone"), SALES)
+    for name, query in {
+        "totals": "SELECT shop, count(*) AS n FROM sales GROUP BY shop",
+        "top": "SELECT shop FROM totals WHERE n > 1",
+        "broken": "SELECT id FROM gone",
+        "above_broken": "SELECT id FROM broken",
+    }.items():
+        views.create((market, name), query)
+    catalog.drop_table((market, "gone"))
+    all_views = refreshed("--parallel", "2", code=1)
+    assert all_views == {"totals": "full", "top": "full", "broken": "failed", "above_broken": "skipped"}
+    assert refreshed("--select", "t*", "--stale") == {}
+    assert refreshed("--due") == {}, "no view has a target lag"
+    catalog.load_table((market, "sales")).append(rows((9, "b", 1)))
+    assert refreshed("--select", "totals", "--stale", "--downstream") == {"totals": "incremental", "top": BY_KEYS}
+    views.set_properties((market, "top"), {"hive-views.target-lag": "1 second"})
+    catalog.load_table((market, "sales")).append(rows((10, "c", 1)))
+    time.sleep(1.1)
+    assert refreshed("--due", "--upstream") == {"totals": "incremental", "top": BY_KEYS}
+    assert views.freshness((market, "top")).is_fresh
