@@ -8,6 +8,7 @@ import json
 
 from hive_views.errors import MetadataFileError, MetadataWriteError, RevertError
 from hive_views.io.metadata_files import MetadataFiles, sync_local_file
+from hive_views.legacy_import.readers.detection import is_legacy
 from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
 
 FORMAT = 1
@@ -52,6 +53,9 @@ def read_backup(files: MetadataFiles, location: str, identifier: str) -> Row:
         row = row_from_text(document["thrift"])
         if document["format"] != FORMAT or row_fingerprint(row) != document["fingerprint"]:
             raise ValueError("it does not hold the row that it was written for")
+        # Any program can write the parameter that names the file. The row of a table would give its data a second name.
+        if not is_legacy(row):
+            raise ValueError(f"it holds the row of {row.name}, which is not a legacy view ({row.kind.value})")
     except (MetadataFileError, ValueError, KeyError, TypeError) as error:
         raise RevertError(identifier, f"its legacy row cannot be read from {location}: {error!r}") from error
     return row

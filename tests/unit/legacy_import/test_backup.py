@@ -64,6 +64,15 @@ def test_damaged_backup_is_rejected(backup: Path, damage: Callable[[bytes], byte
         read_backup(FILES, backup.as_uri(), "db.v")
 
 
+@pytest.mark.parametrize("golden", ["spark_iceberg_orders", "spark_session_hive_t", "spark_iceberg_v_spark"])
+def test_backup_of_no_legacy_view_is_rejected(golden: str, tmp_path: Path) -> None:
+    """A revert would otherwise turn the view into a second name of a table, and DROP TABLE would delete its files."""
+    location = (tmp_path / "legacy-row.json").as_uri()
+    write_backup(FILES, location, read_row(golden_row(golden)))
+    with pytest.raises(RevertError, match="which is not a legacy view"):
+        read_backup(FILES, location, "db.v")
+
+
 ENCODED = encode_row(ROW)
 
 
