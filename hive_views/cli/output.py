@@ -104,6 +104,21 @@ def shown(value: object) -> str:
     return "" if value is None else escape(str(value).translate(_CONTROL_PICTURES), lines=True)
 
 
+def print_script(text: str) -> None:
+    """Print text that is run again: as it is, but on a terminal with escapes, and a remark on stderr about them."""
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    safe = shown(text)
+    console().print(safe, end="", soft_wrap=True)
+    if safe != text:
+        print(
+            "Some characters are escaped on a terminal: redirect the output to get the text as it is", file=sys.stderr
+        )
+
+
 @contextlib.contextmanager
 def bar(description: str) -> Iterator[Callable[..., None]]:
     """Show a bar with rate and remaining time on stderr while work is done, if that is a terminal.

@@ -16,7 +16,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import bar, console, new_table, print_line, print_table, shown
+from hive_views.cli.output import bar, console, new_table, print_line, print_script, print_table, shown
 from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
@@ -573,9 +573,8 @@ def print_revert(result: RevertResult) -> None:
 
 def print_export(result: ExportResult) -> None:
     """Print the script, in which views that could not be exported are comments, or where it was written."""
-    out = console()
     if result.file is None:
-        out.print(shown(result.script), end="", soft_wrap=True)
+        print_script(result.script)
         return
     failed = sum(view.statement is None for view in result.views)
     problems = f", {failed} could not be exported (see the comments)" if failed else ""

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.output import new_table, print_line, print_table, shown
+from hive_views.cli.output import new_table, print_line, print_script, print_table, shown
 from hive_views.errors import UsageError
 from hive_views.spec.json_text import parse_json
 
@@ -91,7 +91,7 @@ def print_result(result: SqlResult) -> None:
         return
     if len(result.columns) == 1:
         for (text,) in result.rows:
-            print_line(shown(text))
+            print_script(f"{text}\n")
         return
     table = new_table(*result.columns)
     for row in result.rows:

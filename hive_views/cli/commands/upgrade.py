@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.output import print_line, shown
+from hive_views.cli.output import print_line, print_script, shown
 from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
@@ -397,7 +397,7 @@ def _print_plan(new_plan: UpgradePlan) -> None:
 
 
 def _print_script(script: Script) -> None:
-    sys.stdout.write(script.script)
+    print_script(script.script)
 
 
 def _print_progress(progress: Progress) -> None:

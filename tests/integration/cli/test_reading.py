@@ -138,6 +138,14 @@ def test_control_characters_in_output_are_escaped(cli: Cli, database: str) -> No
     assert cli("show", name, "--json").json["version"]["original_text"] == "SELECT 1 -- \x1b[2Jx"
 
 
+def test_scripts_are_printed_as_they_are(cli: Cli, database: str) -> None:
+    """A text that is run again must not lose a delimiter such as U+0001; only a terminal gets escapes."""
+    literal = "'a\x01b\x85c\u202ed\u2028e'"
+    assert cli("create", f"{database}.v", "--sql", f"SELECT {literal} AS s").code == 0
+    assert literal in cli("export", "--view", f"{database}.v").out
+    assert literal in cli("sql", f"SHOW CREATE TABLE {database}.v").out
+
+
 def test_drift_is_shown(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
     database, name = top.split(".")
     with connect(metastore.port) as client:
