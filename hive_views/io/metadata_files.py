@@ -154,6 +154,10 @@ class MetadataFiles:
                 self.delete(location)  # an incomplete file, e.g. on a full disk
             raise MetadataWriteError(location, _describe(error, location)) from error
 
+    def exists(self, location: str) -> bool:
+        """Whether a file exists; raises the errors of the storage."""
+        return self.io(location).new_input(location).exists()
+
     def delete(self, location: str) -> bool:
         """Delete a metadata file that is not referenced any more; return whether it is gone."""
         return self.remove(location) is None

@@ -324,7 +324,7 @@ def check_restorable(store: MetastoreStore, name: ViewName, storage: StoragePlan
     except UnidentifiedError as error:
         problem = str(error)
     else:
-        if snapshot is None or store.files.io(snapshot.manifest_list).new_input(snapshot.manifest_list).exists():
+        if snapshot is None or store.files.exists(snapshot.manifest_list):
             return
         problem = f"{snapshot.manifest_list} does not exist"
     raise RevertError(
