@@ -176,7 +176,7 @@ class LegacyView:
     repaired_sql: str | None = None
     """`sql` with mojibake decoded, if it looks like UTF-8 that a latin1 database damaged; None otherwise."""
     problem: Problem | None = None
-    """Why it cannot be converted, as far as the row alone tells."""
+    """Why it cannot be converted, as far as the row alone shows."""
 
 
 def declared_columns(row: Row) -> tuple[LegacyColumn, ...]:

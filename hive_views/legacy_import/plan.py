@@ -296,7 +296,7 @@ def row_with_view_columns(row: Row, view: LegacyView) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class ScannedView:
-    """A legacy view and what its row alone tells. Can be pickled."""
+    """A legacy view and what its row alone shows. Can be pickled."""
 
     row: Row
     """Its row."""
@@ -305,7 +305,7 @@ class ScannedView:
     reads: tuple[ViewName, ...]
     """The tables and views that its text names."""
     problem: Problem | None
-    """Why it cannot be converted, as far as the row alone tells."""
+    """Why it cannot be converted, as far as the row alone shows."""
 
     @property
     def name(self) -> ViewName:

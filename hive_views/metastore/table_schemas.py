@@ -2,7 +2,7 @@
 
 A row's `timestamp` means an instant in a plain Hive table (Spark reads it as TIMESTAMP). In an Iceberg table it may be
 either, since Iceberg's Java catalog on Hive 2 writes `timestamp` for both of Iceberg's types
-(HiveSchemaUtil.convertToTypeString), and only the metadata file tells. `EngineSchemas` resolves this.
+(HiveSchemaUtil.convertToTypeString), and only the metadata file has the exact types. `EngineSchemas` resolves this.
 """
 
 from __future__ import annotations

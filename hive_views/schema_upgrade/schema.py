@@ -105,7 +105,7 @@ class Table:
         return any([name.upper() for name in index.columns[: len(prefix)]] == prefix for index in self.indexes)
 
     def allows(self, user: str, privilege: str) -> bool:
-        """Whether a user has a privilege, as far as the schema tells."""
+        """Whether a user has a privilege, as far as the schema shows."""
         return user == self.owner or (user, privilege) in self.grants
 
     @property

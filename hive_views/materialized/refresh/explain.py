@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceChange:
-    """What happened to one table since the last refresh, as the summaries of its snapshots tell."""
+    """What happened to one table since the last refresh, by the summaries of its snapshots."""
 
     name: ViewName
     """The table."""
     rows: int | None = None
-    """Its rows now; None if its snapshot does not tell, and for Hive tables."""
+    """Its rows now; None if its snapshot does not record them, and for Hive tables."""
     snapshots: int | None = None
     """The snapshots since the last refresh, without compactions; None if its state then is not known any more."""
     added: int | None = None

@@ -420,7 +420,7 @@ def _describe_moved(store: MetastoreStore, row: Row) -> str | None:
 
 
 def _find_renamed(store: MetastoreStore, row: Row) -> list[Row] | None:
-    """Return rows under other names that may be the view of a row; None if the server cannot tell."""
+    """Return rows under other names that may be the view of a row; None if the server cannot search for them."""
     locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     try:
         owner = FileOwner(row.uuid or store.files.read(locations[0]).view_uuid, locations, row.name)

@@ -82,7 +82,7 @@ class MetastoreLock:
         self._heartbeat = Heartbeat(acquisition.client, acquisition.lock_id, interval, acquisition.confirmed_at)
 
     def ensure_active(self) -> None:
-        """Raise a LockError unless the lock is still held, as far as the heartbeats tell."""
+        """Raise a LockError unless the lock is still held, as far as its heartbeats show."""
         if self._process != os.getpid():
             reason: str | None = "it belongs to the process from which this one was forked"
         elif self._is_released:

@@ -1,7 +1,7 @@
-"""Rejects statements by which Spark would, or might, change our views.
+"""Rejects statements by which Spark would, or might, change views of the catalog.
 
-Spark changes the row of an Iceberg view in its own way: without our checks, and definitions can be lost. Decision 0031
-describes which statements are checked, and why.
+Spark changes the row of an Iceberg view in its own way: without the checks of this package, and definitions can be
+lost. Decision 0027 describes which statements are checked, and why.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StatementGuard:
         return resolved.name
 
     def check(self, text: str, args: Arguments) -> tuple[RewrittenText, Arguments]:
-        """Reject a statement that changes, or may change, one of our views.
+        """Reject a statement that changes, or may change, a view of the catalog.
 
         Returns the statement to run and its arguments: the text of an EXECUTE IMMEDIATE is replaced by the text that
         was checked.

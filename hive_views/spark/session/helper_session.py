@@ -1,4 +1,4 @@
-"""A second Spark session, and the global temporary views made in it that queries read in place of our views.
+"""A second Spark session, and the global temporary views made in it that queries read in place of the catalog's views.
 
 Spark stores with a temporary view the catalog, the database and the SQL settings that were current when it was created,
 and analyzes the view's text under them wherever it is read (`view.sqlConfig.*`, measured with 4.1.4, classic and

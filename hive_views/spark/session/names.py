@@ -1,4 +1,4 @@
-"""Resolves names as a Spark session does, and tells which of them are in the metastore of a catalog."""
+"""Resolves names as a Spark session does, and finds which of them are in the metastore of a catalog."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class QueryRewriter:
     def prepare(self, text: str, args: Arguments = None) -> PreparedStatement:
         """A user's statement, with the views replaced that Spark does not read according to their definition.
 
-        Spark's analyzer tells what the statement reads, before and after views are replaced.
+        Spark's analyzer determines what the statement reads, before and after views are replaced.
 
         Raises:
             SqlError: If it reads one of these views where its name cannot be replaced.
@@ -300,7 +300,7 @@ class QueryRewriter:
         return NameContext(SESSION_CATALOG if uses_session_catalog else self._catalog.name, (database,))
 
     def find_definition(self, location: ViewErrorLocation) -> SourceText | None:
-        """The text of the view that one of Spark's errors names, if it is one of ours."""
+        """The text of the view that one of Spark's errors names, if it is in the catalog."""
         source = self._helper.source_of(location.name)
         if source is not None:
             return source

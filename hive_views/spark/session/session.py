@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hive_views.spark.session.materialized_reads import Note
 
 _VIEW_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
-"""First words of the statements that may be about our views."""
+"""First words of the statements that may be about views of the catalog."""
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "MERGE", "CACHE", "UPDATE", "DELETE", "("})
 """First words of the statements that contain no other statements."""
 _READING_STATEMENTS = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
@@ -111,8 +111,8 @@ class ViewSession:
             values: Values and data frames for `{name}` in the text, as `SparkSession.sql` takes them.
 
         Returns:
-            Spark's result, or for a statement about our views what Spark would return: SHOW and DESCRIBE have Spark's
-            column names, changes have no columns. DROP … CASCADE returns what was dropped.
+            Spark's result, or for a statement about views of the catalog what Spark would return: SHOW and DESCRIBE
+            have Spark's column names, changes have no columns. DROP … CASCADE returns what was dropped.
 
         Raises:
             SparkSqlError: If Spark rejects the statement; points into `text`, or into a view's definition.

@@ -1,4 +1,4 @@
-"""Runs statements about our views: CREATE, ALTER, DROP, SHOW and DESCRIBE, and those about materialized views."""
+"""Runs statements about plain and materialized views of the catalog: CREATE, ALTER, DROP, SHOW, DESCRIBE, REFRESH."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MATERIALIZED_VIEW_STATEMENTS = (
 
 
 class StatementRunner:
-    """Runs statements about our views by the catalog; leaves all other statements to Spark."""
+    """Runs statements about views of the catalog; leaves all other statements to Spark."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class StatementRunner:
             raise
 
     def run_show_views(self, text: str) -> DataFrame | None:
-        """Run SHOW VIEWS IN our catalog if Spark has no catalog of that name; None for any other SHOW statement."""
+        """Run SHOW VIEWS IN the view catalog if Spark has none of that name; None for any other SHOW statement."""
         try:
             cursor = Cursor(text, "spark")
             if not (cursor.accept("VIEWS") and (cursor.accept("IN") or cursor.accept("FROM"))):
@@ -101,7 +101,7 @@ class StatementRunner:
         change = targets.changes[0] if targets.changes else None
         if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
             # The statement parser would take IDENTIFIER for a name.
-            raise error_at(text, change.start, "IDENTIFIER(…) may mean one of our views: write its name")
+            raise error_at(text, change.start, "IDENTIFIER(…) may mean a view of the catalog: write its name")
         try:
             return parse_statement(text, "spark")
         except SqlError:
@@ -111,7 +111,7 @@ class StatementRunner:
             return None
 
     def _qualified(self, statement: Any) -> Any:
-        """The statement with its name qualified; None if the name is not on our metastore."""
+        """The statement with its name qualified; None if the name is not on the catalog's metastore."""
         resolved = self._names.resolve(statement.name.parts, self._names.current())
         if resolved is None:
             return None

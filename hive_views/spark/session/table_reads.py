@@ -85,8 +85,8 @@ class Replacement:
 def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
     """The tables that a statement reads, without common table expressions and the tables that it writes to.
 
-    Spark's parser tells which names are tables: the text is parsed again with each of these names replaced by a marker
-    wherever it occurs, and the markers that are tables then are the reads.
+    Spark's parser decides which names are tables: the text is parsed again with each of these names replaced by a
+    marker wherever it occurs, and the markers that are tables then are the reads.
 
     Args:
         sql: The statement.
