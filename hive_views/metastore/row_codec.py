@@ -673,8 +673,12 @@ def converted_row(
     # and plain Spark's SHOW CREATE TABLE prints those of an Iceberg view.
     others = {key: value for key, value in original.items() if not is_reserved_parameter(key)}
     table = changed_row(legacy.with_parameters(others), metadata, metadata, location, config)
-    # View properties never overwrite existing parameters of the same key.
-    table.parameters.update({key: value for key, value in others.items() if key != CHANGE_TIME})
+    # As after any other commit, properties of the view have its values: a repaired comment, a `view-override` of the
+    # catalog. Trino's comment belongs to its encoding.
+    changed = row_properties(metadata).keys() - (
+        {"comment"} if trino_encoding.is_encoded(legacy.texts.original) else ()
+    )
+    table.parameters.update({key: value for key, value in others.items() if key != CHANGE_TIME and key not in changed})
     for key in [key for key in table.parameters if is_dropped(key)]:
         del table.parameters[key]
     if view_texts is not None:

@@ -439,6 +439,21 @@ def test_mojibake_in_comments_is_noted_or_repaired(add, sales, plan, catalog, jo
     assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
 
 
+def test_properties_of_the_catalog_replace_those_of_the_row(open_catalog, add, sales, plan, journal):
+    catalog = open_catalog({"view-override.team": "bi", "view-default.site": "new"})
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", text, text, IDS, team="sales", site="old"))
+    before = encode_row(catalog.store.get_row(ViewName(sales, "v")))
+    assert run_plan(plan(), catalog, journal).complete
+    view = catalog.load_view((sales, "v"))
+    row = catalog.store.get_row(ViewName(sales, "v"))
+    for properties in (view.metadata.properties, row.parameters):
+        assert (properties["team"], properties["site"]) == ("bi", "old")
+    assert view.drift == ()
+    assert [outcome.status for outcome in revert_run(catalog, journal)] == [RevertStatus.REVERTED]
+    assert encode_row(catalog.store.get_row(ViewName(sales, "v"))) == before
+
+
 def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database, catalog, journal):
     documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "unowned": {"owner": None}}
     for name, document in documents.items():
