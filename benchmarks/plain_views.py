@@ -74,7 +74,7 @@ def measure(catalog: HiveViewCatalog, port: int) -> list[Result]:
         ),
         ("graph", lambda: catalog.graph(DATABASE)),
         ("deps check", lambda: catalog.check_views(DATABASE)),
-        ("page", lambda: html(catalog.picture(DATABASE))),
+        ("page", lambda: html(catalog.picture(DATABASE, with_columns=True))),
     ]
     results = []
     connections = [RawMetastore(port) for _ in range(_CONNECTIONS)]

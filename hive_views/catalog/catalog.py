@@ -727,6 +727,7 @@ class HiveViewCatalog(TableCatalog):
         self,
         *namespaces: str | Identifier,
         check: bool = True,
+        with_columns: bool = False,
         workers: int = 4,
         progress: CheckProgress | None = None,
     ) -> Picture:
@@ -735,6 +736,7 @@ class HiveViewCatalog(TableCatalog):
         Args:
             namespaces: The databases; none means all.
             check: Check the validity of every view, which takes most of the time.
+            with_columns: Resolve which columns each column of a view is computed from; the page draws it.
             workers: Number of threads that read metadata files.
             progress: Called after the check of each view.
 
@@ -744,7 +746,9 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.render import read_picture
 
         databases = self._databases(namespaces) or None
-        return read_picture(self._lineages, databases, check=check, workers=workers, progress=progress)
+        return read_picture(
+            self._lineages, databases, check=check, with_columns=with_columns, workers=workers, progress=progress
+        )
 
     def picture_of(self, identifier: str | Identifier, direction: Direction) -> Picture:
         """Read the sources or the dependents of one object to draw with `hive_views.dependencies.render.tree`.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_views.dependencies.view_text import read_view_text
-from hive_views.errors import NoSuchViewError, SqlError
+from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.queries import RowCache
+from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.analysis.view_text import ViewText
@@ -37,7 +39,26 @@ def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Col
     row = store.get_row(name)
     if row is None or not row.kind.is_view:
         raise NoSuchViewError(str(name))
-    sources = source_columns(read_view_text(store, row), MetastoreSchemas(store))
+    return _lineage_of_row(store, row, MetastoreSchemas(store))
+
+
+def column_lineages(store: MetastoreStore, names: Iterable[ViewName], rows: RowCache) -> dict[ViewName, ColumnLineage]:
+    """Return `column_lineage` of each view among some objects whose text can be resolved."""
+    schemas = MetastoreSchemas(store, rows)
+    lineages: dict[ViewName, ColumnLineage] = {}
+    for name in names:
+        row = rows.get(name)
+        if row is None or not row.kind.is_view:
+            continue
+        try:
+            lineages[name] = _lineage_of_row(store, row, schemas)
+        except (MetadataFileError, NoSuchViewError, SqlError):
+            continue
+    return lineages
+
+
+def _lineage_of_row(store: MetastoreStore, row: Row, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
+    sources = source_columns(read_view_text(store, row), schemas)
     # The view's columns may be named differently than its query's (an explicit column list of another engine).
     names = [column.lower() for column, _, _ in row.declared_columns]
     return dict(zip(names, sources.values(), strict=False)) if len(names) == len(sources) else sources

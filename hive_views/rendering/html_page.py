@@ -57,14 +57,16 @@ def embed_json(value: Any) -> str:
     return text
 
 
-def page(title: str, *, style: str, body: str, script: str, data: Any) -> str:
-    """Return a complete page."""
+def page(title: str, *, style: str, body: str, script: str, data: Any, uses_images: bool = False) -> str:
+    """Return a complete page; `uses_images` allows images that its script creates."""
     script = f"{_OPENING}{script}"
     style = f"{_COLORS}{style}"
     for part in (script, style):
         if found := _ENDS_ELEMENT.search(part):
             raise ValueError(f"{found[0]!r} in a page's script or style would close its element")
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'"
+    if uses_images:
+        policy += "; img-src blob:"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}; form-action \'none\'">\n'

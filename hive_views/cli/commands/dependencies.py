@@ -188,6 +188,7 @@ def show_graph(
     format: Annotated[str, typer.Option("--format", "-f", metavar="|".join(FORMATS))] = "tree",
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE")] = None,
     unchecked: bool = False,
+    without_columns: bool = False,
 ) -> DependencyGraph:
     """Draw what the views of databases read: as a tree, as DOT or Mermaid text, as an HTML page, as JSON.
 
@@ -196,6 +197,7 @@ def show_graph(
         format: The picture's format. A page needs --output.
         output: The file to write the picture to; - is standard output.
         unchecked: Do not check whether each view is valid, which takes most of the time.
+        without_columns: Do not resolve the lineage of columns, which a page draws.
     """
     if format not in FORMATS:
         raise UsageError("--format", f"{format!r} is none of {', '.join(FORMATS)}")
@@ -204,7 +206,9 @@ def show_graph(
     for database in databases:
         catalog.load_namespace_properties(database)  # a missing database would be drawn as an empty picture
     with bar("checking") as advance:
-        picture = catalog.picture(*databases, check=not unchecked, progress=advance)
+        picture = catalog.picture(
+            *databases, check=not unchecked, with_columns=format == "html" and not without_columns, progress=advance
+        )
     graph = DependencyGraph(
         format,
         output if output != "-" else None,

@@ -12,6 +12,7 @@ const MEANINGS = {
   missing: "nothing has this name",
   unchecked: "not checked",
 };
+const SEVERITY = ["invalid", "missing", "blocked", "drifted", "unexpanded", "outdated", "unknown", "valid", "unchecked"];
 const HEIGHT = 30, MAX_LABEL = 270, LIST = 400, READABLE = 0.85;
 
 const find = (id) => document.getElementById(id);
@@ -24,7 +25,8 @@ const fullNames = nodes.map((node) => `${node.database}.${node.name}`.toLowerCas
 const texts = nodes.map((node) =>
   [node.typed ?? "", node.expanded ?? "", ...node.columns.map(([name, , comment]) => `${name} ${comment ?? ""}`)].join("\n").toLowerCase());
 
-const state = { selected: null, standings: new Set(), only: null, scale: 1, x: 0, y: 0, drawn: null };
+// What is drawn: the objects in `only` (null: all), the databases if `grouped`, or the lineage of `column`, [object, column].
+const state = { selected: null, standings: new Set(), only: null, levels: null, grouped: false, column: null, scale: 1, x: 0, y: 0, drawn: null };
 
 // -- Elements ---------------------------------------------------------------------------------------------------------
 
@@ -71,20 +73,30 @@ const sizes = nodes.map((node, number) => ({ w: labels[number].width + textOffse
 // -- The graph --------------------------------------------------------------------------------------------------------
 
 function redraw() {
+  if (state.column !== null) drawColumns(...state.column);
+  else if (state.grouped) drawDatabases();
+  else drawObjects();
+  find("nothing").hidden = state.drawn.places.length > 0;
+  find("databases").setAttribute("aria-pressed", state.grouped);
+  showScope();
+}
+
+function drawObjects() {
   const shown = nodes.map((_, number) => number).filter((number) => state.only === null || state.only.has(number));
   const positions = new Map(shown.map((number, index) => [number, index]));
   const shownEdges = edges.filter(([from, to]) => positions.has(from) && positions.has(to));
   const drawn = layout(shown.map((number) => sizes[number]), shownEdges.map(([from, to]) => [positions.get(from), positions.get(to)]));
-  state.drawn = { ...drawn, byNumber: new Map(shown.map((number, index) => [number, drawn.places[index]])) };
-  find("edges").replaceChildren(...shownEdges.map((edge, index) => drawEdge(edge, drawn.routes[index])));
-  find("nodes").replaceChildren(...shown.map((number) => drawNode(number, state.drawn.byNumber.get(number))));
-  find("map").firstElementChild.replaceChildren(...shown.map((number) => {
-    const { x, y, w, h } = state.drawn.byNumber.get(number);
-    return shape("rect", { x, y, width: w, height: h, class: `node ${nodes[number].standing}`, "data-node": number });
-  }));
-  find("nothing").hidden = shown.length > 0;
-  find("only").hidden = state.only === null;
-  if (state.only !== null) find("only").firstElementChild.textContent = `${shown.length} of ${nodes.length} objects`;
+  show(drawn, shown.map((number, index) => drawNode(number, drawn.places[index])), shownEdges.map((edge, index) => drawEdge(edge, drawn.routes[index])),
+    shown.map((number) => ({ class: `node ${nodes[number].standing}`, "data-node": number })));
+  state.drawn.byNumber = new Map(shown.map((number, index) => [number, drawn.places[index]]));
+}
+
+// Shows the elements of a layout, and its places in the overview map with the attributes in `marks`.
+function show(drawn, boxes, arrows, marks) {
+  state.drawn = { ...drawn, byNumber: new Map() };
+  find("edges").replaceChildren(...arrows);
+  find("nodes").replaceChildren(...boxes);
+  find("map").firstElementChild.replaceChildren(...drawn.places.map(({ x, y, w, h }, index) => shape("rect", { x, y, width: w, height: h, ...marks[index] })));
 }
 
 function drawNode(number, { x, y, w, h }) {
@@ -108,30 +120,29 @@ function drawNode(number, { x, y, w, h }) {
   return group;
 }
 
-function drawEdge([from, to, dependencyState], points) {
+function curve(points, isLoop) {
   let path = `M${points[0]}`;
   for (let index = 1; index < points.length; index++) {
     const [x, y] = points[index], [px, py] = points[index - 1];
     const bend = (x - px) / 2;
-    path += py === y || from === to ? `L${x},${y}` : `C${px + bend},${py} ${x - bend},${y} ${x},${y}`;
+    path += py === y || isLoop ? `L${x},${y}` : `C${px + bend},${py} ${x - bend},${y} ${x},${y}`;
   }
-  const edge = shape("path", { class: `edge ${dependencyState === "same" ? "" : "broken"}`, d: path, "data-from": from, "data-to": to });
+  return path;
+}
+
+function drawEdge([from, to, dependencyState], points) {
+  const edge = shape("path", { class: `edge ${dependencyState === "same" ? "" : "broken"}`, d: curve(points, from === to), "data-from": from, "data-to": to });
   if (dependencyState !== "same") edge.append(shape("title", {}, dependencyState));
   return edge;
 }
 
 // -- Selection and search ---------------------------------------------------------------------------------------------
 
-function reachable(start, neighbors) {
-  const seen = new Set([start]);
-  for (const number of seen) for (const next of neighbors[number]) seen.add(next);
-  seen.delete(start);
-  return seen;
-}
-
 function select(number, { show = true } = {}) {
   state.selected = number;
-  if (number !== null && state.only !== null && !state.only.has(number)) showOnly(null);
+  if (number !== null && !state.drawn.byNumber.has(number)) {
+    if (nodes.length > LARGE) showLevels(number, "2", "2"); else showOnly(null);
+  }
   showDetails();
   updateHighlights();
   history.replaceState(null, "", number === null ? " " : `#${encodeURIComponent(fullNames[number])}`);
@@ -142,16 +153,20 @@ function select(number, { show = true } = {}) {
 function findMatches() {
   const terms = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   if (!terms.length && !state.standings.size) return null;
-  const standing = (number) => !state.standings.size || state.standings.has(nodes[number].standing);
-  const all = nodes.map((_, number) => number).filter(standing);
-  const byName = all.filter((number) => terms.every((term) => fullNames[number].includes(term)));
-  const byText = terms.length ? all.filter((number) => !byName.includes(number) && terms.every((term) => fullNames[number].includes(term) || texts[number].includes(term))) : [];
+  const selected = selectObjects(search.value);
+  const byName = [], byText = [];
+  nodes.forEach((node, number) => {
+    if (state.standings.size && !state.standings.has(node.standing)) return;
+    if (selected !== null) { if (selected.has(number)) byName.push(number); }
+    else if (terms.every((term) => fullNames[number].includes(term))) byName.push(number);
+    else if (terms.every((term) => fullNames[number].includes(term) || texts[number].includes(term))) byText.push(number);
+  });
   return { byName, byText };
 }
 
 function updateHighlights() {
-  const matching = findMatches(), up = state.selected === null ? null : reachable(state.selected, reads);
-  const down = state.selected === null ? null : reachable(state.selected, readBy);
+  const matching = findMatches(), up = state.selected === null ? null : upstream(state.selected);
+  const down = state.selected === null ? null : downstream(state.selected);
   const highlighted = state.selected !== null ? new Set([state.selected, ...up, ...down])
     : matching !== null ? new Set([...matching.byName, ...matching.byText]) : null;
   for (const element of document.querySelectorAll("[data-node].node")) {
@@ -161,7 +176,7 @@ function updateHighlights() {
     element.classList.toggle("down", down?.has(number) ?? false);
     element.classList.toggle("faded", highlighted !== null && !highlighted.has(number));
   }
-  for (const element of document.querySelectorAll(".edge")) {
+  for (const element of document.querySelectorAll(".edge[data-from]")) {
     const from = Number(element.dataset.from), to = Number(element.dataset.to), selected = state.selected;
     const isUp = selected !== null && up.has(from) && (to === selected || up.has(to));
     const isDown = selected !== null && down.has(to) && (from === selected || down.has(from));
@@ -187,14 +202,13 @@ function item(number, remark) {
 
 function showList(matching) {
   const terms = search.value.trim() !== "";
-  const severity = ["invalid", "missing", "blocked", "drifted", "unexpanded", "outdated", "unknown", "valid", "unchecked"];
-  const rank = (number) => severity.indexOf(nodes[number].standing);
+  const rank = (number) => SEVERITY.indexOf(nodes[number].standing);
   const all = matching === null ? nodes.map((_, number) => number) : matching.byName;
   const sorted = [...all].sort((one, other) => rank(one) - rank(other) || one - other);
-  const items = [...sorted.map((number) => item(number)), ...(matching?.byText ?? []).map((number) => item(number, "in its text"))];
-  find("list").replaceChildren(...items.slice(0, LIST).map((element) => make("li", {}, element)));
-  if (items.length > LIST) find("list").append(make("li", { class: "more" }, `… and ${items.length - LIST} more`));
-  find("count").textContent = matching === null ? `${nodes.length} objects, worst first` : `${items.length} of ${nodes.length} objects${terms ? " found" : ""}`;
+  const found = [...sorted.map((number) => [number]), ...(matching?.byText ?? []).map((number) => [number, "in its text"])];
+  find("list").replaceChildren(...found.slice(0, LIST).map((entry) => make("li", {}, item(...entry))));
+  if (found.length > LIST) find("list").append(make("li", { class: "more" }, `… and ${found.length - LIST} more`));
+  find("count").textContent = matching === null ? `${nodes.length} objects, worst first` : `${found.length} of ${nodes.length} objects${terms ? " found" : ""}`;
 }
 
 function showDetails() {
@@ -203,13 +217,14 @@ function showDetails() {
   find("list").hidden = number !== null;
   find("count").hidden = number !== null;
   if (number === null) return;
-  const node = nodes[number], up = reachable(number, reads), down = reachable(number, readBy);
+  const node = nodes[number], up = upstream(number), down = downstream(number);
   const back = make("button", { type: "button" }, "← List");
   back.addEventListener("click", () => select(null));
   const only = make("button", { type: "button", id: "narrow" }, state.only === null ? "Only connected objects" : "Show everything");
-  only.addEventListener("click", () => showOnly(state.only === null ? new Set([number, ...up, ...down]) : null));
+  only.addEventListener("click", () => (state.only === null ? showLevels(number, "all", "all") : showOnly(null)));
   details.replaceChildren(
     make("div", { class: "buttons" }, back, only),
+    make("div", { class: "levels" }, "Levels: ", levelPicker("up", "that it reads", up.size), " ", levelPicker("down", "of its readers", down.size)),
     make("h2", {}, make("span", { class: "of" }, `${node.database}.`), node.name),
     make("div", { class: "summary" }, sign(node.standing), `${node.kind === "missing" ? "" : `${node.kind}, `}${node.standing}: ${MEANINGS[node.standing]}`),
   );
@@ -222,15 +237,15 @@ function showDetails() {
   if (node.typed !== null) details.append(make("h3", {}, node.expanded === null ? "Text" : "Text as typed"), make("pre", { id: "typed" }, node.typed));
   if (node.expanded !== null) details.append(make("h3", {}, "Text for Hive and plain Spark"), make("pre", { id: "expanded" }, node.expanded));
   if (node.columns.length) {
-    const rows = node.columns.map(([name, type, comment]) =>
-      make("tr", {}, make("td", {}, name, ...(comment ? [make("small", {}, comment)] : [])), make("td", { class: "type" }, type)));
+    const rows = node.columns.map(([name, type, comment], column) =>
+      make("tr", {}, make("td", {}, columnLabel(number, column), ...(comment ? [make("small", {}, comment)] : [])), make("td", { class: "type" }, type)));
     details.append(make("h3", {}, `${node.columns.length} column${node.columns.length === 1 ? "" : "s"}`), make("table", {}, make("tbody", {}, ...rows)));
   }
   details.scrollTop = 0;
 }
 
-function showOnly(numbers) {
-  state.only = numbers;
+function showOnly(numbers, levels = { up: "all", down: "all" }) {
+  Object.assign(state, { only: numbers, levels, grouped: false, column: null });
   redraw();
   showDetails();
   updateHighlights();
@@ -308,8 +323,11 @@ function listen() {
     dragged = null;
     graph.classList.remove("dragged");
     if (far) return;
-    const node = event.target.closest(".node");
-    select(node === null ? null : Number(node.dataset.node), { show: false });
+    const node = event.target.closest(".node"), column = event.target.closest("[data-column]");
+    if (node?.dataset.database !== undefined) openDatabase(node.dataset.database);
+    else if (column !== null) showColumn(Number(column.dataset.object), Number(column.dataset.column));
+    else if (node?.dataset.object !== undefined) select(Number(node.dataset.object));
+    else select(node === null ? null : Number(node.dataset.node), { show: false });
   });
   window.addEventListener("pointerup", () => { graph.classList.remove("dragged"); });
   graph.addEventListener("wheel", (event) => {
@@ -323,21 +341,27 @@ function listen() {
   });
   for (const place of [find("list"), find("details")]) {
     place.addEventListener("click", (event) => {
-      const button = event.target.closest("[data-number]");
-      if (button) select(Number(button.dataset.number));
+      const button = event.target.closest("[data-number], [data-column]");
+      if (button?.dataset.column !== undefined) showColumn(Number(button.dataset.object), Number(button.dataset.column));
+      else if (button) select(Number(button.dataset.number));
     });
   }
   search.addEventListener("input", () => {
     if (state.selected !== null) select(null); else updateHighlights();
   });
   search.addEventListener("keydown", (event) => {
-    const first = find("list").querySelector("[data-number]");
-    if (event.key === "Enter" && first) select(Number(first.dataset.number));
+    const first = find("list").querySelector("[data-number]"), selected = selectObjects(search.value);
+    if (event.key !== "Enter") return;
+    if (selected?.size) showOnly(selected);
+    else if (first) select(Number(first.dataset.number));
   });
   find("closer").addEventListener("click", () => zoom(1.3));
   find("farther").addEventListener("click", () => zoom(1 / 1.3));
   find("fit").addEventListener("click", () => fit());
   find("only").lastElementChild.addEventListener("click", () => showOnly(null));
+  find("databases").addEventListener("click", () => (state.grouped ? showOnly(opening()) : showDatabases()));
+  find("svg").addEventListener("click", () => save(new Blob([pictureAsSvg()], { type: "image/svg+xml" }), "svg"));
+  find("png").addEventListener("click", async () => save(await pictureAsPng(), "png"));
   find("theme").addEventListener("click", () => {
     const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
     const now = root.dataset.theme ?? (dark ? "dark" : "light");
@@ -346,7 +370,7 @@ function listen() {
   window.addEventListener("resize", () => move(state.scale, state.x, state.y));
   document.addEventListener("keydown", (event) => {
     const node = event.target.closest?.(".node");
-    if (node && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); select(Number(node.dataset.node)); }
+    if (node && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); node.dispatchEvent(new MouseEvent("click", { bubbles: true })); }
     if (event.key === "Escape") { if (state.selected !== null) select(null); else { search.value = ""; updateHighlights(); } }
     if (event.target === search || event.ctrlKey || event.metaKey) return;
     if (event.key === "/") { event.preventDefault(); search.focus(); search.select(); }
@@ -355,14 +379,3 @@ function listen() {
     if (event.key === "0") fit();
   });
 }
-
-find("title").textContent = data.title;
-showFilters();
-listen();
-redraw();
-fit(0.6);
-updateHighlights();
-try {
-  const linked = fullNames.indexOf(decodeURIComponent(location.hash.slice(1)));
-  if (linked >= 0) select(linked);
-} catch { /* the fragment is not a valid URI component */ }

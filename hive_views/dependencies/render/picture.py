@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
+from hive_views.dependencies.columns import ColumnLineage, column_lineages
 from hive_views.dependencies.graph import DependentFinder, Edge, Graph, Node, make_graph, read_graph
 from hive_views.dependencies.lineage import (
     DependencyState,
@@ -44,6 +45,8 @@ class Box:
     """A view's text as Hive and plain Spark run it."""
     columns: tuple[tuple[str, str, str | None], ...] = ()
     """Name, Hive type and comment of each column."""
+    column_sources: ColumnLineage = field(default_factory=dict)
+    """By column of a view, in lower case: the columns of what it reads that the column is computed from."""
 
     @property
     def kind_text(self) -> str:
@@ -103,16 +106,22 @@ def read_picture(
     scanned: Sequence[str] | None = None,
     *,
     check: bool = True,
+    with_columns: bool = False,
     workers: int = 4,
     progress: CheckProgress | None = None,
 ) -> Picture:
-    """Read graph, validity, texts and columns of whole databases."""
+    """Read graph, validity, texts, columns and optionally the lineage of columns, of whole databases."""
     rows = RowCache(reader.store)
     graph = read_graph(reader, scanned, rows)
-    views = [name for name, node in graph.nodes.items() if node.lineage is not None] if check else []
-    checks = check_each(reader, views, rows, workers=workers, progress=progress)
+    views = [name for name, node in graph.nodes.items() if node.lineage is not None]
+    checks = check_each(reader, views if check else [], rows, workers=workers, progress=progress)
     return make_picture(
-        graph, checks.results.values(), rows, sources=checks.sources, title=", ".join(scanned or ()) or "All databases"
+        graph,
+        checks.results.values(),
+        rows,
+        sources=checks.sources,
+        column_sources=column_lineages(reader.store, views, rows) if with_columns else None,
+        title=", ".join(scanned or ()) or "All databases",
     )
 
 
@@ -131,6 +140,7 @@ def make_picture(
     rows: RowCache | Mapping[ViewName, Row] | None = None,
     *,
     sources: Mapping[ViewName, Sequence[ViewName]] | None = None,
+    column_sources: Mapping[ViewName, ColumnLineage] | None = None,
     title: str = "Views",
 ) -> Picture:
     """Combine a graph with the results of checks and the rows of its objects.
@@ -140,6 +150,7 @@ def make_picture(
         checked: The result for each checked view, regardless of what it reads.
         rows: The objects' rows, for texts and columns.
         sources: What the texts of checked views read; what the graph says by default.
+        column_sources: By view: what each of its columns is computed from.
         title: The picture's title.
     """
     results = {check.view: check for check in checked}
@@ -179,6 +190,7 @@ def make_picture(
             None if texts is None else texts.original,
             None if texts is None else texts.expanded,
             () if row is None else tuple(row.columns),
+            (column_sources or {}).get(name, {}),
         )
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)
 

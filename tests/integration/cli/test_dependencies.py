@@ -173,7 +173,15 @@ def test_graph_as_html_page(cli: Cli, shop: str, browser, tmp_path: Path) -> Non
     details = browser.run("return document.getElementById('details').innerText")
     assert f"FROM `{shop}`.`orders`" in details
     assert "bigint" in details
+    sources = browser.run(
+        "const view = nodes.find((node) => node.name === 'big');"
+        "return view.sources.map((columns) => columns.map((one) => columnName(...one)))"
+    )
+    assert sources == [[f"{shop}.orders.id"], [f"{shop}.orders.total"]]
     assert cli("deps", "graph", shop, "-f", "html", "-o", "-").out == file.read_text()
+    without = cli("deps", "graph", shop, "-f", "html", "-o", "-", "--without-columns").out
+    assert "Draw its lineage" in without
+    assert '"sources":[[' not in without
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import random
+from xml.etree import ElementTree
 
 import pytest
 
+from hive_views.dependencies.columns import ColumnName
 from hive_views.dependencies.render import Standing, html, make_picture
 from hive_views.dependencies.render.page import page_data
 from hive_views.identifiers import ViewName
@@ -91,20 +93,155 @@ def test_page_draws_200_views_readably_without_overlap(browser, large):
     assert outside == 0, "labels wider than their boxes"
 
 
-@pytest.mark.extended
-def test_page_of_10000_views_is_drawn_searched_and_selected(browser):
-    picture = make_picture(warehouse(10_000))
+def large_graph(views):
+    """A picture of many views in five databases, each with two columns computed from columns of what it reads."""
+    picture = make_picture(warehouse(views))
+    boxes = {}
+    for name, box in picture.boxes.items():
+        reads = picture.graph.dependencies(name)
+        sources = {column: tuple(ColumnName(other, column) for other in reads) for column in ("a", "b") if reads}
+        boxes[name] = dataclasses.replace(
+            box, columns=(("a", "bigint", None), ("B", "string", None)), column_sources=sources
+        )
+    return dataclasses.replace(picture, boxes=boxes)
+
+
+def drawn(browser):
+    return [box[0] for box in browser.run(BOXES)]
+
+
+@pytest.mark.parametrize("views", [1000, pytest.param(10_000, marks=pytest.mark.extended)])
+def test_large_page_opens_on_databases_and_draws_parts(browser, views):
+    picture = large_graph(views)
     browser.driver.set_script_timeout(300)
     browser.open(html(picture))
-    assert browser.console() == []
-    assert browser.run("return document.querySelectorAll('#nodes .node').length") == len(picture.boxes) > 10_000
-    assert browser.run("return document.querySelectorAll('#edges .edge').length") == len(list(picture.arrows()))
     names = list(picture.boxes)
+    databases = browser.run("return [...document.querySelectorAll('#nodes .database')].map((box) => box.textContent)")
+    for text, (database, boxes) in zip(databases, picture.databases().items(), strict=True):
+        assert text.endswith(f"{database} {len(boxes)}")
     typed(browser, str(names[-1]))
     assert listed(browser)[0] == str(names[-1])
-    click(browser, f"#nodes [data-node='{len(names) - 1}']")
-    up = {names[other] for other in browser.run(CLASSES, "#nodes .node", "up")}
-    assert up == set(picture.graph.upstream(names[-1]))
+    click(browser, "#list [data-number]")
+    graph_of = picture.graph
+    near = {names[-1]}
+    for neighbors in (graph_of.dependencies, graph_of.dependents):
+        direct = set(neighbors(names[-1]))
+        near |= direct | {other for name in direct for other in neighbors(name)}
+    assert {names[number] for number in drawn(browser)} == near
+    assert overlapping(browser.run(BOXES)) == []
+    assert browser.run("return document.getElementById('levels-up').value") == "2"
+    click(browser, "#databases")
+    click(browser, "#nodes [data-database='mart']")
+    shown = {names[number] for number in drawn(browser)}
+    assert any(name.database == "mart" for name in shown)
+    assert len(shown) <= 400
+    click(browser, "#only button")
+    assert len(drawn(browser)) == len(names)
+    assert browser.run("return document.querySelectorAll('#edges .edge').length") == len(list(picture.arrows()))
+    assert browser.console() == []
+
+
+def test_large_database_opens_on_objects_near_the_worst(browser):
+    reads = {f"v{number}": [f"v{number - 1}" if number % 50 else "t"] for number in range(500)}
+    picture = make_picture(graph(reads), [invalid("v77")])
+    browser.open(html(picture))
+    names = [name.name for name in picture.boxes]
+    shown = {names[number] for number in drawn(browser)}
+    assert {"v75", "v76", "v77", "v78"} <= shown
+    assert len(shown) == 120
+    assert browser.run("return document.getElementById('only').textContent").startswith("120 of 501 objects")
+
+
+@pytest.mark.parametrize(
+    ("selector", "shown"),
+    [
+        ("+c", "a b c"),
+        ("1+d.C", "b c"),
+        ("b+1", "b c x"),
+        ("1+c+", "b c d"),
+        ("b+", "b c d x"),
+        ("0+c", "c"),
+        ("+x*", "a b x"),
+        ("+nothing", None),
+    ],
+)
+def test_selector_shows_levels_around_objects(browser, selector, shown):
+    picture = make_picture(graph({"b": ["a"], "c": ["b"], "d": ["c"], "x": ["b"]}))
+    browser.open(html(picture))
+    typed(browser, selector)
+    names = [name.name for name in picture.boxes]
+    expected = set(shown.split()) if shown else set()
+    assert {name.partition(".")[2] for name in listed(browser)} == expected
+    browser.run(
+        "document.getElementById('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))"
+    )
+    assert {names[number] for number in drawn(browser)} == (expected or set(names))
+
+
+def test_levels_of_selected_object_are_chosen(browser):
+    picture = make_picture(graph({"b": ["a"], "c": ["b"], "d": ["c"], "e": ["d"]}))
+    browser.open(html(picture), fragment="#d.c")
+    change = (
+        "const picker = document.getElementById(arguments[0]); picker.value = arguments[1];"
+        "picker.dispatchEvent(new Event('change'))"
+    )
+    browser.run(change, "levels-up", "1")
+    browser.run(change, "levels-down", "1")
+    names = [name.name for name in picture.boxes]
+    assert [names[number] for number in drawn(browser)] == ["b", "c", "d"]
+    assert browser.run("return document.getElementById('levels-up').value") == "1"
+
+
+def test_lineage_of_column_is_drawn(browser):
+    picture = large_graph(200)
+    browser.open(html(picture))
+    names = list(picture.boxes)
+    graph_of = picture.graph
+    view = next(name for name in names if name.database == "core" and graph_of.dependents(name))
+    browser.run("select(arguments[0])", names.index(view))
+    click(browser, "#details button.column[data-column='1']")
+    involved = {view, *graph_of.upstream(view), *graph_of.downstream(view)}
+    columns = browser.run(
+        "return [...document.querySelectorAll('#nodes .column > title')].map((title) => title.textContent)"
+    )
+    assert sorted(columns) == sorted(f"{name}.B" for name in involved)
+    assert browser.run("return document.querySelector('#nodes .column.chosen title').textContent") == f"{view}.B"
+    arrows = browser.run(
+        "return [...document.querySelectorAll('#edges .edge')]"
+        ".map((edge) => [edge.dataset.fromColumn, edge.dataset.toColumn])"
+    )
+    up, down = {view, *graph_of.upstream(view)}, {view, *graph_of.downstream(view)}
+    expected = {
+        (f"{edge.target}.B", f"{edge.view}.B")
+        for edge in picture.arrows()
+        if {edge.view, edge.target} <= up or {edge.view, edge.target} <= down
+    }
+    assert {tuple(arrow) for arrow in arrows} == expected
+    base = next(name for name in graph_of.upstream(view) if not graph_of.dependencies(name))
+    number = names.index(base)
+    click(browser, f"#nodes text.column[data-object='{number}']")
+    assert browser.run("return document.querySelector('#details h2').textContent") == str(base)
+    click(browser, f"#nodes .node[data-object='{number}'] .box")
+    assert len(drawn(browser)) == len(names)
+    assert browser.console() == []
+
+
+def test_picture_is_saved_as_svg_and_png(browser, large):
+    browser.open(html(large))
+    svg = browser.run("return pictureAsSvg()")
+    root = ElementTree.fromstring(svg)
+    labels = {"".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {str(name) for name in large.boxes} <= labels
+    assert "var(" not in svg
+    size, kind, width, height = browser.driver.execute_async_script(
+        """const done = arguments[0];
+        pictureAsPng().then(async (blob) => {
+          const { width, height } = await createImageBitmap(blob);
+          done([blob.size, blob.type, width, height]);
+        }, (error) => done(String(error)))"""
+    )
+    assert (kind, size > 10_000) == ("image/png", True)
+    assert (width / height) == pytest.approx(float(root.get("width")) / float(root.get("height")), rel=0.01)
     assert browser.console() == []
 
 
@@ -402,5 +539,5 @@ def test_layout_avoids_unnecessary_crossings(browser):
 def test_page_data_is_json():
     picture = make_picture(hostile())
     assert json.loads(json.dumps(page_data(picture)))["nodes"][0].keys() == {
-        "database", "name", "kind", "standing", "reasons", "typed", "expanded", "columns",
+        "database", "name", "kind", "standing", "reasons", "typed", "expanded", "columns", "sources",
     }  # fmt: skip
