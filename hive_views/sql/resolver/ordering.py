@@ -14,7 +14,7 @@ from hive_views.sql.resolver.scopes import AmbiguousName, Scope
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     """Resolve the clauses: a name of the result stays as it was written, any other name is qualified."""
     ungrouped = query.ungrouped
-    for clauses, names_inputs in ((("order", "sort"), context.dialect.computes_groups_first), (_DISTRIBUTION, False)):
+    for clauses, names_inputs in ((("order",), context.dialect.computes_groups_first), (_WITHIN_REDUCERS, False)):
         order_keys = keys_of(query.node, *clauses)
         below = _order_scope(query, ungrouped, names_inputs) if ungrouped is not None and order_keys else None
         for item in order_keys:
@@ -26,7 +26,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
                 _resolve_key(context, item, query, ungrouped, below)
 
 
-_DISTRIBUTION = ("distribute", "cluster")
+_WITHIN_REDUCERS = ("sort", "distribute", "cluster")
 
 
 def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
@@ -81,7 +81,7 @@ def _resolve_key(
 def _order_scope(query: OrderedQuery, ungrouped: Scope, names_inputs: bool) -> Scope:
     """Return what a clause can name: names of the result, then the columns under it.
 
-    ORDER BY and SORT BY of Hive name a column of FROM rather than a column of the result, unless that has an alias, or
+    ORDER BY of Hive names a column of FROM rather than a column of the result, unless that has an alias, or
     the column of FROM cannot be named above GROUP BY.
     """
     names = query.output.only_names()

@@ -225,17 +225,22 @@ def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColum
             if type(inner) is not exp.Paren and cast_target(context, inner) != cast_target(context, bare):
                 break
             inner = inner.this
-        column = context.bindings.get(id(inner)) if type(inner) is exp.Column else None
+        column = _whole_column(context, inner)
     inner = None
     if column is None and not (type(bare) is exp.Coalesce and function_name(context, bare) == "nvl"):
         inner = planned_column(bare, context.type_of)
     if column is None and isinstance(bare, exp.Func) and function_name(context, bare) in CONVERSION_FUNCTIONS:
         inner = next(bare.iter_expressions(), None)
     if inner is not None:
-        column = context.bindings.get(id(inner)) if type(inner) is exp.Column else None
+        column = _whole_column(context, inner)
     if column is None or column.internal.startswith("_c"):
         return None
     return column.internal
+
+
+def _whole_column(context: ResolutionContext, node: exp.Expr) -> ScopeColumn | None:
+    """Return the column that an expression names; None for a field of a column and other expressions."""
+    return context.bindings.get(id(node)) if type(node) is exp.Column and id(node) not in context.fields else None
 
 
 def windowed_function(window: exp.Expr) -> Any:

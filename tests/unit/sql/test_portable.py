@@ -74,7 +74,14 @@ TEXTS = [
         "hive",
         "select region from regions distribute by region sort by region",
         None,
-        "select `regions`.`region` from `sales`.`regions` distribute by region sort by `regions`.`region`",
+        "select `regions`.`region` from `sales`.`regions` distribute by region sort by region",
+    ),
+    # Hive plans a SORT BY of result columns only, and `sort by regions.region` is none below an alias
+    (
+        "hive",
+        "select region region from regions sort by region",
+        None,
+        "select `regions`.`region` `region` from `sales`.`regions` sort by region",
     ),
     (
         "hive",
