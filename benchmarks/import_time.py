@@ -1,7 +1,11 @@
-"""Import times, each in a new process, and a check that neither pyspark nor pyarrow is imported."""
+"""Import times, each in a new process, and a check that neither pyspark nor pyarrow is imported.
+
+Modules are compiled before, as `pip install` does, also where PYTHONDONTWRITEBYTECODE is set.
+"""
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -11,6 +15,7 @@ from benchmarks.measure import Result
 
 RUNS = 9
 MAX_SECONDS = 0.35
+MAX_RATIO = 1.1
 _MEASURE = """
 import sys, time
 started = time.perf_counter()
@@ -25,32 +30,39 @@ def run(directory: Path) -> list[Result]:
     """Measure `import hive_views`, its catalog, and the PyIceberg catalog that it extends, alternating."""
     statements = ("import hive_views", "from hive_views import HiveViewCatalog", "import pyiceberg.catalog.hive")
     seconds: dict[str, list[float]] = {statement: [] for statement in statements}
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(directory / "compiled")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for statement in statements:
+        _import(statement, environment)
     for _ in range(RUNS):
         for statement in statements:
-            seconds[statement].append(_import(statement))
+            seconds[statement].append(_import(statement, environment))
     plain, catalog, peer = (statistics.median(seconds[statement]) for statement in statements)
     return [
-        _result("import hive_views", plain, peer, MAX_SECONDS),
-        _result("from hive_views import HiveViewCatalog", catalog, peer, None),
+        _result("import hive_views", plain, peer, f"<= {MAX_SECONDS} s", plain <= MAX_SECONDS),
+        _result(
+            "from hive_views import HiveViewCatalog", catalog, peer, f"<= {MAX_RATIO}x", catalog <= MAX_RATIO * peer
+        ),
     ]
 
 
-def _import(statement: str) -> float:
+def _import(statement: str, environment: dict[str, str]) -> float:
+    program = _MEASURE.format(statement=statement)
     output = subprocess.run(
-        [sys.executable, "-c", _MEASURE.format(statement=statement)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
     ).stdout.split()
     if "hive_views" in statement and len(output) > 1:
         raise AssertionError(f"`{statement}` loads {output[1]}")
     return float(output[0])
 
 
-def _result(what: str, ours: float, peer: float, limit: float | None) -> Result:
+def _result(what: str, ours: float, peer: float, target: str, met: bool) -> Result:
     return Result(
         what,
         f"{ours:.3f} s",
         "import pyiceberg.catalog.hive",
         f"{peer:.3f} s",
         f"{ours / peer:.2f}x",
-        "" if limit is None else f"<= {limit} s",
-        None if limit is None else ours <= limit,
+        target,
+        met,
     )
