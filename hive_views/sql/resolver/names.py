@@ -330,9 +330,7 @@ def _find_qualified(
         if len(matches) > 1:
             raise AmbiguousName(name)
     except AmbiguousName as error:
-        raise context.fail(
-            f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
-        ) from error
+        raise context.fail(error.reason, at, name) from error
     return matches[0] if matches else (None, None)
 
 
@@ -621,9 +619,7 @@ def _find_column(
         if match is None and env.outer is not None:
             match, owner = env.outer.find(table, name), env.outer
     except AmbiguousName as error:
-        raise context.fail(
-            f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", at, name
-        ) from error
+        raise context.fail(error.reason, at, name) from error
     return match, owner
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from hive_views.errors import SqlError
 from hive_views.sql.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.lexer import Text
@@ -19,7 +20,7 @@ from hive_views.sql.resolver.dialects import DIALECTS
 from hive_views.sql.resolver.names import visit
 from hive_views.sql.resolver.ordering import resolve_order
 from hive_views.sql.resolver.queries import resolve_query
-from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn
+from hive_views.sql.resolver.scopes import AmbiguousName, Schemas, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
 
@@ -120,10 +121,13 @@ def resolve(
         functions=functions or {},
         conf=conf or {},
     )
-    scope = resolve_query(context, tree, {})
-    if context.mode.resolves_all_names:
-        for definition in context.cte_definitions:
-            resolve_cte(context, definition, definition.level)
-        _check_all_tables(context)
+    try:
+        scope = resolve_query(context, tree, {})
+        if context.mode.resolves_all_names:
+            for definition in context.cte_definitions:
+                resolve_cte(context, definition, definition.level)
+            _check_all_tables(context)
+    except AmbiguousName as error:
+        raise SqlError(error.reason) from error  # where no rule tells which name it is
     write_expanded_stars(context)
     return Resolution(text, tree, scope, context)

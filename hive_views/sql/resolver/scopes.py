@@ -124,8 +124,12 @@ def named_columns(schema: TableSchema, table: TableKey, alias: str) -> NamedColu
     return named
 
 
-class AmbiguousName(Exception):  # noqa: N818  (the message and the position are added by the caller)
+class AmbiguousName(Exception):  # noqa: N818  (the position is added by the caller)
     """More than one table of a scope has a column of a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.reason = f"Ambiguous column reference '{name}': more than one table has it. Write its table in front"
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from hive_views.sql.resolver.names import (
     visit_children,
     written_join_column,
 )
-from hive_views.sql.resolver.scopes import JoinColumn, Scope, ScopeColumn, Using, named_columns
+from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, Scope, ScopeColumn, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -533,15 +533,14 @@ def _resolve_using(
         lower = name.lower()
         if left_alias is None:
             left_alias = next((table for table in reversed(left.tables) if name in left.tables[table]), None)
-        for alias, scope in ((left_alias, left), (right_alias, right)):
-            if scope.find(alias, lower) is None:
-                raise context.fail(
-                    f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
-                )
+        try:
+            left_key, right_key = left.find(left_alias, lower), right.find(right_alias, lower)
+        except AmbiguousName as error:
+            raise context.fail(error.reason, identifier, name) from error
+        if left_key is None or right_key is None:
+            raise context.fail(f"column '{name}' not present in both sides of the join", identifier, name)
         names.append(name)
-        columns = left.find(left_alias, lower), right.find(right_alias, lower)
-        if columns[0] is not None and columns[1] is not None:
-            context.joins[id(join)].keys.append((columns[0], columns[1]))
+        context.joins[id(join)].keys.append((left_key, right_key))
     return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 

@@ -394,9 +394,7 @@ def _excluded_columns(
         try:
             column = scope.find_own(owner, name)
         except AmbiguousName as error:
-            raise context.fail(
-                f"Ambiguous column reference '{name}': more than one table has it. Write its table in front", item, name
-            ) from error
+            raise context.fail(error.reason, item, name) from error
         if column is None:
             raise context.fail(f"EXCEPT ({item.sql()}) after a star: it is no column of the star", item, name)
         if type(column) is MergedKey:

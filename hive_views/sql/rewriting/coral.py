@@ -310,7 +310,7 @@ def _is_equality(condition: exp.Expr, table: str) -> bool:
     if isinstance(condition, exp.And):
         return _is_equality(condition.left, table) and _is_equality(condition.right, table)
     sides = [condition.args.get("this"), condition.args.get("expression")]
-    tables = [side.table.lower() for side in sides if type(side) is exp.Column]
+    tables = [side.table.lower() for side in sides if type(side) is exp.Column and len(side.parts) == 2]
     return type(condition) is exp.EQ and len(tables) == 2 and tables.count(table.lower()) == 1 and "" not in tables
 
 

@@ -103,6 +103,9 @@ UNCHANGED = {
         "SELECT o.id FROM orders o CROSS JOIN customers c LATERAL VIEW explode(c.tags) t AS tag"
     ),
     "another condition of a semi join": "SELECT o.id FROM orders o LEFT SEMI JOIN events e ON o.id < e.order_id",
+    "a field in the condition of a semi join": (
+        "SELECT upper(c.city) AS u FROM customers c LEFT SEMI JOIN events e ON c.addr.zip = e.order_id ORDER BY c.name"
+    ),
     "an average of an expression": "SELECT id FROM orders WHERE total > (SELECT avg(total + 1) FROM orders)",
     "an average of a value that may change between calls": (
         "SELECT avg(IF(rand() > 0.5, total, NULL)) AS a FROM orders"
