@@ -340,8 +340,8 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
     tokens = token_span(text, item)
     if tokens is not None:
         index = max(index, tokens[1])
-    inner_queries = _queries_around(item, text.tokens[first].start) if _begins_with_query(item) else 0
-    block = text.enclosing(first)  # the parenthesis around the whole SELECT
+    block = text.enclosing(first)  # in the end the parenthesis around the whole SELECT
+    inner_queries = _queries_around(item, text.tokens[first].start) if block >= 0 else 0
     while block >= 0 and (text.kinds[block + 1] not in _QUERY_STARTS or inner_queries):
         inner_queries -= text.kinds[block + 1] in _QUERY_STARTS
         block = text.enclosing(block)
@@ -374,15 +374,6 @@ def select_item_tokens(text: Text, items: list[exp.Expr], position: int) -> tupl
         while first > 0 and text.kinds[first - 1] not in _BEFORE_FIRST_ITEM:
             first -= 1
     return (first, last) if last is not None and first <= last else None
-
-
-def _begins_with_query(node: Any) -> bool:
-    """Whether an expression begins with a query in parentheses."""
-    while isinstance(node, exp.Expr):
-        if isinstance(node, (exp.Subquery, exp.Select)):
-            return True
-        node = next((value for value in node.args.values() if isinstance(value, exp.Expr)), None)
-    return False
 
 
 def _queries_around(item: exp.Expr, start: int) -> int:

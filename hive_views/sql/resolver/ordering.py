@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.syntax_tree import unwrapped
+from hive_views.sql.parsing.syntax_tree import comparison_key, unwrapped
 from hive_views.sql.resolver.context import Environment, OrderedQuery, ResolutionContext
 from hive_views.sql.resolver.names import resolve
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope
@@ -69,10 +69,15 @@ def is_resolved(context: ResolutionContext, item: exp.Expr, env: Environment) ->
 def _resolve_key(
     context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope, below: Scope
 ) -> None:
-    if is_resolved(context, item, Environment((below,), None, ungrouped, False, True, True)):
-        return
-    if is_resolved(context, item, Environment((query.scope,), None, ungrouped, True, True, True)):
-        return
+    of_names = Environment((below,), None, ungrouped, False, True, True)
+    of_groups = Environment((query.scope,), None, ungrouped, True, True, True)
+    has_aggregate = context.dialect.computes_groups_first and any(
+        comparison_key(node) in query.scope.keys for node in item.find_all(exp.AggFunc)
+    )
+    # The argument of an aggregate is a column of FROM, also where the result has a column of its name.
+    for env in (of_groups, of_names) if has_aggregate else (of_names, of_groups):
+        if is_resolved(context, item, env):
+            return
     outputs = query.output.only_names()
     names = outputs.with_inputs(query.scope.hiding(outputs.tables.get(None, {})))
     resolve(context, item, Environment((names,), None, ungrouped, True, True, True))

@@ -335,6 +335,8 @@ def define_view(
             OutputColumn(column.name, column.type, spec.comment)
             for column, spec in zip(columns, column_list, strict=True)
         ]
+    if mode == "portable":
+        _check_read_back(expansion, schemas, database, statement.dialect, functions, is_wrapped=column_list is not None)
     partitioned_on: tuple[str, ...] | None = None if isinstance(statement, AlterViewAs) else statement.partitioned_on
     partition_keys: list[OutputColumn] = []
     expanded = expansion.expanded
@@ -362,6 +364,32 @@ def define_view(
         expansion.tables,
         expansion,
     )
+
+
+def _check_read_back(
+    expansion: Expansion,
+    schemas: Schemas,
+    database: str,
+    dialect: str,
+    functions: Mapping[str, str] | None,
+    *,
+    is_wrapped: bool,
+) -> None:
+    """Refuse an expanded text that does not resolve to itself: readers would fail or see other columns.
+
+    The query around a text with a column list (`is_wrapped`) has names that are qualified when they are read.
+    """
+    try:
+        again = expand(expansion.expanded, schemas, database=database, dialect=dialect, functions=functions)
+        is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
+        reason = "" if is_same else "it changes"
+    except SqlError as error:
+        reason = str(error)
+    if reason:
+        raise SqlError(
+            f"The expanded text does not read back ({reason}): {expansion.expanded}\n"
+            "This is a defect of hive_views; please report it. `hive-views create --raw` stores a text as it is"
+        )
 
 
 def _check_column_list(column_list: tuple[ColumnSpec, ...], text: str) -> None:

@@ -6,9 +6,11 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.definition import (
+    define_view,
     escape_variables,
     hive_text,
     portable_text,
@@ -54,6 +56,14 @@ TEXTS = [
         "select /*+ MAPJOIN(r) */ r.region from regions r",
         None,
         "select /*+ MAPJOIN(r) */ `r`.`region` from `sales`.`regions` `r`",
+    ),
+    # The argument of an aggregate is a column of FROM, not the result's column of that name
+    (
+        "hive",
+        "select region, sum(amount) as amount from orders group by region having sum(amount) > 1 order by sum(amount)",
+        None,
+        "select `orders`.`region`, sum(`orders`.`amount`) as `amount` from `sales`.`orders` group by `orders`.`region`"
+        " having sum(`orders`.`amount`) > 1 order by sum(`orders`.`amount`)",
     ),
     # A column of FROM that is no grouping key cannot be named above GROUP BY
     (
@@ -211,6 +221,19 @@ TEXTS = [
 ]
 
 
+for _dialect in ("hive", "spark", "trino"):
+    _quote = '"' if _dialect == "trino" else "`"
+    TEXTS.append(
+        (
+            _dialect,
+            "select case when (select max(manager) from regions) in ('x') then region end, country from regions",
+            None,
+            "select case when (select max(`regions`.`manager`) from `sales`.`regions`) in ('x')"
+            " then `regions`.`region` end AS `_c0`, `regions`.`country` from `sales`.`regions`".replace("`", _quote),
+        )
+    )
+
+
 @pytest.mark.parametrize(("dialect", "typed", "stored", "expanded"), TEXTS, ids=[text[1] for text in TEXTS])
 def test_stored_and_expanded_text(dialect: str, typed: str, stored: str | None, expanded: str | None) -> None:
     expansion = expand(typed, WAREHOUSE, database="sales", dialect=dialect, functions=FUNCTIONS)
@@ -218,6 +241,13 @@ def test_stored_and_expanded_text(dialect: str, typed: str, stored: str | None, 
     assert expansion.original == typed
     assert expansion.stored == (stored or typed)
     assert expansion.expanded == expanded or expanded is None
+
+
+def test_text_that_does_not_read_back_is_refused() -> None:
+    """The second column is renamed, so that `order by c1` would name the first one."""
+    query = "select * from (select region c1, manager as C1 from regions order by c1 desc limit 3) t"
+    with pytest.raises(SqlError, match="does not read back"):
+        define_view(parse_statement(f"create view v as {query}"), WAREHOUSE, database="sales")  # type: ignore[arg-type]
 
 
 def test_only_tables_of_the_text_are_looked_up() -> None:
