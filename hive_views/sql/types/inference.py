@@ -196,7 +196,7 @@ class TypeInference:
         if "decimal" in bases:
             if self.text.dialect != "hive" and "float" in (left, right):
                 return None
-            left, right = _digits(node.this, left), _digits(node.expression, right)
+            left, right = self._digits(node.this, left), self._digits(node.expression, right)
             if self.text.dialect == "spark":  # Hive's bigint has 19 digits
                 left, right = (kind if kind != "bigint" else "decimal(20,0)" for kind in (left, right))
         return arithmetic(type(node).__name__, left, right)
@@ -281,7 +281,7 @@ class TypeInference:
         """Return the type of several results; Hive's planner gives integer literals only the digits they have."""
         kinds = [self.type_of(node) for node in nodes]  # once, since nested choices would be inferred again and again
         result = self._shared(kinds)
-        if result is None or self.text.dialect != "hive" or not any(isinstance(node, exp.Literal) for node in nodes):
+        if result is None or self.text.dialect != "hive" or not any(self._literal_in(node) for node in nodes):
             return result
         if choice.find(exp.Column) is None:
             return result
@@ -292,7 +292,40 @@ class TypeInference:
 
     def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
         """Return the decimal type of several values, integer literals with only the digits they have."""
-        return self._shared([_digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)])
+        digits = [self._digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)]
+        return self._shared(digits)
+
+    def _digits(self, node: exp.Expr, type_text: str) -> str:
+        """Return the decimal type of an integer literal, with as many digits as it has; other types unchanged."""
+        literal = self._literal_in(node)
+        if literal is not None and not literal.is_string and type_text in INTEGERS:
+            return f"decimal({len(literal.this.lstrip('0')) or 1},0)"
+        return type_text
+
+    def _literal_in(self, node: exp.Expr) -> exp.Literal | None:
+        """Return a literal in parentheses and with signs; in Spark only a minus right before a number belongs to it."""
+        is_spark = self.text.dialect != "hive"
+        parentheses = 0
+        while True:
+            is_sign = type(node) is exp.Neg and not (is_spark and type(node.this) in (exp.Paren, exp.Neg))
+            if type(node) is exp.Paren:
+                node, parentheses = node.this, parentheses + 1
+            elif is_sign or (type(node) is exp.TryCast and _is_suffixed(node.this)):
+                node = node.this
+            else:
+                break
+        if not isinstance(node, exp.Literal) or (is_spark and self._has_plus(node, parentheses)):
+            return None
+        return node
+
+    def _has_plus(self, literal: exp.Literal, parentheses: int) -> bool:
+        """Whether a unary plus, which the tree lacks, is before a literal or the parentheses around it."""
+        index = self.text.starts.get((literal._meta or {}).get("start", -1), 0)
+        for _ in range(parentheses + 1):
+            if index >= 2 and self.text.raw(index - 1) == "+" and self.text.raw(index - 2) in _BEFORE_UNARY:
+                return True
+            index -= 1
+        return False
 
     def _coalesce(self, node: exp.Expr) -> str | None:
         nodes = [node.this, *node.expressions]
@@ -300,7 +333,9 @@ class TypeInference:
         result = self._shared(kinds)
         if result is None or hive_types.base(result) != "decimal" or self.text.dialect != "hive":
             return result
-        return result if kinds[0] in INTEGERS else self._shortest(nodes, kinds)
+        token = function_token(self.text, node)
+        is_planned = len(nodes) == 2 and token is not None and self.text.raw(token).lower() == "coalesce"
+        return self._shortest(nodes, kinds) if is_planned and kinds[0] not in INTEGERS else result
 
     # -- Nested values ---------------------------------------------------------------------------------------------
 
@@ -508,19 +543,12 @@ def _is_suffixed(node: exp.Expr) -> bool:
     return type(node) is exp.Literal and meta["end"] - meta["start"] >= len(node.this)
 
 
-def _digits(node: exp.Expr, type_text: str) -> str:
-    """Return the decimal type of an integer literal, with as many digits as it has; other types unchanged."""
-    while type(node) is exp.Paren or (type(node) is exp.TryCast and _is_suffixed(node.this)):
-        node = node.this
-    if isinstance(node, exp.Literal) and not node.is_string and type_text in INTEGERS:
-        return f"decimal({len(node.this.lstrip('0')) or 1},0)"
-    return type_text
-
-
 def _boolean(types: TypeInference, node: exp.Expr) -> str | None:
     return "boolean"
 
 
+_BEFORE_UNARY = frozenset({"+", "-", "*", "/", "%", "(", ",", "="})
+"""Tokens after which a plus has one operand."""
 _NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
 """The numeric functions that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
