@@ -6,7 +6,7 @@ with the columns that Hive 4.1 stored (tests/unit/sql/fixtures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -21,7 +21,7 @@ from hive_views.sql.types.function_signatures import (
     RESULT_TYPES,
     STRINGS_IN_HIVE,
 )
-from hive_views.sql.types.hive_types import INTEGERS, arithmetic, bounded
+from hive_views.sql.types.hive_types import INTEGERS, arithmetic
 
 Arguments = list[exp.Expr]
 
@@ -199,7 +199,12 @@ class TypeInference:
             left, right = self._digits(node.this, left), self._digits(node.expression, right)
             if self.text.dialect == "spark":  # Hive's bigint has 19 digits
                 left, right = (kind if kind != "bigint" else "decimal(20,0)" for kind in (left, right))
-        return arithmetic(type(node).__name__, left, right)
+        return self._widened(arithmetic(type(node).__name__, left, right), [left, right])
+
+    def _widened(self, result: str | None, kinds: Sequence[str | None]) -> str | None:
+        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, which holds that of other modes."""
+        is_mixed = self.text.dialect == "spark" and result == "float" and any(kind in INTEGERS for kind in kinds)
+        return "double" if is_mixed else result
 
     def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
         if type(node) in (exp.Add, exp.Sub):
@@ -266,7 +271,7 @@ class TypeInference:
             result = kind if result is None or result == kind else rule(result, kind)
             if result is None:
                 return None
-        return result if result is not None else "void"
+        return self._widened(result, kinds) if result is not None else "void"
 
     def _case(self, node: exp.Expr) -> str | None:
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
@@ -291,7 +296,9 @@ class TypeInference:
         return self._shortest(nodes, kinds) if kind == "decimal" else result
 
     def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
-        """Return the decimal type of several values, integer literals with only the digits they have."""
+        """Return the decimal type of several values, integer literals with the digits they have if all are literals."""
+        if any(kind in INTEGERS and not self._literal_in(node) for node, kind in zip(nodes, kinds, strict=True)):
+            return self._shared(kinds)
         digits = [self._digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)]
         return self._shared(digits)
 
@@ -453,8 +460,12 @@ class TypeInference:
 
     def _average(self, first: str, arguments: Arguments) -> str | None:
         size = hive_types.decimal(first)
+        if size is not None and self.text.dialect == "spark":
+            return f"decimal({min(size[0] + 4, 38)},{min(size[1] + 4, 38)})"
         if size is not None:
-            return bounded(size[0] + 4, size[1] + 4)
+            whole = size[0] - size[1]
+            scale = min(size[1] + 4, 38 - whole)
+            return f"decimal({min(whole + scale, 38)},{scale})"
         numbers = first in hive_types.NUMERIC or hive_types.base(first) in hive_types.STRINGS
         return "double" if numbers else None
 
@@ -486,7 +497,8 @@ class TypeInference:
         size = hive_types.decimal(first)
         if size is not None:
             precision, scale = size
-            return f"decimal({min(38, precision - scale + (1 if scale else 0)) or 1},0)"
+            carry = 1 if scale or self.text.dialect == "hive" else 0
+            return f"decimal({min(38, precision - scale + carry) or 1},0)"
         if first == "timestamp":
             return "timestamp"
         return "bigint" if first in (*hive_types.NUMERIC, "string") else None
@@ -514,13 +526,13 @@ class TypeInference:
         return f"decimal({min(whole + scale, 38)},{scale})"
 
     def _sign(self, first: str, arguments: Arguments) -> str | None:
-        return "int" if hive_types.base(first) == "decimal" else "double"
+        return "int" if hive_types.base(first) == "decimal" and self.text.dialect == "hive" else "double"
 
     def _remainder(self, first: str, arguments: Arguments) -> str | None:
         second = self.type_of(arguments[1]) if len(arguments) > 1 else None
         if second is None or "decimal" in (hive_types.base(first), hive_types.base(second)):
             return None
-        return arithmetic("Mod", first, second)
+        return self._widened(arithmetic("Mod", first, second), [first, second])
 
     def _masked(self, first: str, arguments: Arguments) -> str | None:
         """Return the type of Hive's `mask` functions: the longest type of its kind."""
