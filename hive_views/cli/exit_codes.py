@@ -33,8 +33,8 @@ class ExitCode(IntEnum):
     FAILED = (
         1,
         "The command failed, or `doctor`, `deps check` or `deps impact` found a problem, `mv status` found rows that "
-        "are not fresh, or `mv refresh` refreshed only some of several views; nothing was changed unless the message "
-        "states otherwise.",
+        "are not fresh, `mv refresh` refreshed only some of several views, or `drop --purge` could not delete all "
+        "files of the dropped view; nothing was changed unless the message states otherwise.",
     )
     USAGE = (2, "Wrong usage: an option, a name, a property or a definition that cannot be used. Nothing was changed.")
     NOT_FOUND = (3, "No such view, version, database or table.")

@@ -435,7 +435,9 @@ def _drop_question(name: str, *, purge: bool = False, cascade: bool = False, dry
 
 def _drop_exit_code(dropped: Dropped) -> ExitCode:
     """The exit code of `drop`; a dry run that predicts a refusal has the refusal's."""
-    return ExitCode.CONFLICT if dropped.outcome == "would be refused" else ExitCode.OK
+    if dropped.outcome == "would be refused":
+        return ExitCode.CONFLICT
+    return ExitCode.FAILED if dropped.remaining_files else ExitCode.OK
 
 
 def _define(

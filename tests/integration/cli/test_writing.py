@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -10,6 +11,7 @@ import pytest
 from hive_views import HiveViewCatalog, define
 from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.writing import parse_time
+from hive_views.dependencies import drop
 from hive_views.errors import UsageError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import Cli, make_hive_view
@@ -276,6 +278,18 @@ def test_rename_moves_view_and_rejects_invalid_targets(
     make_hive_view(metastore, top, "plain")
     assert cli("rename", top, f"{database}.plain").code == 4
     assert cli("rename", top, "a b").code == 2
+
+
+def test_purge_that_leaves_files_fails_after_the_drop(
+    cli: Cli, catalog: HiveViewCatalog, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = catalog.load_view(top).metadata_location
+    monkeypatch.setattr(drop, "delete_view_files", lambda *arguments: [location])
+    done = cli("drop", top, "--yes", "--purge", "--json")
+    result = json.loads(done.out)
+    assert (done.code, result["outcome"], result["purged"]) == (1, "dropped", False)
+    assert result["remaining_files"] == [location]
+    assert not catalog.view_exists(top)
 
 
 def test_drop_and_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
