@@ -72,7 +72,7 @@ def _compare(title: str, address: Address) -> list[Result]:
         Result(f"{what}, longest transaction", apart[0], "the two UPDATEs", apart[1], apart[2],
                "< 0.10x", mine[1] / peer[1] < 0.1),
         Result(f"{what}, longest wait of another writer", waits[0], "the two UPDATEs", waits[1], waits[2], "", None),
-        Result(f"{what}, progress", f"{steps} batches told", "the two UPDATEs", "none", "", "", None),
+        Result(f"{what}, progress", f"{steps} batches reported", "the two UPDATEs", "none", "", "", None),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`make demo`: the main job on a real metastore, real Spark and real data, told as it goes."""
+"""`make demo`: views, imports and materialized views on a real metastore, real Spark and real data."""
 
 from __future__ import annotations
 

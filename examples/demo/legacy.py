@@ -30,12 +30,12 @@ VIEWS = {
     "named": f"SELECT w.*, a.name FROM worst AS w JOIN {DATABASE}.airports AS a ON w.dest = a.faa",
     "lost": f"SELECT * FROM {DATABASE}.scratch",
 }
-"""What plain Spark makes views of; the last one's table is dropped afterwards."""
+"""Queries of the legacy views; the table of the last one is dropped afterwards, so that it cannot be imported."""
 _STYLES = {"=": "dim", "-": "red strike", "+": "green"}
 
 
 def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog, directory: Path) -> bool:
-    """Let Spark make legacy views, import them, read them, and put them back."""
+    """Create legacy views in plain Spark, import them, read them, and revert the import."""
     spark.sql(f"CREATE DATABASE spark_catalog.{LEGACY}")
     spark.sql(f"USE spark_catalog.{LEGACY}")
     spark.sql(f"CREATE TABLE {DATABASE}.scratch (id INT) STORED AS PARQUET")
@@ -43,21 +43,21 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
         spark.sql(f"CREATE VIEW {name} AS {text}")
     spark.sql(f"DROP TABLE {DATABASE}.scratch")
 
-    def rows(place: str) -> dict[str, list[list[object]]]:
-        return {name: rows_of(spark.sql(f"SELECT * FROM {place}.{LEGACY}.{name}")) for name in list(VIEWS)[:-1]}
+    def rows(catalog_name: str) -> dict[str, list[list[object]]]:
+        return {name: rows_of(spark.sql(f"SELECT * FROM {catalog_name}.{LEGACY}.{name}")) for name in list(VIEWS)[:-1]}
 
     before = rows("spark_catalog")
     plan = plan_import(catalog, databases=[LEGACY])
     journal = directory / "import.journal"
     # As `hive-views import run --verify rows` does.
-    said = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    outcome = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
     imported = [name for _, name in catalog.list_views(LEGACY)]
     after = rows("prod")
     report = report_run(read_journal(journal))
     revert_run(catalog, journal)
     back = rows("spark_catalog")
     same = (
-        said.as_before
+        outcome.as_before
         and before == after == back
         and sorted(imported) == sorted(before)
         and catalog.list_views(LEGACY) == []
@@ -67,10 +67,12 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
         table.add_column(column)
     for line in report.entries:
         name = line.entry.name.name
-        counts = ", ".join(str(len(found[name])) for found in (before, after, back) if name in found)
-        verdict = said.checks.get(line.entry.name)
-        told = verdict.text if verdict is not None else line.outcome.text or ""
-        table.add_row(name, line.entry.status.value, line.status, told, counts)
+        counts = ", ".join(
+            str(len(rows_by_view[name])) for rows_by_view in (before, after, back) if name in rows_by_view
+        )
+        verdict = outcome.checks.get(line.entry.name)
+        result = verdict.text if verdict is not None else line.outcome.text or ""
+        table.add_row(name, line.entry.status.value, line.status, result, counts)
     console.print(table)
     console.print(_difference(next(line for line in report.entries if line.entry.name.name == "named")))
     spark.sql("USE spark_catalog.default")
@@ -78,7 +80,7 @@ def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog,
 
 
 def _difference(line: ReportEntry) -> Text:
-    """What became of a view's text, in colors."""
+    """The differences between the legacy text and the imported one, in colors."""
     text = Text(f"{line.entry.name}: ")
     for kind, piece in line.diff():
         text.append(piece, style=_STYLES[kind])

@@ -43,7 +43,7 @@ _MAX_IDS = 1_000_000
 
 
 @dataclass(frozen=True)
-class _Change:
+class _RecordedChange:
     """A row of the backup, without its values: texts are long."""
 
     plan: str
@@ -110,7 +110,7 @@ def rollback(
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
 
-def _changes(session: Session, plan_id: str | None) -> list[_Change]:
+def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
     """The rows of the backup, the latest first."""
     quote = session.dialect.quote
     fields = session.dialect.names(["PLAN_ID", "STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "WRITTEN_AT"])
@@ -120,7 +120,7 @@ def _changes(session: Session, plan_id: str | None) -> list[_Change]:
     )
     session.rollback()
     changes = [
-        _Change(plan, step, table, field, int(first), ids, written)
+        _RecordedChange(plan, step, table, field, int(first), ids, written)
         for plan, step, table, field, first, ids, written in listed
     ]
     # Scripts of older versions of hive_views wrote no time.
@@ -128,7 +128,7 @@ def _changes(session: Session, plan_id: str | None) -> list[_Change]:
     return order[::-1]
 
 
-def _check(session: Session, change: _Change) -> list[int]:
+def _check(session: Session, change: _RecordedChange) -> list[int]:
     """The row IDs of a backup row; an error if hive_views did not write it."""
     if change.table == "TBLS" and change.field in _FIELDS:
         with suppress(ValueError, OverflowError):
@@ -162,7 +162,7 @@ def _restore_rows(
 
 
 def _restore_change(
-    session: Session, change: _Change, row_ids: list[int], dry_run: bool, progress: ProgressCallback
+    session: Session, change: _RecordedChange, row_ids: list[int], dry_run: bool, progress: ProgressCallback
 ) -> list[int]:
     """Restore the rows that still hold the new value; returns their IDs."""
     quote = session.dialect.quote

@@ -94,7 +94,7 @@ def test_drop_view_should_not_drop_metadata_file_if_gc_not_enabled(
 def test_drop_view_should_drop_metadata_file_if_gc_enabled(
     catalog: HiveViewCatalog, database: str, purge_files: bool
 ) -> None:
-    # Java deletes the current file and leaves those before it. Ours deletes all of them, but only if told to.
+    # Java deletes the current file and leaves those before it. Ours deletes all of them, but only with `purge_files`.
     view = catalog.create_view(f"{database}.view", SCHEMA, version(database), properties={"gc.enabled": "true"})
     changed = view.update().set_properties(key="value").commit()
     files = {path(view.metadata_location), path(changed.metadata_location)}

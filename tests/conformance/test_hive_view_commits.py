@@ -242,7 +242,7 @@ def test_commit_exception_without_message(
 ) -> None:
     with ScriptedServer(metastore.port) as server:
         faulty = open_catalog({"uri": server.uri, **SOON}).load_view(view.name())
-        # The server did it, fails afterwards without saying why, and cannot be asked what became of it.
+        # The server applied the change, fails afterwards without a reason, and does not answer the check.
         server.on(PERSIST, Answer(MetaException(None), carried_out=True))
         for nth in range(2, 200):
             server.on(CHECK, Answer(MetaException(None)), nth=nth)

@@ -209,7 +209,7 @@ def test_registration_during_purge_keeps_files(
     observer: Observer,
     aside: ThreadPoolExecutor,
 ) -> None:
-    """The registration has read the file and holds the lock on it; the purge waits before it looks for other rows."""
+    """The registration holds the lock on the file that it read; the purge waits before it searches for other rows."""
     held = Hold()
     proxy.on(CREATE_TABLE, held)
     registering = aside.submit(behind().register_view, (database, NEW), before.view.pointer)

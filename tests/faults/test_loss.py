@@ -309,7 +309,7 @@ def check_view(observer: Observer, name: str, diary: list[dict[str, Any]]) -> Co
     for entry in texts["done"]:
         assert written.get(query(entry["token"])) == entry["version"], f"acknowledged and lost: {entry}"
     for entry in texts["failed"]:
-        assert query(entry["token"]) not in written, f"it was said to have failed: {entry}"
+        assert query(entry["token"]) not in written, f"reported as failed: {entry}"
     tried = {query(entry["token"]) for entry in texts["try"]}
     assert written.keys() <= tried | {query("0")}
 

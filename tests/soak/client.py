@@ -208,7 +208,7 @@ class RecordingEngine(DuckEngine):
         try:
             staged = super().stage(request)
         except ValidationException as error:
-            # Raised by this engine if another refresh is published while it looks up the files of the old rows.
+            # Raised by this engine if another refresh is published while it reads the files of the old rows.
             raise CommitFailedException(str(error)) from error
         self._on_staged(staged)
         return staged

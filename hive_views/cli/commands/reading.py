@@ -129,7 +129,7 @@ class ViewHistory:
 
 
 @dataclass(frozen=True)
-class RowTexts:
+class DisplayedRow:
     """The metastore's row, as Hive and plain Spark read it."""
 
     original_text: str | None
@@ -154,7 +154,7 @@ class ViewDetails:
     current_version_id: int
     version_ids: tuple[int, ...]
     version: Version
-    row: RowTexts
+    row: DisplayedRow
     drift: tuple[Difference, ...]
     validity: str
     problems: tuple[ViewProblem, ...]
@@ -173,7 +173,7 @@ class PlainViewDetails:
     create_time: str
     comment: str | None
     columns: tuple[tuple[str, str, str | None], ...]
-    row: RowTexts
+    row: DisplayedRow
     validity: str
     problems: tuple[ViewProblem, ...]
     import_command: str
@@ -320,7 +320,7 @@ def show_view(
         current_version_id=metadata.current_version_id,
         version_ids=tuple(existing.version_id for existing in metadata.versions),
         version=_load_version(view, metadata.current_version_id if version is None else version),
-        row=RowTexts(view.original_text, view.expanded_text, view.parameters),
+        row=DisplayedRow(view.original_text, view.expanded_text, view.parameters),
         drift=view.drift,
         validity=checked.validity.value,
         problems=checked.problems,
@@ -347,7 +347,7 @@ def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | 
         create_time=iso_time(row.create_time * 1000, timespec="seconds"),
         comment=row.parameters.get("comment"),
         columns=row.declared_columns,
-        row=RowTexts(row.texts.original, row.texts.expanded, dict(row.parameters)),
+        row=DisplayedRow(row.texts.original, row.texts.expanded, dict(row.parameters)),
         validity=checked.validity.value,
         problems=checked.problems,
         import_command=f"hive-views import plan --view {shlex.quote(str(row.name))}",

@@ -234,12 +234,12 @@ def test_gc_enabled(catalog: HiveViewCatalog, database: str, value: str, kept: b
 def test_purge_keeps_files_of_other_registered_name(catalog: HiveViewCatalog, database: str) -> None:
     """A file can be registered under two names; each row then needs it."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
-    twin = catalog.register_view(f"{database}.twin", view.metadata_location)
+    duplicate = catalog.register_view(f"{database}.duplicate", view.metadata_location)
     with pytest.raises(InvalidViewError, match=rf"its files are also those of {database}\.v") as caught:
-        catalog.drop_view(f"{database}.twin", purge_files=True)
-    assert caught.value.identifier == f"{database}.twin"
-    assert catalog.load_view(f"{database}.twin") == twin
-    catalog.drop_view(f"{database}.twin")
+        catalog.drop_view(f"{database}.duplicate", purge_files=True)
+    assert caught.value.identifier == f"{database}.duplicate"
+    assert catalog.load_view(f"{database}.duplicate") == duplicate
+    catalog.drop_view(f"{database}.duplicate")
     assert catalog.load_view(f"{database}.v") == view
     catalog.drop_view(f"{database}.v", purge_files=True)
     assert files_below(view.location()) == set()

@@ -18,7 +18,7 @@ NOWHERE = "thrift://127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory without a configuration; PyIceberg looks there."""
+    """A home directory without a configuration; PyIceberg reads it from there."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_options_override_the_configuration(home: Path, metastore: EmbeddedMetas
     catalog = ConnectionOptions(name="prod", warehouse="file:///here", properties=properties).catalog()
     assert catalog.name == "prod"
     given = {"uri": metastore.uri, "warehouse": "file:///here", "hive-views.pool-size": "3"}
-    assert catalog.properties == {**given, "hive.hive2-compatible": "true"}  # our default, said to PyIceberg's tables
+    assert catalog.properties == {**given, "hive.hive2-compatible": "true"}  # our default, passed to PyIceberg's tables
 
 
 def test_options_override_environment(metastore: EmbeddedMetastore, database: str) -> None:

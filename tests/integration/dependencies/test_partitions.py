@@ -147,7 +147,7 @@ def test_unrestricted_column_is_reported_besides_restricted_one(table, run, ask)
 
 
 @pytest.mark.parametrize(
-    ("kind", "partitions", "asked", "expected"),
+    ("kind", "partitions", "questions", "expected"),
     [
         ("date", ["2026-01-01", "2026-01-02"], "2026-01-01", ["2026-01-01"]),
         ("bigint", ["7", "07", "8"], "007", ["07", "7"]),
@@ -158,7 +158,7 @@ def test_unrestricted_column_is_reported_besides_restricted_one(table, run, ask)
     ],
 )
 def test_types_with_equal_values_of_different_text_restrict_nothing(
-    raw, run, ask, database, kind, partitions, asked, expected
+    raw, run, ask, database, kind, partitions, questions, expected
 ):
     """The result contains at least the partitions that an engine reads."""
     row = hive_row(database, "orders", "EXTERNAL_TABLE", EXTERNAL="TRUE")
@@ -167,8 +167,8 @@ def test_types_with_equal_values_of_different_text_restrict_nothing(
     for value in partitions:
         raw.add_partition(Partition([value], database, "orders", 0, 0, row.sd, {}))
     run("CREATE VIEW v AS SELECT one, p FROM orders")
-    assert names(ask("v", p=asked), "orders") == [f"p={value}" for value in expected or sorted(partitions)]
-    assert ask("v", p=asked).complete is (None if expected is None else True)
+    assert names(ask("v", p=questions), "orders") == [f"p={value}" for value in expected or sorted(partitions)]
+    assert ask("v", p=questions).complete is (None if expected is None else True)
 
 
 def test_added_and_dropped_partitions_change_result(table, run, ask, raw, database):

@@ -1,4 +1,4 @@
-"""`hive-views import report --html`: the page is that of the journal, and of what a comparison of rows said."""
+"""`hive-views import report --html`: the page shows the journal and the outcome of a comparison of rows."""
 
 from __future__ import annotations
 

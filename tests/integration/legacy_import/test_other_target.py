@@ -131,8 +131,8 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
     [
         (("--to-uri", "thrift://127.0.0.1:1", "--to-catalog", "x"), "exclude each other"),
         (("--to-warehouse", "file:///x"), "needs --to-uri or --to-catalog"),
-        (("--to-catalog", "nobody_s"), "has no catalog 'nobody_s'"),
-        (("--to-database", "nobody_s"), "Namespace does not exist: nobody_s"),
+        (("--to-catalog", "missing"), "has no catalog 'missing'"),
+        (("--to-database", "missing"), "Namespace does not exist: missing"),
     ],
 )
 def test_incomplete_target_is_rejected(cli, database, words, message):

@@ -119,36 +119,38 @@ def test_purge_of_name_taken_by_view(catalog, meanwhile, sales):
 
 @pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
 def test_view_registered_after_drop_plan_keeps_files(catalog, meanwhile, stored, database, layout, purge, caplog):
-    name, twin = stored(layout), (database, "twin")
+    name, duplicate = stored(layout), (database, "duplicate")
     location = catalog.load_view(name).metadata_location
     drop = lambda dropping: dropping.materialized.drop(name, purge=purge)  # noqa: E731
-    assert meanwhile(drop, DROP_TABLE, 1, lambda: catalog.register_view(twin, location)) is None
+    assert meanwhile(drop, DROP_TABLE, 1, lambda: catalog.register_view(duplicate, location)) is None
     assert not catalog.view_exists(name)
-    kept = catalog.materialized.load(twin).storage
+    kept = catalog.materialized.load(duplicate).storage
     assert kept is not None and Path(path_of(kept.metadata_location)).exists()
-    assert f"{database}.twin was registered from one of them" in caplog.text
-    (step,) = catalog.materialized.drop(twin).steps
+    assert f"{database}.duplicate was registered from one of them" in caplog.text
+    (step,) = catalog.materialized.drop(duplicate).steps
     assert catalog.list_tables(database) == [(database, "sales")]
     assert step.metadata_location is None and files(kept.metadata.location) == set()
 
 
-@pytest.mark.parametrize(("layout", "nth", "looks"), [("registered", 2, 3), ("attached", 1, 2), ("table", 1, 2)])
+@pytest.mark.parametrize(("layout", "nth", "listings"), [("registered", 2, 3), ("attached", 1, 2), ("table", 1, 2)])
 def test_storage_registered_after_drop_plan_keeps_files(
-    catalog, proxy, meanwhile, stored, database, layout, nth, looks, caplog
+    catalog, proxy, meanwhile, stored, database, layout, nth, listings, caplog
 ):
-    """Registered as late as can be: when the request that drops the storage's last row is on its way.
+    """Registered at the last moment: while the request that drops the last row of the storage is in flight.
 
-    Where the storage has a row of its own there is a look before that goes, and one after.
+    A storage with a row of its own is searched for before and after that row is dropped.
     """
-    name, twin = stored(layout), (database, "twin")
+    name, duplicate = stored(layout), (database, "duplicate")
     storage = catalog.materialized.load(name).storage
     drop = lambda dropping: dropping.materialized.drop(name)  # noqa: E731
-    assert meanwhile(drop, DROP_TABLE, nth, lambda: catalog.register_table(twin, storage.metadata_location)) is None
-    assert proxy.methods.count(LISTING) == looks
+    assert (
+        meanwhile(drop, DROP_TABLE, nth, lambda: catalog.register_table(duplicate, storage.metadata_location)) is None
+    )
+    assert proxy.methods.count(LISTING) == listings
     assert Path(path_of(storage.metadata_location)).exists()
-    assert f"{database}.twin was registered from one of them" in caplog.text
+    assert f"{database}.duplicate was registered from one of them" in caplog.text
     if layout == "table":
-        assert catalog.materialized.load(twin).metadata.current_schema().column_names == ["id", "amount"]
+        assert catalog.materialized.load(duplicate).metadata.current_schema().column_names == ["id", "amount"]
 
 
 # -- A server that cannot list its databases --------------------------------------------------------------------------

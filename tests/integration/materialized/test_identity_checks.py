@@ -74,18 +74,18 @@ def test_definition_with_reused_version_id_is_stale(catalog, views, engine, mark
 
 def test_table_registered_under_two_names(catalog, views, engine, market):
     sales = catalog.load_table((market, "sales"))
-    catalog.register_table((market, "twin"), sales.metadata_location)
-    views.create((market, "mv"), "SELECT id, amount FROM sales UNION ALL SELECT id, amount FROM twin")
+    catalog.register_table((market, "duplicate"), sales.metadata_location)
+    views.create((market, "mv"), "SELECT id, amount FROM sales UNION ALL SELECT id, amount FROM duplicate")
     views.refresh((market, "mv"), engine)
     assert amounts(views, (market, "mv")) == [5, 5, 10, 10, 20, 20]
     assert views.freshness((market, "mv")).is_fresh
-    for name in ("sales", "twin"):
+    for name in ("sales", "duplicate"):
         catalog.load_table((market, name)).append(rows((9, "a", 9)))
         assert Cause.CHANGED in causes(views, (market, "mv")), name
         assert views.refresh((market, "mv"), engine)[-1].action == "full"
         assert views.freshness((market, "mv")).is_fresh
-    catalog.rename_table((market, "twin"), (market, "moved"))
-    assert not views.freshness((market, "mv")).is_fresh, "which of the two it is cannot be told by its UUID"
+    catalog.rename_table((market, "duplicate"), (market, "moved"))
+    assert not views.freshness((market, "mv")).is_fresh, "the UUID does not identify which of the two it is"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -61,38 +61,38 @@ def local(location: str) -> Path:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_second_name_of_storage_keeps_rows(catalog, views, stored, raw, other_database, layout, caplog):
-    name, twin = stored(layout), (other_database, "twin")
-    catalog.register_table(twin, views.load(name).storage.metadata_location)
-    without_uuid(raw, twin)
+    name, duplicate = stored(layout), (other_database, "duplicate")
+    catalog.register_table(duplicate, views.load(name).storage.metadata_location)
+    without_uuid(raw, duplicate)
     views.drop(name)
     assert not catalog.view_exists(name) and not catalog.table_exists(name)
     assert not catalog.table_exists((name[0], "mv__storage")), "no other object uses its row"
-    assert catalog.load_table(twin).scan().to_arrow().num_rows == 3
-    assert f"{other_database}.twin" in caplog.text
+    assert catalog.load_table(duplicate).scan().to_arrow().num_rows == 3
+    assert f"{other_database}.duplicate" in caplog.text
     if layout == "table":
-        assert views.load(twin).metadata.current_schema().column_names == ["id", "amount"], "its definition, too"
+        assert views.load(duplicate).metadata.current_schema().column_names == ["id", "amount"], "its definition, too"
 
 
 def test_purge_detects_second_name_without_uuid(catalog, market, raw, other_database):
-    twin = (other_database, "twin")
-    table = catalog.register_table(twin, catalog.load_table((market, "sales")).metadata_location)
-    without_uuid(raw, twin)
-    table = catalog.load_table(twin)
+    duplicate = (other_database, "duplicate")
+    table = catalog.register_table(duplicate, catalog.load_table((market, "sales")).metadata_location)
+    without_uuid(raw, duplicate)
+    table = catalog.load_table(duplicate)
     table.append(rows((4, "c", 4)))  # its file now is another one than that of `sales`
-    with pytest.raises(SharedFilesError, match=r"\.twin"):
+    with pytest.raises(SharedFilesError, match=r"\.duplicate"):
         catalog.purge_table((market, "sales"))
     assert catalog.load_table((market, "sales")).scan().to_arrow().num_rows == 3
 
 
 @pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
 def test_second_name_of_view_keeps_definition_and_rows(catalog, views, stored, market, layout, purge, caplog):
-    name, twin = stored(layout), (market, "twin")
-    catalog.register_view(twin, catalog.load_view(name).metadata_location)
+    name, duplicate = stored(layout), (market, "duplicate")
+    catalog.register_view(duplicate, catalog.load_view(name).metadata_location)
     views.drop(name, purge=purge)
     assert not catalog.view_exists(name)
-    assert views.reading(twin).from_storage and views.load(twin).storage.scan().to_arrow().num_rows == 3
-    assert f"{market}.twin" in caplog.text
-    views.drop(twin)
+    assert views.reading(duplicate).from_storage and views.load(duplicate).storage.scan().to_arrow().num_rows == 3
+    assert f"{market}.duplicate" in caplog.text
+    views.drop(duplicate)
     assert catalog.list_views(market) == [] and catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
 
 
@@ -165,16 +165,16 @@ def test_server_without_filter_keeps_files(catalog, open_catalog, metastore, sto
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
 def test_garbage_collection_keeps_files_of_second_name(catalog, views, stored, engine, raw, market, layout):
-    name, twin = stored(layout), (market, "twin")
-    catalog.register_table(twin, views.load(name).storage.metadata_location)
-    without_uuid(raw, twin)
-    catalog.load_table(twin).append(rows((9, "c", 9)).select(["id", "amount"]))
+    name, duplicate = stored(layout), (market, "duplicate")
+    catalog.register_table(duplicate, views.load(name).storage.metadata_location)
+    without_uuid(raw, duplicate)
+    catalog.load_table(duplicate).append(rows((9, "c", 9)).select(["id", "amount"]))
     views.refresh(name, engine, mode="full")
     orphans = views.remove_orphans(name, older_than_ms=0)
-    assert orphans.files == () and "twin" in str(orphans.kept[0])
-    with pytest.raises(SharedFilesError, match="twin"):
+    assert orphans.files == () and "duplicate" in str(orphans.kept[0])
+    with pytest.raises(SharedFilesError, match="duplicate"):
         views.expire(name, older_than_ms=0)
-    assert catalog.load_table(twin).scan().to_arrow().num_rows == 4
+    assert catalog.load_table(duplicate).scan().to_arrow().num_rows == 4
 
 
 @pytest.mark.parametrize("inside", ["", "/data/nested"])

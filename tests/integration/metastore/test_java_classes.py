@@ -261,8 +261,8 @@ def test_files_shared_with_another_catalog_are_kept(
     mine, name = elsewhere
     mine.create_namespace(database)
     table = catalog.create_table(f"{database}.t", SCHEMA)
-    mine.register_table(f"{database}.twin", table.metadata_location)
-    with pytest.raises(SharedFilesError, match=f"{name}.{database}.twin"):
+    mine.register_table(f"{database}.duplicate", table.metadata_location)
+    with pytest.raises(SharedFilesError, match=f"{name}.{database}.duplicate"):
         catalog.purge_table(f"{database}.t")
     catalog.materialized.create(f"{database}.mv", f"SELECT * FROM {database}.t")
     mine.register_view(f"{database}.mv", catalog.load_view(f"{database}.mv").metadata_location)
@@ -270,7 +270,7 @@ def test_files_shared_with_another_catalog_are_kept(
     assert catalog.materialized.abandoned(database, older_than_ms=0) == Garbage()
     mine.drop_view(f"{database}.mv")
     assert catalog.materialized.abandoned(database, older_than_ms=0).tables
-    mine.drop_table(f"{database}.twin")
+    mine.drop_table(f"{database}.duplicate")
     mine.drop_namespace(database)
     catalog.purge_table(f"{database}.t")
 

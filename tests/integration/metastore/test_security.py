@@ -34,7 +34,7 @@ from tests.proxy import CuttingProxy
 
 CACHE = Path(__file__).parents[3] / ".cache"
 USER, PASSWORD = "ann", "s3cret-of-ann"
-STRANGER, STRANGERS = "bob", "s3cret-of-bob"
+OTHER_USER, OTHER_PASSWORD = "bob", "s3cret-of-bob"
 WRONG = "wr0ng-of-ann"
 
 
@@ -64,7 +64,7 @@ def people() -> Iterator[directory.Directory | None]:
     if directory.missing():
         yield None
         return
-    with directory.directory({USER: PASSWORD, STRANGER: STRANGERS}, (USER,)) as running:
+    with directory.directory({USER: PASSWORD, OTHER_USER: OTHER_PASSWORD}, (USER,)) as running:
         yield running
 
 
@@ -177,7 +177,7 @@ def refused(catalog_uri: str, **properties: str) -> MetastoreAuthenticationError
         catalog.list_namespaces()
     shown = str(raised.value) + repr(catalog) + "".join(traceback.format_exception(raised.value))
     presented = [properties[key] for key in ("hive-views.token", "hive-views.password") if key in properties]
-    assert not [secret for secret in (PASSWORD, STRANGERS, WRONG, *presented) if secret in shown]
+    assert not [secret for secret in (PASSWORD, OTHER_PASSWORD, WRONG, *presented) if secret in shown]
     return raised.value
 
 
@@ -340,8 +340,8 @@ def test_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_pa
 
 @pytest.mark.parametrize(
     ("user", "password"),
-    [(USER, WRONG), (STRANGER, STRANGERS), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
-    ids=["wrong password", "not in the group", "nobody's name", "a name that is a filter"],
+    [(USER, WRONG), (OTHER_USER, OTHER_PASSWORD), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
+    ids=["wrong password", "not in the group", "unknown user", "a name that is a filter"],
 )
 def test_unknown_user(
     guarded: StandaloneMetastore, ldap: directory.Directory, certificates: Path, user: str, password: str
@@ -352,7 +352,7 @@ def test_unknown_user(
     assert error.step == "authenticate (PLAIN)"
     assert "the metastore refused" in str(error)
     log = Path(guarded.log_path).read_text()
-    assert not [each for each in (PASSWORD, STRANGERS, WRONG) if each in log]
+    assert not [each for each in (PASSWORD, OTHER_PASSWORD, WRONG) if each in log]
 
 
 def test_unreachable_ldap_directory(
@@ -420,7 +420,9 @@ def test_kerberos_and_a_token(
     else:
         assert HiveViewCatalog("token", uri=uri(kerberized), **by_token).list_views("kerberos") == [("kerberos", "v")]
         other = token[:60] + ("B" if token[60] == "A" else "A") + token[61:]
-        error = refused(uri(kerberized), **{**by_token, "hive-views.token": other})  # which looks for it
+        error = refused(
+            uri(kerberized), **{**by_token, "hive-views.token": other}
+        )  # the delegation token is searched for
         assert other not in str(error)
 
 

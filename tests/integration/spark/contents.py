@@ -1,7 +1,7 @@
 """What queries return, many at a time: the rows of each as texts in one form, or why Spark does not take it.
 
 Each query is analyzed by itself first, so that one that Spark refuses costs no other one anything; then many are run at
-once. Spark is told to interpret, not to compile, since no query comes twice.
+once. Spark interprets instead of compiling, since no query runs twice.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def test_type_names_equal_those_of_spark(spark, catalog, database):
     schema = _spark_types(catalog.load_table((database, "kinds")).schema())
     assert schema is not None and schema == spark.table(f"prod.{database}.kinds").schema
     spark.sql(f"ALTER TABLE prod.{database}.kinds ADD COLUMN nested STRUCT<a: INT>")
-    assert _spark_types(catalog.load_table((database, "kinds")).schema()) is None, "Spark is asked"
+    assert _spark_types(catalog.load_table((database, "kinds")).schema()) is None, "Spark decides"
     spark.sql(f"DROP TABLE prod.{database}.kinds")
 
 

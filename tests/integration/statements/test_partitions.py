@@ -47,8 +47,8 @@ def test_the_columns_come_back_from_the_file(catalog, raw, by_day, shop):
 def test_show_create_recreates_view(catalog, run, raw, by_day, shop):
     text = run("SHOW CREATE VIEW by_day").rows[0][0]
     assert "PARTITIONED ON (`day`)" in text
-    run(text.replace("`by_day`", "`twin`"))
-    assert keys(raw, f"{shop}.twin") == [("day", "date")]
+    run(text.replace("`by_day`", "`duplicate`"))
+    assert keys(raw, f"{shop}.duplicate") == [("day", "date")]
     assert ("Partitioned On", "day", None) in run("DESCRIBE EXTENDED by_day").rows
 
 

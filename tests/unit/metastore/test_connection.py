@@ -388,11 +388,11 @@ def test_closed_client_raises_unavailable() -> None:
 
 
 def test_close_lets_running_call_finish() -> None:
-    asked, closed, hung_up = threading.Event(), threading.Event(), threading.Event()
+    request_received, closed, hung_up = threading.Event(), threading.Event(), threading.Event()
 
     def slow(sock: socket.socket) -> None:
         name, number = request(sock)
-        asked.set()
+        request_received.set()
         assert closed.wait(30)
         sock.sendall(string_answer(name, number, b"slow"))
         if sock.recv(1) == b"":
@@ -403,7 +403,7 @@ def test_close_lets_running_call_finish() -> None:
         answers: list[str] = []
         caller = threading.Thread(target=lambda: answers.append(metastore.server_version()))
         caller.start()
-        assert asked.wait(30)
+        assert request_received.wait(30)
         metastore.close()
         closed.set()
         caller.join(30)

@@ -82,9 +82,9 @@ def test_values_are_frozen() -> None:
 
 
 def test_equality_ignores_cached_schemas() -> None:
-    asked, untouched = metadata(), metadata()
-    assert asked.current_schema().schema_id == 0
-    assert asked == untouched
+    queried, untouched = metadata(), metadata()
+    assert queried.current_schema().schema_id == 0
+    assert queried == untouched
 
 
 def test_the_same_schema_object_is_given_each_time() -> None:

@@ -42,7 +42,7 @@ def test_last_set_value_is_effective(first, steps):
         before = settled if ours else held
         after = change(before, value)
         if after == before or (not ours and held != settled):
-            continue  # two others in a row, without a commit of ours between, cannot be told apart
+            continue  # two others in a row, without a commit of ours between, are indistinguishable
         held, meant = synchronize_properties(before, after) if ours else after, value
         assert is_stale_data_allowed(held) is bool(meant)
         done = synchronize_properties(held, held)
