@@ -1,11 +1,12 @@
 """Upgrades of metastore databases for views: detect, plan, render or apply, verify, roll back."""
 
 from hive_views.schema_upgrade.address import Address, Password, find_password, parse_address
+from hive_views.schema_upgrade.assumed import assumed_schema
 from hive_views.schema_upgrade.connection import connect
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import Applied, apply
 from hive_views.schema_upgrade.plan_model import Step, UpgradePlan, dumps, loads
-from hive_views.schema_upgrade.planner import assumed_schema, plan
+from hive_views.schema_upgrade.planner import plan
 from hive_views.schema_upgrade.rendering import render
 from hive_views.schema_upgrade.reversal import RolledBack, rollback
 from hive_views.schema_upgrade.schema import Schema

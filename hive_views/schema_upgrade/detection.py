@@ -44,13 +44,10 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         DatabaseError: If the database fails.
     """
     read = {"postgresql": _postgresql, "derby": _derby}.get(session.dialect.name, _mysql)
-    tables = tuple(
-        sorted(
-            (table for table in read(session) if not table.name.upper().startswith(OWN_TABLE_PREFIX)),
-            key=lambda table: table.name,
-        )
-    )
-    schema = Schema(session.dialect.name, tables, session.server, session.address.place)
+    found = sorted(read(session), key=lambda table: table.name)
+    own_tables = frozenset(table.name.upper() for table in found if table.name.upper().startswith(OWN_TABLE_PREFIX))
+    tables = tuple(table for table in found if table.name.upper() not in own_tables)
+    schema = Schema(session.dialect.name, tables, session.server, session.address.place, own_tables=own_tables)
     if schema.table("TBLS") is None or schema.table("TABLE_PARAMS") is None:
         session.rollback()
         where = f"schema {session.address.schema}" if session.address.schema else "the user's schema"
@@ -161,11 +158,13 @@ def _postgresql(session: Session) -> list[Table]:
         if privilege is not None and not is_owner:
             entry[1].append((grantee, privilege))
     indexes = session.query(
-        "SELECT t.relname, i.relname, a.attname, x.indisunique, x.indisprimary FROM pg_index x "
+        # A lookup cannot use a partial or invalid index, nor an expression, as an index of columns.
+        "SELECT t.relname, i.relname, CASE WHEN x.indisvalid AND x.indpred IS NULL THEN COALESCE(a.attname, '') "
+        "ELSE '' END, x.indisunique, x.indisprimary FROM pg_index x "
         "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid "
         "JOIN pg_namespace n ON n.oid = t.relnamespace "
         "CROSS JOIN LATERAL unnest(x.indkey) WITH ORDINALITY AS k(attnum, place) "
-        "JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum "
+        "LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum "
         "WHERE n.nspname = current_schema() ORDER BY t.relname, i.relname, k.place"
     )
     tables = _tables(
@@ -292,9 +291,8 @@ def _rows(session: Session, schema: Schema) -> Rows:
     kinds = [(row, decide(row), number) for row, number in row_kinds(session)] if has_types else []
     nulls = count_nulls("TBLS", ("IS_REWRITE_ENABLED", "WRITE_ID"))
     null_primitives = []
-    for table in dict.fromkeys(table for table, _ in PRIMITIVES):
-        found = count_nulls(table, [column for name, column in PRIMITIVES if name == table])
-        null_primitives += [(table, column, number) for column, number in found.items() if number]
+    for table, columns in PRIMITIVES.items():
+        null_primitives += [(table, column, number) for column, number in count_nulls(table, columns).items() if number]
     counter = schema.table("NEXT_LOCK_ID")
     is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
     length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
@@ -310,7 +308,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         bad_flags=nulls.get("IS_REWRITE_ENABLED", 0),
         missing_write_ids=nulls.get("WRITE_ID", 0),
         null_primitives=tuple(null_primitives),
-        missing_counters=("NEXT_LOCK_ID",) if is_counter_empty else (),
+        is_lock_counter_empty=bool(is_counter_empty),
         longest_parameter=int(
             session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {quote('TABLE_PARAMS')}")[0][
                 0

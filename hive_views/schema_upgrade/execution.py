@@ -6,8 +6,8 @@ complete, so that an interrupted run is continued by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from hive_views.errors import (
@@ -22,10 +22,14 @@ from hive_views.errors import (
 from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
+from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
+
+LARGEST_BATCH = 100_000
+"""Rows of a batch whose IDs the server returns as one text: MySQL and MariaDB cut it off at their largest packet."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def apply(
         InvalidPlanError: If the plan is for another database.
         PlanChangedError: If the schema differs from the one that the plan was made for.
         BlockedStepsError: If steps would fail, for example because the user lacks a privilege. Nothing was changed.
-        UsageError: If `skip` names a step that the plan does not have.
+        UsageError: If `skip` names a step that the plan does not have, or `batch_size` is not from 1 to 100,000.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         UpgradeError: If a table that may be changed does not support transactions, or if another upgrade or rollback
             runs.
@@ -84,51 +88,70 @@ def apply(
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
-    schema = detect(session)
-    if plan.db_schema not in ("", schema.db_schema):
-        raise InvalidPlanError(f"it was made for the schema {plan.db_schema}, not for {schema.db_schema}")
-    if unsafe := [table.name for table in schema.tables if not _transactional(table)]:
-        raise UpgradeError(
-            session.address.place,
-            f"{', '.join(unsafe)} does not support transactions (MySQL engine MyISAM), so a change and its "
-            "backup would not be atomic. Run ALTER TABLE … ENGINE=InnoDB first",
-        )
-    _reject_unknown(plan, skip)
-    steps = tuple(step for step in _remaining(session, plan, schema) if step.id not in skip)
-    if blocked := [step for step in steps if step.blocked]:
-        raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
-    other_sessions = session.other_sessions()
-    if other_sessions and not while_running and not dry_run:
-        raise MetastoreRunningError(session.address.place, other_sessions)
-    warnings = (
-        [f"{len(other_sessions)} other session(s) use the database: {'; '.join(other_sessions)}"]
-        if other_sessions
-        else []
-    )
-    found_done = tuple(step.id for step in plan.steps if step.id not in {remaining.id for remaining in steps})
-    doubts: list[Doubt] = []
-    if not dry_run and (steps or _existing_journal_tables(session)):
-        try:
-            with session.exclusive():
-                _create_journal_tables(session, progress or _ignore_progress)
-                _mark_finished_steps(session, steps)
-                for group in grouped(steps, by_table=session.dialect.alter_list is not None):
-                    mangled = schema.rows.mangled
-                    doubts += _apply_steps(session, plan, group, batch_size, mangled, progress or _ignore_progress)
-        except DatabaseError:
-            # Make the session usable again, unless its connection is broken.
-            with suppress(DatabaseError):
-                session.rollback()
-            raise
+    if batch_size is not None and not 0 < batch_size <= LARGEST_BATCH:
+        raise UsageError("--batch-size", f"it must be from 1 to {LARGEST_BATCH}")
+    # The lock comes first: a plan that is compared with a database that another upgrade changes would fail half-way.
+    with nullcontext() if dry_run else session.exclusive():
+        schema = detect(session)
+        if plan.db_schema not in ("", schema.db_schema):
+            raise InvalidPlanError(f"it was made for the schema {plan.db_schema}, not for {schema.db_schema}")
+        if unsafe := [table.name for table in schema.tables if not _transactional(table)]:
+            raise UpgradeError(
+                session.address.place,
+                f"{', '.join(unsafe)} does not support transactions (MySQL engine MyISAM), so a change and its "
+                "backup would not be atomic. Run ALTER TABLE … ENGINE=InnoDB first",
+            )
+        _reject_unknown(plan, skip)
+        remaining = _remaining(session, plan, schema)
+        steps = tuple(step for step in remaining if step.id not in skip)
+        if blocked := [step for step in steps if step.blocked]:
+            raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
+        other_sessions = session.other_sessions()
+        if other_sessions and not while_running and not dry_run:
+            raise MetastoreRunningError(session.address.place, other_sessions)
+        doubts: list[Doubt] = []
+        if not dry_run and (steps or schema.own_tables):
+            doubts = _run(session, plan, schema, steps, batch_size, progress or _ignore_progress)
+    incomplete = {step.id for step in remaining}
     return Applied(
         plan.id,
         session.address.place,
         tuple(step.id for step in steps),
-        found_done,
+        tuple(step.id for step in plan.steps if step.id not in incomplete),
         tuple(doubts),
-        tuple(warnings),
+        (f"{len(other_sessions)} other session(s) use the database: {'; '.join(other_sessions)}",)
+        if other_sessions
+        else (),
         dry_run,
     )
+
+
+def _run(
+    session: Session,
+    plan: UpgradePlan,
+    schema: Schema,
+    steps: tuple[Step, ...],
+    batch_size: int | None,
+    progress: ProgressCallback,
+) -> list[Doubt]:
+    """Apply the steps, and write the journal."""
+    doubts: list[Doubt] = []
+    try:
+        for name, statement in journal.statements(session.dialect).items():
+            if name not in schema.own_tables:
+                session.execute(statement)
+                session.commit()
+                progress(Progress(name, statement, 1, 1))
+        _mark_finished_steps(session, steps)
+        _write_row(session, plan.id, journal.VERSION_STEP, "done", plan.version, None)
+        for group in grouped(steps, by_table=session.dialect.alter_list is not None):
+            doubts += _apply_steps(session, plan, group, batch_size, schema.rows.mangled, progress)
+    except DatabaseError:
+        # Make the session usable again, unless its connection is broken.
+        with suppress(DatabaseError):
+            session.rollback()
+        raise
+    return doubts
 
 
 def _reject_unknown(plan: UpgradePlan, skip: Sequence[str]) -> None:
@@ -147,37 +170,40 @@ def _ignore_progress(_: Progress) -> None:
 
 
 def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Step, ...]:
-    """The steps still to apply, after a check that the schema is the one that the plan was made for."""
+    """The steps of a plan still to apply, planned again: SQL of a plan file is compared, and never executed."""
     fresh = make_plan(schema, plan.target)
-    if schema.fingerprint == plan.fingerprint:
-        # Rows may have changed: row steps are planned again, schema steps are those of the plan.
-        fresh_steps = {step.id: step for step in fresh.steps}
-        if impossible := [step.id for step in plan.steps if step.kind.is_schema and step.id not in fresh_steps]:
-            # The schema is unchanged, so rows prevent the step: new values do not fit the new type.
-            raise PlanChangedError(session.address.place, [f"{', '.join(impossible)} is no longer possible"])
-        return tuple(
-            # What blocks a step depends on the user.
-            replace(step, blocked=fresh_steps[step.id].blocked) if step.kind.is_schema else fresh_steps[step.id]
-            for step in plan.steps
-            if step.id in fresh_steps
-        )
+    planned = {step.id: step for step in plan.steps}
+    is_same_schema = schema.fingerprint == plan.fingerprint
     differences = []
     if fresh.version != plan.version:
         differences.append(f"the schema version is {fresh.version}, the plan was made for {plan.version}")
-    planned = {step.id: step for step in plan.steps}
     for step in fresh.steps:
-        if step.kind.is_schema and (step.id not in planned or planned[step.id].statements != step.statements):
+        if not step.kind.is_schema:
+            continue
+        if step.id in planned and planned[step.id].statements != step.statements:
+            differences.append(f"{step.id} is now {'; '.join(step.statements)}")
+        elif not _belongs(step, planned) and not is_same_schema:
             differences.append(f"{step.id} is required ({step.statements[0]}) but not in the plan")
-    if not differences and not _begun(session, plan, schema):
+    if is_same_schema:
+        possible = {step.id for step in fresh.steps}
+        impossible = [step.id for step in plan.steps if step.kind is Kind.WIDEN and step.id not in possible]
+        # The schema is unchanged, so rows prevent the step: new values do not fit the new type.
+        differences += [f"{step_id} is no longer possible" for step_id in impossible]
+    elif not differences and not _begun(session, plan, schema):
         differences.append("its columns, types or indexes differ, and this plan was never started")
     if differences:
         raise PlanChangedError(session.address.place, differences)
-    return fresh.steps
+    return tuple(step for step in fresh.steps if _belongs(step, planned))
+
+
+def _belongs(step: Step, planned: Container[str]) -> bool:
+    """Whether a step is one of a plan; a table that an interrupted run created may lack its privileges."""
+    return step.id in planned or (step.kind is Kind.OWNER and step.id.removesuffix(OWNER_SUFFIX) in planned)
 
 
 def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
     """Whether the journal has rows of the plan."""
-    if not _existing_journal_tables(session):
+    if journal.JOURNAL.name not in schema.own_tables:
         return False
     quote = session.dialect.quote
     rows = session.query(
@@ -185,35 +211,6 @@ def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
     )
     session.rollback()
     return bool(rows[0][0])
-
-
-def _existing_journal_tables(session: Session) -> set[str]:
-    return {name for name in (journal.JOURNAL.name, journal.BACKUP.name) if has_table(session, name)}
-
-
-def has_table(session: Session, name: str) -> bool:
-    """Whether the current schema has a table with this stored name."""
-    sql = {
-        "postgresql": "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = current_schema() AND c.relname = :name AND c.relkind IN ('r', 'p')",
-        "derby": "SELECT COUNT(*) FROM SYS.SYSTABLES t JOIN SYS.SYSSCHEMAS s ON t.SCHEMAID = s.SCHEMAID "
-        "WHERE s.SCHEMANAME = CURRENT SCHEMA AND t.TABLENAME = :name",
-    }.get(
-        session.dialect.name,
-        "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = :name",
-    )
-    exists = bool(session.query(sql, {"name": name})[0][0])
-    session.rollback()
-    return exists
-
-
-def _create_journal_tables(session: Session, progress: ProgressCallback) -> None:
-    existing = _existing_journal_tables(session)
-    for name, statement in journal.statements(session.dialect).items():
-        if name not in existing:
-            session.execute(statement)
-            session.commit()
-            progress(Progress(name, statement, 1, 1))
 
 
 def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
@@ -265,28 +262,28 @@ def _apply_steps(
 
 
 def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) -> None:
-    """Write the state of a step into the journal, replacing the row of an interrupted run."""
-    quote = session.dialect.quote
-    table = quote(journal.JOURNAL.name)
-    key = {"plan_id": plan.id, "step": step.id}
-    where = f"{quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step"
-    session.execute(f"DELETE FROM {table} WHERE {where}", key)
-    names = [column.name for column in journal.JOURNAL.columns]
-    listed = ", ".join(f":{name.lower()}" for name in names)
+    """Write the state of a step into the journal."""
     if state == "done":
         # An interrupted run of another plan began this step.
+        quote = session.dialect.quote
         others = f"{quote('STEP')} = :step AND {quote('STATE')} = 'begun'"
-        session.execute(f"DELETE FROM {table} WHERE {others}", {"step": step.id})
+        session.execute(f"DELETE FROM {quote(journal.JOURNAL.name)} WHERE {others}", {"step": step.id})
     undo = step.undo
+    check, sql = (undo.declaration or undo.check, recorded(undo)) if undo else (None, None)
+    _write_row(session, plan.id, step.id, state, check, sql)
+
+
+def _write_row(session: Session, plan_id: str, step_id: str, state: str, check: str | None, undo: str | None) -> None:
+    """Write a row of the journal, replacing that of an interrupted run."""
+    quote = session.dialect.quote
+    table = quote(journal.JOURNAL.name)
+    key = {"plan_id": plan_id, "step": step_id}
+    session.execute(f"DELETE FROM {table} WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step", key)
+    names = [column.name for column in journal.JOURNAL.columns]
+    listed = ", ".join(f":{name.lower()}" for name in names)
     session.execute(
         f"INSERT INTO {table} ({session.dialect.names(names)}) VALUES ({listed})",
-        {
-            **key,
-            "state": state,
-            "written_at": now(),
-            "undo_check": (undo.declaration or undo.check) if undo else None,
-            "undo": recorded(undo) if undo else None,
-        },
+        {**key, "state": state, "written_at": now(), "undo_check": check, "undo": undo},
     )
 
 

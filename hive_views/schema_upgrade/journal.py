@@ -25,6 +25,9 @@ JOURNAL = NeededTable(
 """One row per step of a plan; STATE is `begun`, `done` or `undone`. For a column whose type was changed, UNDO_CHECK is
 its earlier declaration as JSON."""
 
+VERSION_STEP = "version"
+"""The row of a plan that holds, in UNDO_CHECK, the schema version that it was applied to."""
+
 BACKUP = NeededTable(
     "HIVE_VIEWS_BACKUP",
     (

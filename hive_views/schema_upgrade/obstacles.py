@@ -46,13 +46,21 @@ def find_obstacles(
     return tuple(find(session, schema, long_transaction_s)) if find else ()
 
 
-def check_visibility(session: Session) -> None:
-    """Reject a user from whom MySQL and MariaDB may hide the tables of the journal and of the backup."""
-    if session.dialect.name in ("mariadb", "mysql") and not _has_role(session) and "SELECT" not in _granted(session):
+def check_rollback(session: Session, *, schema: bool) -> None:
+    """Reject a user who may not see the backup on MySQL and MariaDB, or not lock tables to undo schema steps."""
+    if session.dialect.name not in ("mariadb", "mysql") or _has_role(session):
+        return
+    granted = _granted(session)
+    if "SELECT" not in granted:
         raise UpgradeError(
             session.address.place,
             f"the user has no privilege SELECT on the whole database, so the server may hide {journal.JOURNAL.name} "
             f"and {journal.BACKUP.name}: GRANT SELECT ON the database, or connect as another user",
+        )
+    if missing := [name for name in ("ALTER", "DROP", "INDEX", "LOCK TABLES") if schema and name not in granted]:
+        raise UpgradeError(
+            session.address.place,
+            f"the user lacks privileges on the whole database: GRANT {', '.join(missing)} ON the database",
         )
 
 
@@ -166,14 +174,17 @@ def _mysql(session: Session, schema: Schema, long_transaction_s: float) -> Itera
     settings = {
         str(name).lower(): str(value).upper()
         for name, value in session.query(
-            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'log_bin', 'binlog_format', "
-            "'wsrep_on', 'innodb_force_primary_key', 'sql_require_primary_key')"
+            "SHOW VARIABLES WHERE Variable_name IN ('read_only', 'innodb_read_only', 'tx_read_only', "
+            "'transaction_read_only', 'log_bin', 'binlog_format', 'wsrep_on', 'innodb_force_primary_key', "
+            "'sql_require_primary_key')"
         )
     }
     granted = _granted(session)
-    is_exempt = not granted.isdisjoint(("SUPER", "READ ONLY ADMIN")) and settings.get("super_read_only") != "ON"
-    if settings.get("read_only", "OFF") != "OFF" and not is_exempt:
-        yield _obstacle(_ALL, "the server is read-only, as replicas are: connect to the primary")
+    for name in ("read_only", "innodb_read_only", "tx_read_only", "transaction_read_only"):
+        if settings.get(name, "OFF") not in ("OFF", "0"):
+            # Users with SUPER could write, and a replica would differ from its primary.
+            reason = "the server is read-only, as replicas are: connect to the primary, or turn the variable off"
+            yield _obstacle(_ALL, f"{reason} ({name})")
     if not _has_role(session):
         user = session.query("SELECT CURRENT_USER()")[0][0]
         for privilege, kinds in _MYSQL_RIGHTS:
@@ -209,21 +220,27 @@ def _mysql(session: Session, schema: Schema, long_transaction_s: float) -> Itera
 
 
 def _mysql_transactions(session: Session, granted: set[str], long_transaction_s: float) -> Iterator[Obstacle]:
-    """Old transactions of sessions that use the database; only users with PROCESS see them."""
+    """Old transactions of sessions that use the database, and prepared ones; only users with PROCESS see them."""
     if "PROCESS" not in granted:
         return
     open_transactions = session.query(
-        "SELECT p.ID, p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) FROM INFORMATION_SCHEMA.INNODB_TRX t "
-        "JOIN INFORMATION_SCHEMA.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id "
-        "WHERE p.DB = DATABASE() AND p.ID <> CONNECTION_ID() ORDER BY p.ID"
+        "SELECT t.trx_mysql_thread_id, p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) "
+        "FROM INFORMATION_SCHEMA.INNODB_TRX t "
+        "LEFT JOIN INFORMATION_SCHEMA.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id "
+        "WHERE (p.DB = DATABASE() OR t.trx_mysql_thread_id = 0) AND t.trx_mysql_thread_id <> CONNECTION_ID() "
+        "ORDER BY 1"
     )
     for thread, user, host, age in open_transactions:
-        if age >= long_transaction_s:
-            yield _obstacle(
-                (*_ALTERS, Kind.CREATE_INDEX, Kind.CREATE_TABLE),
-                f"a transaction of {user} from {host} has been open for {age} s, and ALTER TABLE waits for "
-                f"transactions that have read the table: KILL {thread}",
-            )
+        if age < long_transaction_s:
+            continue
+        owner, remedy = f"a transaction of {user} from {host}", f"KILL {thread}"
+        if not thread:
+            owner, remedy = "a prepared transaction", "XA COMMIT or XA ROLLBACK it (XA RECOVER lists it)"
+        yield _obstacle(
+            (*_ALTERS, Kind.CREATE_INDEX, Kind.CREATE_TABLE),
+            f"{owner} has been open for {age} s, and ALTER TABLE waits for transactions that have read the table: "
+            f"{remedy}",
+        )
 
 
 def _disk_space(schema: Schema, sizes: list[tuple[str, int, str, str]], kinds: tuple[Kind, ...]) -> Iterator[Obstacle]:

@@ -10,33 +10,31 @@ from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, Undo, UpgradePlan, identified
+from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
-    BIGINT,
-    CHARSET_COLUMNS,
     INDEXES,
+    RECODINGS,
     TABLES,
     WIDENINGS,
     Addition,
     NeededColumn,
     NeededTable,
-    Type,
+    Recoding,
+    Requirement,
     Widening,
-    addition_of,
+    filled_column,
 )
-from hive_views.schema_upgrade.schema import Column, Index, Obstacle, Rows, Schema, Table, last_landmark
+from hive_views.schema_upgrade.schema import Column, Obstacle, Schema, Table, last_landmark
 from hive_views.schema_upgrade.undo import declaration_of, undo_of
 
-_HIVE_TYPES = {
-    ("view_text", "mysql"): "mediumtext character set latin1",
-    ("view_text", "mssql"): "text",
-    ("parameter", "derby"): "clob",
-    ("parameter", "mssql"): "varchar(max)",
-}
-"""Types in Hive's scripts that differ from those that views need, by kind and database."""
+KNOWN = f"schemas of {', '.join(versions.CHAIN)}, and their patch releases"
+"""The known versions, for messages."""
 
-_KNOWN = f"schemas of {', '.join(versions.CHAIN)}, and their patch releases"
+OWNER_SUFFIX = " owner"
+"""The end of the IDs of steps that give a table its owner and privileges."""
+
+_WHILE_VALUES_FIT = "possible while all values fit"
 
 _FROM_BACKUP = "from the backup in the same database"
 
@@ -80,55 +78,6 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
     return identified(unidentified)
 
 
-def assumed_schema(dialect: str, version: str) -> Schema:
-    """The schema that Hive's scripts create, for rendering a script without a connection.
-
-    Args:
-        dialect: The database, one of `hive_views.schema_upgrade.dialects.registry.NAMES`.
-        version: The version of Hive.
-
-    Returns:
-        The tables that plans may change, with the columns that views need.
-
-    Raises:
-        UsageError: If the version is not valid.
-    """
-    schema_version = versions.known_version(version)
-    if schema_version is None:
-        raise UsageError("--from", f"{version!r} is not a known version of Hive: {_KNOWN}")
-    sql = dialect_of(dialect)
-    required = {
-        "TBLS": (
-            NeededColumn("TBL_ID", BIGINT, nullable=False),
-            NeededColumn("DB_ID", BIGINT),
-            NeededColumn("SD_ID", BIGINT),
-            NeededColumn("TBL_NAME", Type("varchar", 256)),
-            *_added("TBLS", schema_version),
-        ),
-        "TABLE_PARAMS": (
-            NeededColumn("TBL_ID", BIGINT, nullable=False),
-            NeededColumn("PARAM_KEY", Type("varchar", 256), nullable=False),
-            NeededColumn("PARAM_VALUE", Type("parameter")),
-        ),
-        **{
-            table.name: _table_at(table, schema_version).columns
-            for table in TABLES
-            if versions.at_least(schema_version, table.since)
-        },
-    }
-    tables = tuple(
-        Table(
-            name,
-            tuple(_assumed_column(sql, name, column, schema_version) for column in columns),
-            tuple(Index(index.name, index.columns) for index in INDEXES if index.table == name and index.is_hives),
-        )
-        for name, columns in required.items()
-    )
-    # The table VERSION exists from 0.12 on.
-    version_rows = (schema_version,) if versions.at_least(schema_version, "0.12.0") else ()
-    return Schema(dialect, tables, version_rows=version_rows, rows=Rows(counted=False))
-
-
 def _matching(step: Step, schema: Schema) -> list[Obstacle]:
     """The obstacles to a step."""
     text = " ".join(step.statements)
@@ -144,7 +93,8 @@ def _matching(step: Step, schema: Schema) -> list[Obstacle]:
 
 def _blocked(step: Step, obstacles: list[Obstacle]) -> Step:
     """The step with the reasons why it would fail."""
-    reasons = [obstacle.reason for obstacle in obstacles if not obstacle.is_note]
+    reasons = [step.blocked] if step.blocked else []
+    reasons += [obstacle.reason for obstacle in obstacles if not obstacle.is_note]
     return replace(step, blocked="; ".join(dict.fromkeys(reasons))) if reasons else step
 
 
@@ -162,31 +112,12 @@ def _check_version_rows(schema: Schema) -> None:
         if line and versions.known_version(row) is None and versions.known_version(f"{line[0]}.0") is None:
             raise UpgradeError(
                 schema.place,
-                f"the schema has version {row}, which this version of hive_views does not know: {_KNOWN}. Use a newer "
+                f"the schema has version {row}, which this version of hive_views does not know: {KNOWN}. Use a newer "
                 "version of hive_views",
             )
 
 
-def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:
-    """A column as Hive's scripts declare it; of several types, the one that a script has to change."""
-    kind = column.type
-    for widening in WIDENINGS:
-        if (widening.table, widening.column) == (table, column.name) and kind.kind != "view_text":
-            narrow = {"PARAM_VALUE": 4000}.get(column.name, 128)
-            since = widening.since or "2.2.0"
-            kind = kind if versions.at_least(version, since) else Type("varchar", narrow)
-    declared = _HIVE_TYPES.get((kind.kind, sql.hive_name)) or sql.type(kind)
-    match = re.match(r"([a-z ]+?)(?:2?\((\w+)\))?(?: character set (\w+).*)?$", declared.lower())
-    assert match is not None, declared
-    name, length, charset = match.groups()
-    name = {"varchar": "varchar2"}.get(name, name) if sql.name == "oracle" else name
-    size = {None: None, "max": -1}.get(length, length) if "char" in name else None
-    return Column(
-        column.name, name, None if size is None else int(size), column.nullable, column.default, charset=charset
-    )
-
-
-def _added(table: str, version: str) -> tuple[NeededColumn, ...]:
+def added_columns(table: str, version: str) -> tuple[NeededColumn, ...]:
     """The columns that Hive added to a table up to a version."""
     return tuple(
         addition.column
@@ -201,7 +132,7 @@ def _target(schema: Schema, target: str | None) -> str:
         return schema.version if has_views else versions.FIRST_WITH_VIEWS
     version = versions.known_version(target)
     if version is None:
-        raise UsageError("--target", f"{target!r} is not a known version of Hive: {_KNOWN}")
+        raise UsageError("--target", f"{target!r} is not a known version of Hive: {KNOWN}")
     if not versions.at_least(version, versions.FIRST_WITH_VIEWS):
         raise UsageError(
             "--target", f"Hive {target} has no views; the first version with views is {versions.FIRST_WITH_VIEWS}"
@@ -211,7 +142,7 @@ def _target(schema: Schema, target: str | None) -> str:
     return version
 
 
-def _table_at(table: NeededTable, version: str) -> NeededTable:
+def table_at(table: NeededTable, version: str) -> NeededTable:
     """A table with the columns that it has in a version."""
     columns = tuple(
         replace(column, nullable=False)
@@ -222,7 +153,7 @@ def _table_at(table: NeededTable, version: str) -> NeededTable:
     key = table.primary_key
     if table.name == "MV_TABLES_USED" and versions.at_least(version, "4.0.0-alpha-1"):
         key = ("TBL_ID", "MV_CREATION_METADATA_ID")
-    return replace(table, columns=columns + _added(table.name, version), primary_key=key)
+    return replace(table, columns=columns + added_columns(table.name, version), primary_key=key)
 
 
 def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
@@ -285,40 +216,64 @@ class _Planner:
         for widening in WIDENINGS:
             if widening.since is None or versions.at_least(self._target, widening.since):
                 yield from self._widening(widening)
-        for table_name, column_name, since in CHARSET_COLUMNS:
+        for recoding in RECODINGS:
+            since = recoding.unchanged_before
             if since is None or versions.at_least(self._schema.version, since):
-                yield from self._recoding(table_name, column_name)
+                yield from self._recoding(recoding)
         yield from self._indexes()
         yield from self._owners()
         yield from self._rows()
 
+    def _step(
+        self,
+        requirement: Requirement,
+        kind: Kind,
+        table: str,
+        name: str,
+        reason: str,
+        statements: tuple[str, ...],
+        rows: str,
+        undo_note: str,
+        *,
+        earlier: Column | None = None,
+        script: str | None = None,
+        blocked: str | None = None,
+    ) -> Step:
+        """A step that meets a requirement; `earlier` is the declaration of a column that it changes."""
+        undo = undo_of(self._sql, requirement.id, table, declaration_of(earlier) if earlier else None)
+        if undo is None:
+            undo_note = "not undone: all versions of Hive read the new type"
+        locks = self._sql.locks(kind.value)
+        return Step(
+            requirement.id, kind, table, name, reason, statements, locks, rows, undo, undo_note, script, blocked
+        )
+
     def _table(self, table: NeededTable) -> Iterator[Step]:
         existing = self._schema.table(table.name)
-        required = self._named(_table_at(table, self._target))
+        required = replace(table_at(table, self._target), name=self._sql.table_name(table, self._target))
         script = versions.script_to(self._sql.hive_name, table.since)
         if existing is None:
-            yield Step(
-                table.name,
+            yield self._step(
+                table,
                 Kind.CREATE_TABLE,
                 required.name,
                 required.name,
                 f"{table.reason} ({table.source})",
                 self._sql.create_table(required) + self._privileges(required.name),
-                self._sql.locks("create-table"),
                 "none",
-                undo_of(self._sql, table.name, required.name),
                 "while it is empty" if table.first_value is None else "yes",
-                script,
+                script=script,
             )
-        if table.first_value is not None and (existing is None or table.name in self._schema.rows.missing_counters):
-            counter = required if existing is None else self._stored(table, existing)
+        if table.first_value is not None and (existing is None or self._schema.rows.is_lock_counter_empty):
+            name = existing.name if existing else required.name
+            column = self._sql.stored_name(table.columns[0].name, name)
             yield Step(
                 f"{table.name} row",
                 Kind.FIRST_ROW,
-                counter.name,
-                counter.columns[0].name,
+                name,
+                column,
                 f"the counter must have one row, otherwise every lock request fails ({table.source})",
-                (self._sql.first_row(counter),),
+                (self._sql.first_row(name, column, table.first_value),),
                 self._sql.locks("first-row"),
                 "one row is added if there is none",
                 None,
@@ -331,33 +286,21 @@ class _Planner:
         tbls = self._schema.table("TBLS")
         return self._sql.give(table, tbls.owner, tbls.grants) if tbls else ()
 
-    def _named(self, table: NeededTable) -> NeededTable:
-        """The table with the names of the target version; PostgreSQL lock tables have lower-case names before 4.0."""
-        is_before_rename = table.renamed_in is not None and not versions.at_least(self._target, table.renamed_in)
-        return _lower(table) if is_before_rename and self._schema.dialect == "postgresql" else table
-
-    @staticmethod
-    def _stored(table: NeededTable, existing: Table) -> NeededTable:
-        return _lower(table) if existing.name.islower() else table
-
     def _addition(self, addition: Addition) -> Iterator[Step]:
         table = self._schema.table(addition.table)
         if table is None or table.column(addition.column.name):
             return
         column = replace(addition.column, name=self._sql.stored_name(addition.column.name, table.name))
-        step_id = f"{addition.table}.{addition.column.name}"
-        yield Step(
-            step_id,
+        yield self._step(
+            addition,
             Kind.ADD_COLUMN,
             table.name,
             column.name,
             f"{addition.reason} ({addition.source})",
             (self._sql.add_column(table.name, column),),
-            self._sql.locks("add-column"),
             "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
-            undo_of(self._sql, step_id, table.name),
             "possible while no row has a value in it",
-            versions.script_to(self._sql.hive_name, addition.since),
+            script=versions.script_to(self._sql.hive_name, addition.since),
         )
 
     def _widening(self, widening: Widening) -> Iterator[Step]:
@@ -369,42 +312,36 @@ class _Planner:
         if self._sql.widening_loses(column, longest):
             return
         size = f"({column.length})" if column.length and column.length > 0 else ""
-        yield Step(
-            f"{widening.table}.{widening.column} wide",
+        yield self._step(
+            widening,
             Kind.WIDEN,
             table.name,
             column.name,
             f"{widening.reason}; its type is {column.type}{size} ({widening.source})",
             self._sql.widen(table.name, column, widening.type),
-            self._sql.locks("widen"),
             "no value changes",
-            *self._restoration(f"{widening.table}.{widening.column} wide", table.name, column),
-            None,
+            _WHILE_VALUES_FIT,
+            earlier=column,
         )
 
-    def _restoration(self, step_id: str, table: str, column: Column) -> tuple[Undo | None, str]:
-        """How the change of a column's type is undone, with its description."""
-        undo = undo_of(self._sql, step_id, table, declaration_of(column))
-        return undo, "possible while all values fit" if undo else "not undone: all versions of Hive read the new type"
-
-    def _recoding(self, table_name: str, column_name: str) -> Iterator[Step]:
-        table = self._schema.table(table_name)
-        column = table.column(column_name) if table else None
+    def _recoding(self, recoding: Recoding) -> Iterator[Step]:
+        table = self._schema.table(recoding.table)
+        column = table.column(recoding.column) if table else None
         if table is None or column is None:
             return
         statement = self._sql.recode(table.name, column)
         if statement is None:
             return
-        yield Step(
-            f"{table_name}.{column_name} utf8mb4",
+        yield self._step(
+            recoding,
             Kind.RECODE,
             table.name,
             column.name,
             f"{column.charset} replaces all other characters by '?' without an error (measured on MariaDB 10.11)",
             (statement,),
-            self._sql.locks("recode"),
             "no value changes; new values may contain all characters",
-            *self._restoration(f"{table_name}.{column_name} utf8mb4", table.name, column),
+            _WHILE_VALUES_FIT,
+            earlier=column,
         )
 
     def _indexes(self) -> Iterator[Step]:
@@ -418,41 +355,48 @@ class _Planner:
             table_name = (
                 table.name
                 if table
-                else next(self._named(needed).name for needed in TABLES if needed.name == index.table)
+                else next(self._sql.table_name(each, self._target) for each in TABLES if each.name == index.table)
             )
             columns = [self._sql.stored_name(name, table_name) for name in index.columns]
-            yield Step(
-                f"{index.table} index {index.name}",
+            holder = self._holder(index.name, table)
+            yield self._step(
+                index,
                 Kind.CREATE_INDEX,
                 table_name,
                 index.name,
                 index.reason,
                 (self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
-                self._sql.locks("create-index"),
                 "none",
-                undo_of(self._sql, f"{index.table} index {index.name}", table_name),
                 "yes",
-                versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
+                script=versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
+                blocked=f"{holder} has another index of this name: rename or drop it" if holder else None,
             )
 
+    def _holder(self, index: str, table: Table | None) -> str | None:
+        """The table that has an index of this name already; in most databases names are unique in the schema."""
+        in_scope = [table] if table and self._sql.has_indexes_by_table else self._schema.tables
+        return next((each.name for each in in_scope if any(item.name == index for item in each.indexes)), None)
+
     def _owners(self) -> Iterator[Step]:
-        """Tables that the users of TBLS cannot use, because another user created them."""
+        """Tables that the metastore may not be able to use, because another user created them."""
         tbls = self._schema.table("TBLS")
+        grants = tbls.metastore_grants if tbls else ()
         for needed in TABLES:
             table = self._schema.table(needed.name)
-            if tbls is None or tbls.owner is None or table is None:
+            if tbls is None or table is None:
                 continue
             missing = [] if table.owner == tbls.owner else [f"the owner of TBLS, {tbls.owner}"]
-            missing += [f"{user} ({privilege})" for user, privilege in tbls.grants if not table.allows(user, privilege)]
+            missing += [f"{user} ({privilege})" for user, privilege in grants if not table.allows(user, privilege)]
             if not missing:
                 continue
             yield Step(
-                f"{needed.name} owner",
+                f"{needed.name}{OWNER_SUFFIX}",
                 Kind.OWNER,
                 table.name,
                 table.name,
-                f"it belongs to {table.owner}, and the metastore may not be able to use it: {', '.join(missing)}",
-                self._sql.give(table.name, tbls.owner, tbls.grants),
+                f"the metastore may not be able to use it, for lack of privileges: {', '.join(missing)}"
+                + (f"; it belongs to {table.owner}" if table.owner else ""),
+                self._sql.give(table.name, tbls.owner, grants),
                 self._sql.locks("owner"),
                 "none",
                 None,
@@ -462,24 +406,29 @@ class _Planner:
     def _rows(self) -> Iterator[Step]:
         rows = self._schema.rows
         has_types = self._schema.column("TBLS", "TBL_TYPE") is not None
-        for name, invalid, reason in (
+        for name, invalid, since, reason in (
             (
                 "IS_REWRITE_ENABLED",
                 rows.bad_flags,
+                "2.2.0",
                 "the metastore cannot read a row whose flag is neither true nor false (HIVE-14496; Hive's script to "
                 "3.0.0 overwrites the column on Derby)",
             ),
-            ("WRITE_ID", rows.missing_write_ids, "Hive 4 cannot read a row without a write ID (HIVE-19416)"),
+            (
+                "WRITE_ID",
+                rows.missing_write_ids,
+                "4.0.0-alpha-1",
+                "Hive 4 cannot read a row without a write ID (HIVE-19416)",
+            ),
         ):
-            addition = addition_of("TBLS", name)
             # Without a connection the rows are unknown.
-            if invalid or (not rows.counted and versions.at_least(self._target, addition.since)):
+            if invalid or (not rows.counted and versions.at_least(self._target, since)):
                 yield self._row_step(
                     f"rows {name}",
                     Kind.FILL,
                     name,
                     reason,
-                    f"{invalid if rows.counted else 'invalid'} rows get {self._sql.default(addition.column)}",
+                    f"{invalid if rows.counted else 'invalid'} rows get {self._sql.default(filled_column(name))}",
                 )
         untyped = rows.to_type if has_types else rows.tables
         if untyped or not rows.counted:
@@ -522,16 +471,3 @@ class _Planner:
             None,
             _FROM_BACKUP,
         )
-
-
-def _lower(table: NeededTable) -> NeededTable:
-    def lowered(column: NeededColumn) -> NeededColumn:
-        return replace(column, name=column.name.lower())
-
-    return replace(
-        table,
-        name=table.name.lower(),
-        columns=tuple(lowered(column) for column in table.columns),
-        primary_key=tuple(name.lower() for name in table.primary_key),
-        key_name=table.key_name.lower() if table.key_name else None,
-    )

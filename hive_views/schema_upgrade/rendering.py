@@ -9,7 +9,7 @@ from hive_views.schema_upgrade import journal
 from hive_views.schema_upgrade.dialects.base import Change, Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan, grouped
-from hive_views.schema_upgrade.requirements import WIDENINGS, addition_of
+from hive_views.schema_upgrade.requirements import REQUIREMENTS, Widening, filled_column
 from hive_views.schema_upgrade.row_changes import invalid_value
 from hive_views.schema_upgrade.table_types import decidable, new_type
 
@@ -126,10 +126,8 @@ class _Renderer:
 
     @staticmethod
     def _change(step: Step, statement: str) -> Change:
-        needed = next(
-            (widening.type for widening in WIDENINGS if step.id == f"{widening.table}.{widening.column} wide"),
-            None,
-        )
+        requirement = REQUIREMENTS.get(step.id)
+        needed = requirement.type if isinstance(requirement, Widening) else None
         return Change(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
 
     def _back_fill(self, step: Step) -> str:
@@ -144,7 +142,7 @@ class _Renderer:
         sql = self._sql
         tbls, column = sql.quote("TBLS"), sql.quote(step.name)
         old, invalid = invalid_value(sql, step.name)
-        default = sql.default(addition_of("TBLS", step.name).column)
+        default = sql.default(filled_column(step.name))
         chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({invalid})"
         backup = self._backup(step, step.name, old, sql.literal(default.strip("'")), chosen)
         update = f"UPDATE {tbls} SET {column} = {default} WHERE {chosen}"
@@ -157,23 +155,15 @@ class _Renderer:
         """The statement that saves the previous values, one backup row per row."""
         sql = self._sql
         key = f"{sql.quote('TBLS')}.{sql.quote('TBL_ID')}"
-        shown = {"oracle": f"TO_CLOB(TO_CHAR({key}))", "sqlserver": f"CAST({key} AS nvarchar(20))"}.get(
-            sql.name, f"CAST({key} AS CHAR(20))"
-        )
-        if sql.name == "derby":
-            shown = f"CAST(RTRIM({shown}) AS CLOB)"
-            old, new = f"CAST({old} AS CLOB)", f"CAST({new} AS CLOB)"
-        elif sql.name == "postgresql":
-            shown = f"CAST({key} AS text)"
         values = [
             sql.literal(self._plan.id),
             sql.literal(step.id),
             sql.literal("TBLS"),
             sql.literal(field),
             key,
-            shown,
-            old,
-            new,
+            sql.number_as_text(key),
+            sql.as_own_text(old),
+            sql.as_own_text(new),
             sql.now,
         ]
         names = sql.names([column.name for column in journal.BACKUP.columns])

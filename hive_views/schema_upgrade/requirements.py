@@ -54,6 +54,11 @@ class Addition:
     reason: str
     """Why views need it."""
 
+    @property
+    def id(self) -> str:
+        """The ID of the step that adds it."""
+        return f"{self.table}.{self.column.name}"
+
 
 @dataclass(frozen=True)
 class Widening:
@@ -66,6 +71,27 @@ class Widening:
     """The first schema version with the larger type; None if views need it in every version."""
     source: str
     reason: str
+
+    @property
+    def id(self) -> str:
+        """The ID of the step that widens it."""
+        return f"{self.table}.{self.column} wide"
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """A text column that latin1 damages on MySQL and MariaDB."""
+
+    table: str
+    column: str
+    unchanged_before: str | None = None
+    """Before this version a later script of Hive changes the column back to latin1, which damages its values."""
+    since = None
+
+    @property
+    def id(self) -> str:
+        """The ID of the step that changes the character set."""
+        return f"{self.table}.{self.column} utf8mb4"
 
 
 @dataclass(frozen=True)
@@ -97,6 +123,16 @@ class NeededTable:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options at the end of CREATE TABLE, by database."""
 
+    @property
+    def id(self) -> str:
+        """The ID of the step that creates it."""
+        return self.name
+
+    @property
+    def table(self) -> str:
+        """Its name, as other requirements name their table."""
+        return self.name
+
 
 @dataclass(frozen=True)
 class NeededIndex:
@@ -111,6 +147,11 @@ class NeededIndex:
     """The first schema version with the table; None for all versions."""
     is_hives: bool = True
     """Whether Hive's scripts create it as well."""
+
+    @property
+    def id(self) -> str:
+        """The ID of the step that creates it."""
+        return f"{self.table} index {self.name}"
 
 
 BIGINT, INT, FLAG = Type("bigint"), Type("int"), Type("flag")
@@ -224,12 +265,7 @@ ADDITIONS = (
 """Columns that views, materialized views and their locks need, in the order in which they are added."""
 
 
-def addition_of(table: str, column: str) -> Addition:
-    """The addition of a column."""
-    return next(item for item in ADDITIONS if (item.table, item.column.name) == (table, column))
-
-
-WIDENINGS = (
+WIDENINGS: tuple[Widening, ...] = (
     Widening(
         "TBLS",
         "VIEW_ORIGINAL_TEXT",
@@ -263,6 +299,11 @@ WIDENINGS = (
         "4.0.0-alpha-1",
         "HIVE-21075",
         "holds the full name of a locked view",
+    ),
+    *(
+        Widening(each.table, each.column.name, each.column.type, each.since, each.source, each.reason)
+        for each in ADDITIONS
+        if each.column.type.kind == "varchar"
     ),
 )
 """Columns that must have a larger type."""
@@ -398,26 +439,38 @@ INDEXES = (
 )
 """Indexes that filters and lookups need."""
 
-PRIMITIVES = (
-    ("TBLS", "CREATE_TIME"),
-    ("TBLS", "LAST_ACCESS_TIME"),
-    ("TBLS", "RETENTION"),
-    ("SDS", "NUM_BUCKETS"),
-    ("SDS", "IS_COMPRESSED"),
-    ("SDS", "IS_STOREDASSUBDIRECTORIES"),
-    ("MV_CREATION_METADATA", "MATERIALIZATION_TIME"),
-    ("MV_TABLES_USED", "INSERTED_COUNT"),
-    ("MV_TABLES_USED", "UPDATED_COUNT"),
-    ("MV_TABLES_USED", "DELETED_COUNT"),
-)
-"""Columns that the metastore's classes read as `int`, `long` or `boolean`, which cannot be NULL, besides TBLS.WRITE_ID
-and TBLS.IS_REWRITE_ENABLED, which a plan fills in. A row with NULL cannot be read (MTable, MStorageDescriptor,
-MCreationMetadata and MMVSource of Hive 4.0.1)."""
+PRIMITIVES = {
+    "TBLS": ("CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION"),
+    "SDS": ("NUM_BUCKETS", "IS_COMPRESSED", "IS_STOREDASSUBDIRECTORIES"),
+    "SORT_COLS": ("ORDER",),
+    "PARTITIONS": ("CREATE_TIME", "LAST_ACCESS_TIME", "WRITE_ID"),
+    "KEY_CONSTRAINTS": ("POSITION", "CONSTRAINT_TYPE", "ENABLE_VALIDATE_RELY"),
+    "TBL_PRIVS": ("CREATE_TIME", "GRANT_OPTION"),
+    "TBL_COL_PRIVS": ("CREATE_TIME", "GRANT_OPTION"),
+    "PART_PRIVS": ("CREATE_TIME", "GRANT_OPTION"),
+    "PART_COL_PRIVS": ("CREATE_TIME", "GRANT_OPTION"),
+    "MV_CREATION_METADATA": ("MATERIALIZATION_TIME",),
+    "MV_TABLES_USED": ("INSERTED_COUNT", "UPDATED_COUNT", "DELETED_COUNT"),
+}
+"""Columns of tables, views and partitions that the metastore's classes read as `int`, `long` or `boolean`, which cannot
+be NULL, besides TBLS.WRITE_ID and TBLS.IS_REWRITE_ENABLED, which a plan fills in. A row with NULL cannot be read. The
+list was compared with all model classes and package.jdo of Hive 4.2.0, which allows NULL in the times of DBS and CTLGS
+and in SERDES.SERDE_TYPE."""
 
-CHARSET_COLUMNS = (
-    ("TBLS", "VIEW_ORIGINAL_TEXT", None),
-    ("TBLS", "VIEW_EXPANDED_TEXT", None),
-    ("TABLE_PARAMS", "PARAM_VALUE", "2.2.0"),
+RECODINGS = (
+    Recoding("TBLS", "VIEW_ORIGINAL_TEXT"),
+    Recoding("TBLS", "VIEW_EXPANDED_TEXT"),
+    Recoding("TABLE_PARAMS", "PARAM_VALUE", "2.2.0"),
 )
-"""Text columns that latin1 damages, as table, column and the first schema version in which the column may be changed.
-In older versions a later script of Hive changes the column back to latin1, which damages its values."""
+"""Text columns that must hold all characters."""
+
+Requirement = NeededTable | Addition | Widening | Recoding | NeededIndex
+
+_ALL: tuple[Requirement, ...] = (*TABLES, *ADDITIONS, *WIDENINGS, *RECODINGS, *INDEXES)
+REQUIREMENTS = {each.id: each for each in _ALL}
+"""What each step of the schema makes true, by the ID of the step."""
+
+
+def filled_column(name: str) -> NeededColumn:
+    """The column of TBLS in which a plan replaces invalid values by the default."""
+    return next(each.column for each in ADDITIONS if each.id == f"TBLS.{name}")

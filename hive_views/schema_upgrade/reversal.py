@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 
-from hive_views.errors import InvalidPlanError, MetastoreRunningError, UpgradeError
-from hive_views.schema_upgrade import journal, view_texts
+from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningError, UpgradeError
+from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.execution import has_table, recorded
-from hive_views.schema_upgrade.obstacles import check_visibility
+from hive_views.schema_upgrade.execution import recorded
+from hive_views.schema_upgrade.obstacles import check_rollback
+from hive_views.schema_upgrade.plan_model import Undo
+from hive_views.schema_upgrade.requirements import (
+    REQUIREMENTS,
+    Addition,
+    NeededIndex,
+    Recoding,
+    Requirement,
+    Widening,
+)
 from hive_views.schema_upgrade.row_changes import Progress, ProgressCallback, now
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
@@ -89,22 +99,23 @@ def rollback(
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         DatabaseError: If the database fails; committed changes remain.
     """
-    current = detect(session, rows=False)
-    check_visibility(session)
-    has_backup = has_table(session, journal.BACKUP.name)
-    steps = _journal_rows(session, plan_id)
-    if plan_id is not None and not steps and not (has_backup and _changes(session, plan_id)):
-        raise InvalidPlanError(f"no plan {plan_id} was applied to {session.address.place}")
-    if not has_backup and any(row.step.startswith("rows ") and row.state == "done" for row in steps):
-        raise UpgradeError(
-            session.address.place,
-            f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or is "
-            "in another schema. Without it rows cannot be restored",
-        )
     other_sessions = [] if dry_run or while_running else session.other_sessions()
     if other_sessions:
         raise MetastoreRunningError(session.address.place, other_sessions)
+    # The lock comes first: another upgrade must not change what is read here.
     with nullcontext() if dry_run else session.exclusive():
+        current = detect(session, rows=False)
+        check_rollback(session, schema=schema)
+        has_backup = journal.BACKUP.name in current.own_tables
+        steps = _journal_rows(session, plan_id) if journal.JOURNAL.name in current.own_tables else []
+        if plan_id is not None and not steps and not (has_backup and _changes(session, plan_id)):
+            raise InvalidPlanError(f"no plan {plan_id} was applied to {session.address.place}")
+        if not has_backup and any(row.step.startswith("rows ") and row.state == "done" for row in steps):
+            raise UpgradeError(
+                session.address.place,
+                f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or "
+                "is in another schema. Without it rows cannot be restored",
+            )
         rows, changed = _restore_rows(session, plan_id, dry_run, progress) if has_backup else (0, [])
         undone, kept = _undo_schema(session, current, steps, dry_run, progress) if schema else ([], [])
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
@@ -237,8 +248,6 @@ class _JournalRow:
 
 def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
     """The steps that are not undone yet, the latest first: what refers to a table was created after it."""
-    if not has_table(session, journal.JOURNAL.name):
-        return []
     quote = session.dialect.quote
     fields = session.dialect.names(["PLAN_ID", "STEP", "UNDO_CHECK", "UNDO", "WRITTEN_AT", "STATE"])
     chosen = f" AND {quote('PLAN_ID')} = :plan_id" if plan_id else ""
@@ -253,11 +262,15 @@ def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
 def _undo_schema(
     session: Session, current: Schema, rows: list[_JournalRow], dry_run: bool, progress: ProgressCallback
 ) -> tuple[list[str], list[str]]:
-    quote = session.dialect.quote
+    """Undo the steps that lose nothing; returns those that were undone, and the others with the reasons."""
+    versions_before = {row.plan: row.check for row in rows if row.step == journal.VERSION_STEP}
     undone, kept = list[str](), list[str]()
     for row in rows:
         step = row.step
-        table = current.table(re.split(r"\.| index ", step)[0])
+        if step == journal.VERSION_STEP:
+            continue
+        requirement = REQUIREMENTS.get(step)
+        table = current.table(requirement.table) if requirement else None
         undo = undo_of(session.dialect, step, table.name if table else "", row.check)
         if undo is None:
             if row.undo is not None:
@@ -269,22 +282,23 @@ def _undo_schema(
             kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
         # It may already be gone: removed by an interrupted rollback or by another program.
-        exists = _exists(current, step) if undo.declaration is None else _is_changed(current, step, undo.declaration)
+        exists = requirement is not None and _is_met(current, requirement, undo.declaration)
         if exists and (row.check, row.undo) != (undo.declaration or undo.check, recorded(undo)):
             kept.append(f"{step}: the SQL in the journal is not that of the step, and is not executed")
             continue
-        loss, *first = session.query(undo.check)[0] if undo.check and exists else (0,)
-        session.rollback()
-        if loss:
-            remedy = f", the first with ID {first[0]}: shorten them, or keep the column" if first else ""
-            kept.append(f"{step}: {loss} row(s) hold values that would be lost{remedy}")
+        if requirement and _is_hives(current, requirement.since, versions_before.get(row.plan)):
+            kept.append(f"{step}: it belongs to the schema of Hive {current.version}, to which Hive has been upgraded")
+            continue
+        target = table.name if table and exists else None
+        if loss := _undo_step(session, undo, target, partial(_report, progress, step, undo), dry_run):
+            kept.append(f"{step}: {loss}")
+            session.rollback()
             continue
         undone.append(step)
         if dry_run:
+            session.rollback()
             continue
-        for number, statement in enumerate(undo.statements if exists else (), 1):
-            session.execute(statement)
-            progress(Progress(step, statement, number, len(undo.statements)))
+        quote = session.dialect.quote
         session.execute(
             f"UPDATE {quote(journal.JOURNAL.name)} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
             f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
@@ -297,18 +311,59 @@ def _undo_schema(
     return undone, kept
 
 
-def _is_changed(schema: Schema, step: str, declaration: str) -> bool:
-    """Whether a column differs from its earlier declaration."""
-    return schema.column(*step.split(" ")[0].split(".")) != declared(declaration)
+def _report(progress: ProgressCallback, step: str, undo: Undo, number: int, statement: str) -> None:
+    progress(Progress(step, statement, number, len(undo.statements)))
 
 
-def _exists(schema: Schema, step: str) -> bool:
-    """Whether the object that a step added exists: `TABLE`, `TABLE.COLUMN` or `TABLE index NAME`."""
-    table_name, is_index, index_name = step.partition(" index ")
-    table_name, _, column = table_name.partition(".")
-    table = schema.table(table_name)
+def _is_hives(current: Schema, since: str | None, version_before: str | None) -> bool:
+    """Whether Hive's scripts, run after the upgrade, have made the schema need what a step added."""
+    before = versions.chain_version(version_before or "")
+    return (
+        since is not None
+        and before is not None
+        and versions.at_least(current.version, since)
+        and not versions.at_least(before, since)
+    )
+
+
+def _undo_step(
+    session: Session, undo: Undo, table: str | None, report: Callable[[int, str], None], dry_run: bool
+) -> str | None:
+    """Undo a step of a table, None if it is undone already; returns why it is kept instead.
+
+    The table is locked from the check to the change, which would lose a row that is written between them.
+    """
+    if table is None:
+        return None
+    lock, unlock = (session.dialect.lock(table) if undo.check and not dry_run else None) or ("", "")
+    if lock:
+        session.execute(lock)
+    try:
+        count, *first = session.query(undo.check)[0] if undo.check else (0,)
+        if count:
+            remedy = f", the first with ID {first[0]}: shorten them, or keep the column" if first else ""
+            return f"{count} row(s) hold values that would be lost{remedy}"
+        for number, statement in enumerate(() if dry_run else undo.statements, 1):
+            session.execute(statement)
+            report(number, statement)
+    finally:
+        if unlock:
+            # A broken connection has released it.
+            with suppress(DatabaseError):
+                session.execute(unlock)
+    return None
+
+
+def _is_met(schema: Schema, requirement: Requirement, declaration: str | None) -> bool:
+    """Whether there is what a step added, or its column differs from an earlier declaration."""
+    table = schema.table(requirement.table)
     if table is None:
         return False
-    if is_index:
-        return any(index.name.upper() == index_name.upper() for index in table.indexes)
-    return not column or table.column(column) is not None
+    match requirement:
+        case NeededIndex(name=name):
+            return any(index.name.upper() == name for index in table.indexes)
+        case Addition(column=needed):
+            return table.column(needed.name) is not None
+        case Widening(column=name) | Recoding(column=name):
+            return table.column(name) != declared(declaration)
+    return True

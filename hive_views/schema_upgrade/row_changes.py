@@ -17,7 +17,7 @@ from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
-from hive_views.schema_upgrade.requirements import addition_of
+from hive_views.schema_upgrade.requirements import filled_column
 from hive_views.schema_upgrade.schema import TableRow
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.table_types import decide
@@ -209,7 +209,7 @@ def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, pr
         sql += f" AND {same}"
         values["old"] = change.old
     if step.kind is Kind.FILL:
-        sql = sql.replace(":new", session.dialect.default(addition_of("TBLS", change.field).column))
+        sql = sql.replace(":new", session.dialect.default(filled_column(change.field)))
         values.pop("new")
     if session.execute(sql, values) != len(change.ids):
         return False
@@ -344,7 +344,7 @@ def _read_values(session: Session, after: int, size: int, *, name: str) -> _Batc
     for tbl_id, is_bad, value in rows:
         if is_bad:
             groups[value].append(int(tbl_id))
-    new = session.dialect.default(addition_of("TBLS", name).column).strip("'")
+    new = session.dialect.default(filled_column(name)).strip("'")
     changes = tuple(_Change(name, tuple(ids), old, new) for old, ids in groups.items())
     return _Batch(changes, (), len(rows), int(rows[-1][0]) if rows else after)
 

@@ -22,6 +22,8 @@ VIEW_TABLES = (
 )
 """The tables that a plan may change, which its fingerprint covers."""
 
+_DML = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -104,6 +106,14 @@ class Table:
         prefix = [name.upper() for name in columns]
         return any([name.upper() for name in index.columns[: len(prefix)]] == prefix for index in self.indexes)
 
+    @property
+    def metastore_grants(self) -> tuple[tuple[str, str], ...]:
+        """The privileges of users who may read and change rows, as a metastore does, and not only read them."""
+        users: dict[str, set[str]] = {}
+        for user, privilege in self.grants:
+            users.setdefault(user, set()).add(privilege)
+        return tuple(grant for grant in self.grants if len(users[grant[0]]) == len(_DML))
+
     def allows(self, user: str, privilege: str) -> bool:
         """Whether a user has a privilege, as far as the schema shows."""
         return user == self.owner or (user, privilege) in self.grants
@@ -152,8 +162,8 @@ class Rows:
     """Rows whose WRITE_ID is NULL."""
     null_primitives: tuple[tuple[str, str, int], ...] = ()
     """Table, column and number of rows with NULL, for other columns that the metastore reads as primitives."""
-    missing_counters: tuple[str, ...] = ()
-    """Tables that hold one counter (NEXT_LOCK_ID) and are empty."""
+    is_lock_counter_empty: bool = False
+    """Whether NEXT_LOCK_ID, which holds one counter, has no row."""
     longest_parameter: int = 0
     """Characters of the longest PARAM_VALUE of TABLE_PARAMS."""
     mangled: tuple[int, ...] = ()
@@ -188,6 +198,8 @@ class Schema:
     """Findings about rows."""
     db_schema: str = ""
     """The database schema that holds the tables; empty on MySQL and MariaDB."""
+    own_tables: frozenset[str] = field(default=frozenset(), compare=False)
+    """The names of the journal and the backup, if they exist."""
     obstacles: tuple[Obstacle, ...] = ()
     """Conditions that make steps fail; for the user who read the schema."""
 

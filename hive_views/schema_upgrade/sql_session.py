@@ -29,6 +29,8 @@ _LOCK = 0x68697665_76696577
 class SqlSession:
     """A session through SQLAlchemy: MySQL, MariaDB, PostgreSQL."""
 
+    _is_lost = False
+
     def __init__(self, address: Address) -> None:
         """Connect."""
         self.address = address
@@ -46,6 +48,9 @@ class SqlSession:
             if address.schema:
                 self.execute(f"SET search_path TO {self.dialect.quote(address.schema)}")
             self.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
+            # Limits for queries of applications, set for a role or a database, would end a long step.
+            self.execute("SET statement_timeout = 0")
+            self.execute("SET idle_in_transaction_session_timeout = 0")
             self._become_owner()
         else:
             maria = "mariadb" in version.lower()
@@ -53,6 +58,7 @@ class SqlSession:
             self.server = version if maria else f"MySQL {version}"
             self.execute(f"SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}")
             self.execute(f"SET SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT_S}")
+            self.execute(f"SET SESSION {'max_statement_time' if maria else 'max_execution_time'} = 0")
             self.execute("SET SESSION sql_safe_updates = 0")
             self.execute("SET SESSION group_concat_max_len = 67108864")
             self.execute(f"SET SESSION sql_mode = '{SQL_MODE}'")
@@ -60,13 +66,15 @@ class SqlSession:
 
     def _become_owner(self) -> None:
         """Act as the owner of TBLS if the user may: else the metastore could not use the tables that are created."""
+        # From PostgreSQL 16 on, a member of a role may lack the right to act as it.
+        right = "SET" if int(self.query("SHOW server_version_num")[0][0]) >= 160_000 else "MEMBER"
         owners = self.query(
             "SELECT pg_get_userbyid(c.relowner) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             "WHERE n.nspname = current_schema() AND c.relname = 'TBLS' AND pg_get_userbyid(c.relowner) <> current_user "
-            "AND pg_has_role(current_user, c.relowner, 'MEMBER')"
+            f"AND pg_has_role(current_user, c.relowner, '{right}')"
         )
         if owners:
-            self.execute(f"SET ROLE {self.dialect.quote(str(owners[0][0]).replace(chr(34), chr(34) * 2))}")
+            self.execute(f"SET ROLE {self.dialect.quote(owners[0][0])}")
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -156,9 +164,13 @@ class SqlSession:
     def _guard(self, sql: str | None, work: Any) -> Any:
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+        if self._is_lost:
+            # SQLAlchemy would connect again, without the schema, the role, the SQL mode and the lock of this session.
+            raise DatabaseError(self.address.place, "the connection was lost: connect again", statement=sql)
         try:
             return work()
         except DBAPIError as error:
+            self._is_lost = error.connection_invalidated
             # The driver's message: SQLAlchemy's would include the values. PyMySQL puts a number before its message.
             message = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
         except SQLAlchemyError as error:

@@ -7,7 +7,7 @@ non-ASCII character as two to four others ("naïve" as "naÃ¯ve"), which is rev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hive_views.schema_upgrade.schema import Column, Schema
@@ -171,4 +171,28 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
                 truncated.append((tbl_id, name, len(text)))
             if reason := suspicion_reason(text):
                 suspicious.append((tbl_id, name, reason))
-    return DamagedTexts(tuple(mangled_ids), tuple(truncated), tuple(suspicious))
+    iceberg_ids = _iceberg_views(session, mangled_ids)
+    suspicious += [
+        (
+            tbl_id,
+            COLUMNS[0],
+            "it may be UTF-8 that was read as latin1; its metadata file has the text: it is not repaired",
+        )
+        for tbl_id in iceberg_ids
+    ]
+    repairable = tuple(tbl_id for tbl_id in mangled_ids if tbl_id not in iceberg_ids)
+    return DamagedTexts(repairable, tuple(truncated), tuple(sorted(suspicious)))
+
+
+def _iceberg_views(session: Session, ids: Sequence[int]) -> set[int]:
+    """The rows that have a metadata file, from which their texts are generated."""
+    quote = session.dialect.quote
+    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
+    found: set[int] = set()
+    for start in range(0, len(ids), _BATCH):
+        rows = session.query(
+            f"SELECT {key} FROM {params} WHERE {quote('PARAM_KEY')} = 'metadata_location' "
+            f"AND {key} IN ({in_list(ids[start : start + _BATCH])})"
+        )
+        found |= {int(row[0]) for row in rows}
+    return found

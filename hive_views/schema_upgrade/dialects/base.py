@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_views.rendering.escaping import escape
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
@@ -77,12 +77,18 @@ class Dialect(ABC):
     """The end of a query that locks its rows until the end of the transaction."""
     add = "ADD COLUMN"
     """The clause that adds a column."""
+    has_indexes_by_table = False
+    """Whether several tables may have indexes of one name."""
     batch_size = 10_000
     """Rows of TBLS per transaction of a row step."""
 
     def quote(self, name: str) -> str:
         """An identifier, quoted."""
         return quote_identifier(name, '"')
+
+    def table_name(self, table: NeededTable, version: str) -> str:
+        """The name of a table in a schema version."""
+        return table.name
 
     def stored_name(self, name: str, table: str) -> str:
         """The name of a column or an index of a table as it is stored."""
@@ -119,10 +125,11 @@ class Dialect(ABC):
 
     def create_table(self, table: NeededTable) -> tuple[str, ...]:
         """The statements that create a table."""
-        parts = [self.column(column) for column in table.columns]
+        stored = {column.name: self.stored_name(column.name, table.name) for column in table.columns}
+        parts = [self.column(replace(column, name=stored[column.name])) for column in table.columns]
         if table.primary_key:
             name = f"CONSTRAINT {self.quote(table.key_name)} " if table.key_name else ""
-            parts.append(f"{name}PRIMARY KEY ({self.names(table.primary_key)})")
+            parts.append(f"{name}PRIMARY KEY ({self.names([stored[key] for key in table.primary_key])})")
         parts += [
             f"CONSTRAINT {self.quote(key.name)} FOREIGN KEY ({self.quote(key.column)}) "
             f"REFERENCES {self.quote(key.table)} ({self.quote(key.column)})"
@@ -137,11 +144,11 @@ class Dialect(ABC):
     table_options = ""
     """Options after the columns of CREATE TABLE."""
 
-    def first_row(self, table: NeededTable) -> str:
+    def first_row(self, table: str, column: str, value: int) -> str:
         """Insert the single row of a counter table, unless it exists."""
-        name, column = self.quote(table.name), self.quote(table.columns[0].name)
+        name = self.quote(table)
         return (
-            f"INSERT INTO {name} ({column}) SELECT {table.first_value}{self.one_row} "
+            f"INSERT INTO {name} ({self.quote(column)}) SELECT {value}{self.one_row} "
             f"WHERE NOT EXISTS (SELECT 1 FROM {name})"
         )
 
@@ -177,6 +184,13 @@ class Dialect(ABC):
         """The statement that gives a column an earlier declaration, which comes from the journal and is not trusted.
 
         With the condition for values that do not fit into it. None if the column cannot be restored.
+        """
+        return None
+
+    def lock(self, table: str) -> tuple[str, str] | None:
+        """The statements that keep other sessions out of a table across DDL, and that release it.
+
+        The second is empty if the end of the transaction does. None if there are no other sessions.
         """
         return None
 
@@ -234,6 +248,14 @@ class Dialect(ABC):
 
     def short_text(self, expression: str) -> str:
         """A text column in a form that can be compared with a literal."""
+        return expression
+
+    def number_as_text(self, expression: str) -> str:
+        """A number as a value of the type `own_text`."""
+        return f"CAST({expression} AS CHAR(20))"
+
+    def as_own_text(self, expression: str) -> str:
+        """A short text as a value of the type `own_text`."""
         return expression
 
     def byte_length(self, column: str) -> str:

@@ -59,6 +59,14 @@ class Derby(Dialect):
             f"RENAME COLUMN {name}.{spare} TO {old}",
         )
 
+    def number_as_text(self, expression: str) -> str:
+        """A number as a CLOB, without the trailing blanks of CHAR."""
+        return f"CAST(RTRIM({super().number_as_text(expression)}) AS CLOB)"
+
+    def as_own_text(self, expression: str) -> str:
+        """A short text as a CLOB: Derby does not convert it itself."""
+        return f"CAST({expression} AS CLOB)"
+
     def byte_length(self, column: str) -> str:
         """The length of a text in characters."""
         return f"LENGTH({column})"

@@ -95,6 +95,7 @@ class MariaDb(Dialect):
     title = "MariaDB"
     sqlglot = "mysql"
     transactional_ddl = False
+    has_indexes_by_table = True
     alter_list = AlterList(_merge, _guard)
     types: Mapping[str, str] = {
         "bigint": "bigint(20)",
@@ -181,6 +182,10 @@ class MariaDb(Dialect):
             return None
         other = f"CAST(CONVERT({encoded} USING utf8mb4) AS BINARY) <> CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
         return self._modify(table, column, kind, collation), f"{longer} OR {other}"
+
+    def lock(self, table: str) -> tuple[str, str]:
+        """The statements that keep other sessions out of a table; DDL would end the locks of a transaction."""
+        return f"LOCK TABLES {self.quote(table)} WRITE", "UNLOCK TABLES"
 
     def _modify(self, table: str, column: Column, kind: str, collation: str) -> str:
         """Another type of a column. MODIFY replaces the whole declaration, so it is repeated."""

@@ -78,6 +78,10 @@ class Oracle(Dialect):
         """A CLOB cannot be compared, its beginning can."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
+    def number_as_text(self, expression: str) -> str:
+        """A number as a CLOB."""
+        return f"TO_CLOB(TO_CHAR({expression}))"
+
     def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""
         table, name = self.literal(change.table), self.literal(change.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hive_views.schema_upgrade import versions
 from hive_views.schema_upgrade.dialects.base import Change, Dialect
-from hive_views.schema_upgrade.requirements import Type
+from hive_views.schema_upgrade.requirements import NeededTable, Type
 from hive_views.schema_upgrade.schema import Column
 
 
@@ -36,8 +37,13 @@ class PostgreSql(Dialect):
         "widen": "the whole table for a moment (ACCESS EXCLUSIVE); no row is rewritten",
     }
 
+    def table_name(self, table: NeededTable, version: str) -> str:
+        """The name of a table: lower case in Hive's lock tables before 4.0, whose scripts did not quote names."""
+        is_quoted = table.renamed_in is None or versions.at_least(version, table.renamed_in)
+        return table.name if is_quoted else table.name.lower()
+
     def stored_name(self, name: str, table: str) -> str:
-        """Lower case in Hive's lock tables before 4.0, whose scripts did not quote names."""
+        """Lower case in tables with a lower-case name."""
         return name.lower() if table.islower() else name
 
     def limit(self, count: int) -> str:
@@ -65,10 +71,18 @@ class PostgreSql(Dialect):
         longer = f"CHAR_LENGTH({self.quote(column.name)}) > {column.length}"
         return self._alter(table, column, f"varchar({column.length})"), longer
 
+    def lock(self, table: str) -> tuple[str, str]:
+        """The statement that keeps other sessions out of a table until the end of the transaction."""
+        return f"LOCK TABLE {self.quote(table)} IN ACCESS EXCLUSIVE MODE", ""
+
     def _alter(self, table: str, column: Column, kind: str) -> str:
         """Another type of a column, with the collation that it has; without the clause it gets the default one."""
         collation = f" COLLATE {self.quote(column.collation)}" if column.collation else ""
         return f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {kind}{collation}"
+
+    def number_as_text(self, expression: str) -> str:
+        """A number as text; CHAR would have trailing blanks."""
+        return f"CAST({expression} AS text)"
 
     def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: a block that checks the catalog first."""

@@ -17,6 +17,7 @@ class SqlServer(Dialect):
     title = "SQL Server"
     sqlglot = "tsql"
     transactional_ddl = True
+    has_indexes_by_table = True
     types: Mapping[str, str] = {
         "bigint": "bigint",
         "int": "int",
@@ -57,6 +58,10 @@ class SqlServer(Dialect):
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
+
+    def number_as_text(self, expression: str) -> str:
+        """A number as text."""
+        return f"CAST({expression} AS nvarchar(20))"
 
     def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice."""

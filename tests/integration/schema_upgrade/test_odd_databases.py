@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_views.errors import DatabaseError, InvalidPlanError, UpgradeError
+from hive_views.errors import DatabaseError, InvalidPlanError, UpgradeError, UsageError
 from hive_views.schema_upgrade import (
     Password,
     apply,
@@ -100,6 +100,8 @@ def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pyt
 def test_progress_is_reported_per_batch(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         reports: list[Progress] = []
+        with pytest.raises(UsageError, match="from 1 to 100000"):
+            apply(session, plan(detect(session)), batch_size=100_001)
         apply(session, plan(detect(session)), batch_size=5, progress=reports.append)
         batches = [report for report in reports if report.step == "rows TBL_TYPE" and report.statement == "COMMIT"]
         assert [(batch.done, batch.total) for batch in batches] == [(5, 17), (10, 17), (15, 17), (17, 17)]
@@ -342,3 +344,20 @@ def test_sql_and_python_decide_types_equally(databases: Databases) -> None:
         assert after == {row.tbl_id: decided.get(row.tbl_id, row.table_type) for row in rows}
         assert rollback(session).rows == len(decided)
         assert dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"])) == {row.tbl_id: row.table_type for row in rows}
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_lost_connection_is_not_replaced(kind: str, request: pytest.FixtureRequest) -> None:
+    """A new connection would have another schema, role and SQL mode, and no lock against other upgrades."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    own, kill = {
+        "mariadb": ("SELECT CONNECTION_ID()", "KILL {0}"),
+        "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({0})"),
+    }[kind]
+    with databases.open(databases.copy("0.10.0")) as session:
+        databases.server.run(kill.format(session.query(own)[0][0]))
+        with pytest.raises(DatabaseError):
+            session.query("SELECT 1")
+        for run in (session.rollback, lambda: detect(session)):
+            with pytest.raises(DatabaseError, match="the connection was lost"):
+                run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from hive_views.errors import NotAMetastoreError, UpgradeError
 from hive_views.schema_upgrade import Session, apply, detect, plan, render, rollback
 from tests.integration.schema_upgrade.conftest import WHOLE, once
-from tests.integration.schema_upgrade.contents import rows_of, types_of
+from tests.integration.schema_upgrade.contents import rows_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 
 
@@ -113,7 +114,10 @@ def test_unfinished_step_of_an_older_plan_is_settled(databases: Databases) -> No
     with databases.open(databases.copy("2.1.0")) as session:
         older, newer = (plan(detect(session), target) for target in ("3.0.0", "3.1.0"))
         apply(session, replace(older, steps=older.steps[:1]))
-        change(session, "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE'")
+        change(
+            session,
+            "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE' WHERE [STEP] <> 'version'",
+        )
         apply(session, plan(detect(session), newer.target))
         assert [item for item in rollback(session, schema=True).kept if "not finished" in item] == []
         assert detect(session, rows=False).column("TBLS", "OWNER_TYPE") is None
@@ -147,3 +151,38 @@ def test_table_tbls_of_another_program_is_no_metastore(databases: Databases) -> 
         for run in (detect, rollback):
             with pytest.raises(NotAMetastoreError, match="TBLS has no column SD_ID"):
                 run(session)
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_view_committed_during_a_rollback_keeps_its_column(kind: str, request: pytest.FixtureRequest) -> None:
+    """Another session has created a view, and commits it while the rollback waits for its lock."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    address = databases.copy("0.5.0")
+    with databases.open(address) as session, databases.open(address) as other:
+        new_plan = plan(detect(session))
+        # No other step waits for the session before the column is checked.
+        others = [step.id for step in new_plan.steps if step.id != "TBLS.VIEW_ORIGINAL_TEXT"]
+        apply(session, new_plan, while_running=True, skip=others)
+        quote = other.dialect.quote
+        text, key = quote("VIEW_ORIGINAL_TEXT"), quote("TBL_ID")
+        other.execute(f"UPDATE {quote('TBLS')} SET {text} = 'SELECT 1' WHERE {key} = 10")
+        committing = threading.Timer(2, other.commit)
+        committing.start()
+        report = rollback(session, schema=True, while_running=True)
+        committing.join()
+        assert [item.split(":")[0] for item in report.kept if "would be lost" in item] == ["TBLS.VIEW_ORIGINAL_TEXT"]
+        assert (10, "SELECT 1") in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_columns_of_a_schema_that_hive_upgraded_since_are_kept(kind: str, request: pytest.FixtureRequest) -> None:
+    """Hive 4 writes 0 into WRITE_ID, so all values are the default, but it cannot read a row without the column."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    with databases.open(databases.copy("3.1.0")) as session:
+        apply(session, plan(detect(session), "4.0.0"))
+        change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '4.0.0'")
+        kept = [item for item in rollback(session, schema=True).kept if "belongs to the schema of Hive" in item]
+        assert "TBLS.WRITE_ID" in {item.split(":")[0] for item in kept}
+        assert detect(session, rows=False).column("TBLS", "WRITE_ID")
+        change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '3.1.0'")
+        assert "TBLS.WRITE_ID" in rollback(session, schema=True).undone

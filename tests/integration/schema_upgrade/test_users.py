@@ -102,7 +102,7 @@ def test_tables_of_another_owner_are_given_to_the_owner(postgresql: SqlDatabases
     try:
         with connect(of_user(address, "hv_owner")) as session:
             apply(session, plan(detect(session), TARGET))
-            assert verify(session, TARGET).complete
+            assert verify(session, TARGET).lacking == ()
     finally:
         postgresql.server.run("REVOKE hv_super FROM hv_owner", address.database)
 
@@ -156,28 +156,99 @@ def test_index_that_does_not_fit_the_row_format(mariadb: SqlDatabases, row_forma
         mariadb.server.run(f"ALTER TABLE {table} ROW_FORMAT=DYNAMIC", address.database)
     with mariadb.open(address) as session:
         apply(session, plan(detect(session), "3.1.0"))
-        assert verify(session, "3.1.0").complete
+        assert verify(session, "3.1.0").lacking == ()
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_read_only_server_is_detected(kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("kind", "on", "off"),
+    [
+        ("mariadb", "SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0"),
+        ("mariadb", "SET GLOBAL tx_read_only = 1", "SET GLOBAL tx_read_only = 0"),
+        (
+            "postgresql",
+            "ALTER DATABASE {0} SET default_transaction_read_only = on",
+            "ALTER DATABASE {0} RESET default_transaction_read_only",
+        ),
+    ],
+)
+@pytest.mark.parametrize("user", ["hv_owner", "hv_super"])
+def test_read_only_server_is_detected(kind: str, on: str, off: str, user: str, request: pytest.FixtureRequest) -> None:
+    """A superuser of MariaDB could write to a replica, which then differs from its primary."""
     databases: SqlDatabases = request.getfixturevalue(kind)
     address = with_users(databases, "2.3.0")
-    on, off = {
-        "mariadb": ("SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0"),
-        "postgresql": (
-            f'ALTER DATABASE "{address.database}" SET default_transaction_read_only = on',
-            f'ALTER DATABASE "{address.database}" RESET default_transaction_read_only',
-        ),
-    }[kind]
-    databases.server.run(on)
+    databases.server.run(on.format(address.database))
     try:
-        with connect(of_user(address, "hv_owner")) as session:
+        with connect(of_user(address, user)) as session:
             new_plan = plan(detect(session), TARGET)
             with pytest.raises(BlockedStepsError, match="read-only"):
                 apply(session, new_plan, dry_run=True)
     finally:
-        databases.server.run(off)
+        # Transactions of this session would be read-only, too.
+        databases.server.run(
+            (off if kind == "postgresql" else f"SET SESSION TRANSACTION READ WRITE; {off}").format(address.database)
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "on", "off", "query", "expected"),
+    [
+        (
+            "mariadb",
+            "SET GLOBAL max_statement_time = 60",
+            "SET GLOBAL max_statement_time = 0",
+            "SELECT @@max_statement_time",
+            "0",
+        ),
+        (
+            "postgresql",
+            "ALTER DATABASE {0} SET statement_timeout = '1min'",
+            "ALTER DATABASE {0} RESET statement_timeout",
+            "SHOW statement_timeout",
+            "0",
+        ),
+    ],
+)
+def test_limits_of_the_time_of_statements_are_lifted(
+    kind: str, on: str, off: str, query: str, expected: str, request: pytest.FixtureRequest
+) -> None:
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    address = databases.copy("2.3.0")
+    databases.server.run(on.format(address.database))
+    try:
+        with databases.open(address) as session:
+            assert str(session.query(query)[0][0]).rstrip("0").rstrip(".") in ("", expected)
+    finally:
+        databases.server.run(off.format(address.database))
+
+
+def test_owner_with_an_unusual_name(postgresql: SqlDatabases) -> None:
+    address = with_users(postgresql, "2.3.0")
+    owner = 'Hive "Meta"'
+    quoted = '"Hive ""Meta"""'
+    exists = postgresql.server.run(f"SELECT 1 FROM pg_roles WHERE rolname = '{owner}'")
+    postgresql.server.run(
+        ("" if exists.strip() else f"CREATE ROLE {quoted};")
+        + f"GRANT ALL ON SCHEMA public TO {quoted}; REASSIGN OWNED BY hv_owner TO {quoted}",
+        address.database,
+    )
+    with postgresql.open(address) as session:
+        apply(session, plan(detect(session), TARGET))
+        assert verify(session, TARGET).lacking == ()
+        assert session.query("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'") == [(owner,)]
+        rollback(session, schema=True)
+
+
+def test_prepared_transaction_of_mariadb_is_detected(mariadb: SqlDatabases) -> None:
+    address = mariadb.copy("2.3.0")
+    mariadb.server.run(
+        "XA START 'old'; UPDATE TBLS SET RETENTION = 1; XA END 'old'; XA PREPARE 'old'", address.database
+    )
+    try:
+        with mariadb.open(address) as session:
+            found = find_obstacles(session, detect(session), long_transaction_s=0)
+            assert any("a prepared transaction has been open" in each.reason for each in found)
+    finally:
+        mariadb.server.run("XA ROLLBACK 'old'")
 
 
 def test_users_of_single_tables_can_use_created_tables(mariadb: SqlDatabases) -> None:
