@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.schema_upgrade.detection import detect
+from hive_views.schema_upgrade.hive_columns import metastore_problems
 from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, doubtful_rows
@@ -44,10 +45,13 @@ class Verification:
     broken: tuple[ViewTextCheck, ...]
     """Views that are not valid."""
 
+    metastore_problems: tuple[str, ...] = ()
+    """Why a metastore of the target version would fail, apart from what a plan adds: Hive's scripts that remain."""
+
     @property
     def complete(self) -> bool:
-        """Whether schema and rows have everything that views need, regardless of doubtful rows and broken views."""
-        return not self.lacking and not self.null_primitives
+        """Whether a metastore of the target version can serve views, regardless of doubtful rows and broken views."""
+        return not (self.lacking or self.null_primitives or self.metastore_problems)
 
 
 def verify(
@@ -99,4 +103,5 @@ def verify(
         schema.rows.suspicious,
         count,
         tuple(broken),
+        tuple(metastore_problems(schema, required.target)),
     )

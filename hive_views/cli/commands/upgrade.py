@@ -198,7 +198,7 @@ def apply(
     while_running: bool = False,
     schema_only: bool = False,
     skip: Annotated[list[str] | None, typer.Option(metavar="STEP")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, metavar="ROWS")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, max=100_000, metavar="ROWS")] = None,
     emit: Callable[[Progress], None] | None = None,
 ) -> Applied:
     """Apply a plan. To resume an interrupted run, run the command again.
@@ -244,7 +244,7 @@ def verify(
     skip_views: bool = False,
     emit: Callable[[Progress], None] | None = None,
 ) -> Verification:
-    """Check the schema, the rows and all stored view texts. The exit code is 1 if steps are missing.
+    """Check the schema, rows and view texts. The exit code is 1 if steps are missing or a metastore would fail.
 
     Args:
         files: Read the metadata files of Iceberg views as well, and compare the rows with them.
@@ -425,12 +425,18 @@ def _print_applied(applied: Applied) -> None:
 
 
 def _print_verification(report: Verification) -> None:
-    state = "meets all requirements of views" if report.complete else f"{len(report.lacking)} step(s) are missing"
+    state = "incomplete"
+    if report.lacking:
+        state = f"{len(report.lacking)} step(s) are missing"
+    elif report.complete:
+        state = "meets all requirements of views"
     print_line(f"{report.place}: schema {report.version}, views of {report.target}: {state}")
     for step in report.lacking:
         print_line(f"  {step.id}: {step.reason}")
     for table, column, number in report.null_primitives:
         print_line(f"  unreadable: {number} row(s) of {table} hold NULL in {column}")
+    for problem in report.metastore_problems:
+        print_line(f"  a metastore of Hive {report.target} would fail: {problem}")
     _print_doubts(report.doubts)
     for tbl_id, column, length in report.truncated[:_MAX_LINES]:
         print_line(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters")
