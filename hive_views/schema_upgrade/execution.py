@@ -6,7 +6,7 @@ complete, so that an interrupted run is continued by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
@@ -19,11 +19,12 @@ from hive_views.errors import (
     UpgradeError,
     UsageError,
 )
-from hive_views.schema_upgrade import journal
+from hive_views.schema_upgrade import journal, view_texts
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
+from hive_views.schema_upgrade.requirements import REQUIREMENTS, NeededTable
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
@@ -70,7 +71,7 @@ def apply(
         dry_run: Run all checks and write nothing.
         while_running: Continue although other sessions use the database.
         batch_size: Rows of TBLS per transaction of a row step; None uses the dialect's default.
-        skip: IDs of steps to leave out, for example because they are blocked.
+        skip: IDs of steps to leave out, for example because they are blocked, with the steps that depend on them.
         progress: Called after every statement and after every commit of a batch.
 
     Returns:
@@ -103,7 +104,8 @@ def apply(
             )
         _reject_unknown(plan, skip)
         remaining = _remaining(session, plan, schema)
-        steps = tuple(step for step in remaining if step.id not in skip)
+        left_out = _with_dependent_steps(remaining, skip)
+        steps = tuple(step for step in remaining if step.id not in left_out)
         if blocked := [step for step in steps if step.blocked]:
             raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
         other_sessions = session.other_sessions()
@@ -119,11 +121,37 @@ def apply(
         tuple(step.id for step in steps),
         tuple(step.id for step in plan.steps if step.id not in incomplete),
         tuple(doubts),
-        (f"{len(other_sessions)} other session(s) use the database: {'; '.join(other_sessions)}",)
-        if other_sessions
-        else (),
+        tuple(_warnings(other_sessions, sorted(left_out - set(skip)))),
         dry_run,
     )
+
+
+def _warnings(other_sessions: Sequence[str], left_out: Sequence[str]) -> Iterator[str]:
+    if other_sessions:
+        yield f"{len(other_sessions)} other session(s) use the database: {'; '.join(other_sessions)}"
+    if left_out:
+        yield f"left out, because they depend on skipped steps: {', '.join(left_out)}"
+
+
+def _with_dependent_steps(steps: Sequence[Step], skip: Sequence[str]) -> set[str]:
+    """The skipped steps and those that would fail without them."""
+    left_out = set(skip)
+    for step in steps:
+        if not left_out.isdisjoint(_prerequisites(step)):
+            left_out.add(step.id)
+    return left_out
+
+
+def _prerequisites(step: Step) -> Iterator[str]:
+    """The IDs of the steps that create what a step uses; a plan has them before it, unless they are complete."""
+    table, requirement = step.table.upper(), REQUIREMENTS.get(step.id)
+    if step.kind is Kind.CREATE_TABLE and isinstance(requirement, NeededTable):
+        yield from (key.table for key in requirement.foreign_keys)
+    else:
+        yield table
+    if step.kind in (Kind.BACK_FILL, Kind.REPAIR):
+        yield from (f"{table}.{name}" for name in view_texts.COLUMNS)
+    yield from (f"{table}.{name}" for name in step.name.split(", ") if not step.kind.is_schema)
 
 
 def _run(
