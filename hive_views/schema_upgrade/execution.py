@@ -24,7 +24,7 @@ from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
-from hive_views.schema_upgrade.requirements import REQUIREMENTS, NeededTable
+from hive_views.schema_upgrade.requirements import RECODINGS, REQUIREMENTS, NeededTable
 from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
@@ -135,7 +135,7 @@ def _warnings(other_sessions: Sequence[str], left_out: Sequence[str]) -> Iterato
 
 def _with_dependent_steps(steps: Sequence[Step], skip: Sequence[str]) -> set[str]:
     """The skipped steps and those that would fail without them."""
-    left_out = set(skip)
+    left_out = {step.id for step in steps if step.id in skip}
     for step in steps:
         if not left_out.isdisjoint(_prerequisites(step)):
             left_out.add(step.id)
@@ -151,6 +151,8 @@ def _prerequisites(step: Step) -> Iterator[str]:
         yield table
     if step.kind in (Kind.BACK_FILL, Kind.REPAIR):
         yield from (f"{table}.{name}" for name in view_texts.COLUMNS)
+    if step.kind is Kind.REPAIR:
+        yield from (each.id for each in RECODINGS if each.table == table)
     yield from (f"{table}.{name}" for name in step.name.split(", ") if not step.kind.is_schema)
 
 

@@ -157,13 +157,18 @@ def id_batches(session: Session, condition: str) -> Iterator[list[int]]:
 
 def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
     """Search all view texts for damage."""
-    mangled_ids: list[int] = []
+    repairable: list[int] = []
+    unrepairable: dict[int, str] = {}
     truncated: list[tuple[int, str, int]] = []
     suspicious: list[tuple[int, str, str]] = []
     columns = [schema.column("TBLS", name) for name in COLUMNS]
+    encoding = _encoding(session)
     for tbl_id, *view_texts in texts(session, schema):
-        if any(text is not None and repair(text) is not None for text in view_texts):
-            mangled_ids.append(tbl_id)
+        repaired = [new_text for text in view_texts if text is not None and (new_text := repair(text)) is not None]
+        if not all(_is_storable(text, encoding) for text in repaired):
+            unrepairable[tbl_id] = f"the encoding {encoding} of the database may lack its characters"
+        elif repaired:
+            repairable.append(tbl_id)
         for name, column, text in zip(COLUMNS, columns, view_texts, strict=True):
             if text is None or column is None:
                 continue
@@ -171,17 +176,30 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
                 truncated.append((tbl_id, name, len(text)))
             if reason := suspicion_reason(text):
                 suspicious.append((tbl_id, name, reason))
-    iceberg_ids = _iceberg_views(session, mangled_ids)
+    unrepairable |= dict.fromkeys(_iceberg_views(session, repairable), "its metadata file has the text")
     suspicious += [
-        (
-            tbl_id,
-            COLUMNS[0],
-            "it may be UTF-8 that was read as latin1; its metadata file has the text: it is not repaired",
-        )
-        for tbl_id in iceberg_ids
+        (tbl_id, COLUMNS[0], f"it may be UTF-8 that was read as latin1; {reason}: it is not repaired")
+        for tbl_id, reason in unrepairable.items()
     ]
-    repairable = tuple(tbl_id for tbl_id in mangled_ids if tbl_id not in iceberg_ids)
-    return DamagedTexts(repairable, tuple(truncated), tuple(sorted(suspicious)))
+    mangled = tuple(tbl_id for tbl_id in repairable if tbl_id not in unrepairable)
+    return DamagedTexts(mangled, tuple(truncated), tuple(sorted(suspicious)))
+
+
+def _encoding(session: Session) -> str | None:
+    """The encoding of a PostgreSQL database; None if texts can have all characters, or columns decide."""
+    if session.dialect.name != "postgresql":
+        return None
+    encoding = str(session.query("SHOW server_encoding")[0][0])
+    return None if encoding == "UTF8" else encoding
+
+
+def _is_storable(text: str, encoding: str | None) -> bool:
+    """Whether a database has all characters of a text; False if its encoding is not known to Python."""
+    try:
+        text.encode((encoding or "utf-8").replace("WIN", "cp"))
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
 
 
 def _iceberg_views(session: Session, ids: Sequence[int]) -> set[int]:

@@ -13,6 +13,7 @@ from hive_views.schema_upgrade.plan_model import Kind, identified
 from tests.integration.schema_upgrade.conftest import once
 from tests.integration.schema_upgrade.contents import rows_of, select
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
+from tests.integration.schema_upgrade.states import REPAIRED, insert_rows, old_schema
 from tests.integration.schema_upgrade.test_rollback import change
 from tests.integration.schema_upgrade.test_users import CREATED, of_user, with_users
 
@@ -134,3 +135,20 @@ def test_text_of_an_iceberg_view_is_not_repaired(databases: Databases) -> None:
         ]
         apply(session, plan(detect(session)))
         assert (23, text) in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
+
+
+def test_text_that_the_database_cannot_store_is_not_repaired(postgresql: SqlDatabases) -> None:
+    name = "latin1_texts"
+    postgresql.server.run(f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    postgresql.server.run(";\n".join(old_schema("postgresql", "0.7.0")), name)
+    address = postgresql.address(name)
+    text = "SELECT '東京' AS `a`".encode().decode("latin1")
+    with postgresql.open(address) as session:
+        insert_rows(session)
+        session.execute('UPDATE "TBLS" SET "VIEW_ORIGINAL_TEXT" = :text WHERE "TBL_ID" = 23', {"text": text})
+        session.commit()
+        rows = detect(session).rows
+        assert rows.mangled == (28,)
+        assert any(tbl_id == 23 and "encoding LATIN1" in reason for tbl_id, _, reason in rows.suspicious)
+        apply(session, plan(detect(session)))
+        assert {(23, text), (28, REPAIRED)} <= set(select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"]))
