@@ -97,6 +97,8 @@ class MariaDb(Dialect):
     transactional_ddl = False
     has_indexes_by_table = True
     alter_list = AlterList(_merge, _guard)
+    time_limit = "max_statement_time"
+    """The variable that limits the time of statements."""
     types: Mapping[str, str] = {
         "bigint": "bigint(20)",
         "int": "int(11)",
@@ -233,7 +235,7 @@ class MariaDb(Dialect):
         """What a script begins with."""
         return (
             f"SET NAMES utf8mb4;\nSET SESSION sql_mode = '{SQL_MODE}';\nSET SESSION sql_safe_updates = 0;\n"
-            "SET SESSION lock_wait_timeout = 60;"
+            f"SET SESSION lock_wait_timeout = 60;\nSET SESSION {self.time_limit} = 0;"
         )
 
     def same_text(self, column: str, value: str) -> str:
@@ -246,6 +248,7 @@ class MySql(MariaDb):
 
     name = "mysql"
     title = "MySQL"
+    time_limit = "max_execution_time"
 
     def _stored_default(self, default: str) -> str:
         """A default as INFORMATION_SCHEMA prints it; MySQL prints the value."""
