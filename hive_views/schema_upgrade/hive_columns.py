@@ -1,7 +1,7 @@
 """Tables and columns that a metastore reads or writes for any table or view, and that only Hive's scripts create.
 
 A metastore fails without them, whatever the table VERSION says. The names are those that Hive's scripts of 1.2.0 to
-4.0.0 have in common for all databases.
+4.0.0 have in common for MySQL, PostgreSQL and Derby.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ COLUMNS: dict[str, dict[str, str]] = {
         "COLUMNS_V2": "CD_ID COLUMN_NAME COMMENT INTEGER_IDX TYPE_NAME",
         "DATABASE_PARAMS": "DB_ID PARAM_KEY PARAM_VALUE",
         "DBS": "DB_ID DB_LOCATION_URI DESC NAME OWNER_NAME OWNER_TYPE",
+        "DB_PRIVS": f"{_PRIVILEGE} DB_GRANT_ID DB_ID DB_PRIV",
+        "FUNCS": "CLASS_NAME CREATE_TIME DB_ID FUNC_ID FUNC_NAME FUNC_TYPE OWNER_NAME OWNER_TYPE",
+        "FUNC_RU": "FUNC_ID INTEGER_IDX RESOURCE_TYPE RESOURCE_URI",
+        "GLOBAL_PRIVS": f"{_PRIVILEGE} USER_GRANT_ID USER_PRIV",
         "PARTITIONS": "CREATE_TIME LAST_ACCESS_TIME PART_ID PART_NAME SD_ID TBL_ID",
         "PARTITION_KEYS": "INTEGER_IDX PKEY_COMMENT PKEY_NAME PKEY_TYPE TBL_ID",
         "PARTITION_KEY_VALS": "INTEGER_IDX PART_ID PART_KEY_VAL",
@@ -34,9 +38,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "PART_COL_PRIVS": f"{_PRIVILEGE} COLUMN_NAME PART_COLUMN_GRANT_ID PART_COL_PRIV PART_ID",
         "PART_COL_STATS": f"{_STATISTICS} PARTITION_NAME PART_ID",
         "PART_PRIVS": f"{_PRIVILEGE} PART_GRANT_ID PART_ID PART_PRIV",
+        "ROLES": "CREATE_TIME OWNER_NAME ROLE_ID ROLE_NAME",
+        "ROLE_MAP": "ADD_TIME GRANTOR GRANTOR_TYPE GRANT_OPTION PRINCIPAL_NAME PRINCIPAL_TYPE ROLE_GRANT_ID ROLE_ID",
         "SDS": "CD_ID INPUT_FORMAT IS_COMPRESSED IS_STOREDASSUBDIRECTORIES LOCATION NUM_BUCKETS OUTPUT_FORMAT SD_ID "
         "SERDE_ID",
         "SD_PARAMS": "PARAM_KEY PARAM_VALUE SD_ID",
+        "SEQUENCE_TABLE": "NEXT_VAL SEQUENCE_NAME",
         "SERDES": "NAME SERDE_ID SLIB",
         "SERDE_PARAMS": "PARAM_KEY PARAM_VALUE SERDE_ID",
         "SKEWED_COL_NAMES": "INTEGER_IDX SD_ID SKEWED_COL_NAME",
@@ -65,6 +72,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "TAB_COL_STATS": "CAT_NAME",
     },
     "3.1.0": {
+        "DB_PRIVS": "AUTHORIZER",
+        "GLOBAL_PRIVS": "AUTHORIZER",
         "PART_COL_PRIVS": "AUTHORIZER",
         "PART_PRIVS": "AUTHORIZER",
         "TBL_COL_PRIVS": "AUTHORIZER",
