@@ -119,7 +119,10 @@ class PostgreSql(Dialect):
 
     def head(self) -> str:
         """What a script begins with."""
-        return "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\nSET lock_timeout = '60s';\nSET statement_timeout = 0;"
+        return (
+            "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\n"
+            "SET lock_timeout = '60s';\nSET statement_timeout = 0;"
+        )
 
     def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         """The statements that give a table to an owner and privileges on it to other users."""
