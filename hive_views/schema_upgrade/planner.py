@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_views.errors import UpgradeError, UsageError
-from hive_views.schema_upgrade import journal, versions
+from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, UpgradePlan, identified
@@ -405,7 +405,7 @@ class _Planner:
 
     def _rows(self) -> Iterator[Step]:
         rows = self._schema.rows
-        has_types = self._schema.column("TBLS", "TBL_TYPE") is not None
+        has_types = all(self._schema.column("TBLS", name) for name in ("TBL_TYPE", *view_texts.COLUMNS))
         for name, invalid, since, reason in (
             (
                 "IS_REWRITE_ENABLED",
