@@ -52,6 +52,7 @@ LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 
 _DATABASE = re.compile(r"`(\w+)`\.`")
 _TIMESTAMP = re.compile(r"\btimestamp( with local time zone|_ntz|_ltz)?(?=[,>]|$)", re.IGNORECASE)
+_GENERATED_NAME = re.compile(r"_c\d+")
 _CALL = re.compile(r"`?[\w.]+`?\s*\(")
 
 
@@ -314,11 +315,29 @@ class _DefinitionBuilder:
             query = f"SELECT {selected} FROM ({_without_trailing_text(self._sql, view.dialect)}) {alias}"
             return query, None if recorded == declared_lower else declared
         if len(names) == len(declared):
+            self._check_recorded_names(names, recorded)
             return self._sql, declared
         raise SqlError(
             f"The query returns {len(names)} columns ({', '.join(names)}), "
             f"the view has {len(declared)} ({', '.join(declared_lower)})"
         )
+
+    def _check_recorded_names(self, names: tuple[str, ...], recorded: tuple[str, ...] | None) -> None:
+        """Refuse a query that returns other columns than Spark recorded: Spark finds them by name, and fails."""
+        if recorded is None or len(recorded) != len(names):
+            return
+        # The names that Spark derives from expressions are not known here.
+        missing = [
+            old
+            for name, old in zip(names, recorded, strict=True)
+            if name != old and not _GENERATED_NAME.fullmatch(name)
+        ]
+        if missing:
+            raise SqlError(
+                f"The query no longer returns {', '.join(missing)}, which the view was created with, but "
+                f"{', '.join(names)}: a table was changed, and Spark cannot read the view. Create it again, and plan "
+                "again"
+            )
 
     def _check_types(self, sql: str) -> None:
         """Refuse a view of Spark whose columns readers through Iceberg would not cast to the declared types.

@@ -232,3 +232,26 @@ def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catal
     outcome = importer.write_files(pending, is_shared=True)
     assert (outcome.status, outcome.reason) == (ImportStatus.FAILED, Reason.METASTORE)
     assert "metadata_location" not in raw.get_table(views, "base").parameters
+
+
+def test_two_runs_at_once_convert_each_view_once(views, add, plan, open_catalog, tmp_path):
+    for number in range(9):
+        text = f"select `top`.`id` from `{views}`.`top`"
+        add(hive_view_row(views, f"v{number}", "select id from top", text, IDS, transient_lastDdlTime="1700000000"))
+    import_plan = plan()
+    journals = [tmp_path / "one", tmp_path / "two"]
+    catalogs = [open_catalog(), open_catalog()]
+    with ThreadPoolExecutor(2) as pool:
+        runs = list(pool.map(run_plan, [import_plan] * 2, catalogs, journals))
+    for run in runs:
+        assert {outcome.status for outcome in run.outcomes} == {ImportStatus.CONVERTED}, run.outcomes
+        assert len(run.outcomes) == 12
+    locations = [{outcome.name: outcome.metadata_location for outcome in run.outcomes} for run in runs]
+    assert locations[0] == locations[1]
+    for name, location in locations[0].items():
+        assert catalogs[0].load_view(name.identifier).metadata_location == location
+        files = [file.name for file in path(location).parent.iterdir()]
+        assert len(files) == 2, files  # the metadata file, and the legacy row
+    for journal, status in zip(journals, (RevertStatus.REVERTED, RevertStatus.ALREADY), strict=True):
+        assert {reverted.status for reverted in revert_run(catalogs[0], journal)} == {status}
+    assert not any(path(location).parent.exists() for location in locations[0].values())

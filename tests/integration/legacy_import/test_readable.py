@@ -110,6 +110,12 @@ def spark_schema(*columns, **metadata):
     return {"spark.sql.sources.schema": json.dumps({"type": "struct", "fields": fields})}
 
 
+def query_columns(*names):
+    """The parameters in which plain Spark stores the columns of a view's query."""
+    columns = {f"view.query.out.col.{number}": name for number, name in enumerate(names)}
+    return {"view.query.out.numCols": str(len(names)), **columns}
+
+
 PLACEHOLDER = [("col", "array<string>", "from deserializer")]
 """The columns of a row whose columns have types that Hive lacks."""
 CONF = "view.sqlConfig."
@@ -258,6 +264,28 @@ SPARK_ROWS = [
         {**spark_schema(("c${a}", "long")), f"{CONF}spark.sql.variable.substitute": "false"},
         Reason.UNSUPPORTED,
         (),
+    ),
+    # A star over a table whose columns were renamed or reordered: Spark finds the columns of the view by their names.
+    (
+        "select * from orders",
+        [("id", "bigint"), ("client", "int"), ("amount", "decimal(10,2)"), ("note", "varchar(20)")],
+        query_columns("id", "client", "amount", "note"),
+        Reason.UNRESOLVED,
+        (),
+    ),
+    (
+        "select q.*, upper(note) from (select cust, id, note from orders) q",
+        [("a", "bigint"), ("b", "int"), ("c", "string"), ("d", "string")],
+        query_columns("id", "cust", "note", "upper(note)"),
+        Reason.UNRESOLVED,
+        (),
+    ),
+    (
+        "select cust, upper(note) from orders",
+        [("c", "int"), ("u", "string")],
+        query_columns("cust", "upper(note)"),
+        None,
+        (("c", "int"), ("u", "string")),
     ),
     (
         "with ORDERS as (select 7L as id) select id from orders",
