@@ -54,6 +54,59 @@ REWRITTEN = [
         "SELECT CAST(orders.qty AS DOUBLE) / 2 AS x FROM h.orders",
     ),
     (
+        "shifted_dates",
+        "SELECT id FROM orders WHERE day < DATE '2024-01-31' + INTERVAL '1' MONTH "
+        "AND day > DATE '2024-01-31' - interval 90 days",
+        "SELECT orders.id FROM h.orders WHERE orders.day < DATE '2024-02-29' AND orders.day > DATE '2023-11-02'",
+    ),
+    (
+        "integer_averages",
+        "SELECT avg(qty) AS x FROM orders",
+        "SELECT avg(CAST(orders.qty AS DOUBLE)) AS x FROM h.orders",
+    ),
+    (
+        "whole_partitions",
+        "SELECT sum(qty) OVER (PARTITION BY customer, ok) AS x FROM orders",
+        "SELECT sum(orders.qty) OVER (PARTITION BY orders.customer, orders.ok ORDER BY orders.customer) AS x "
+        "FROM h.orders",
+    ),
+    (
+        "wide_strings",
+        "SELECT id FROM orders WHERE note <> '€'",
+        "SELECT orders.id FROM h.orders WHERE orders.note <> CAST(unhex('E282AC') AS STRING)",
+    ),
+    (
+        "grouped_functions",
+        "SELECT substr(note, 1, 1) AS x, max(length(customer)) AS y FROM orders WHERE ok GROUP BY substr(note, 1, 1)",
+        "SELECT computed.value_1 AS x, max(computed.value_2) AS y FROM ("
+        "SELECT substr(orders.note, 1, 1) AS value_1, length(orders.customer) AS value_2 FROM h.orders WHERE orders.ok "
+        "UNION ALL SELECT substr(orders.note, 1, 1) AS value_1, length(orders.customer) AS value_2 FROM h.orders "
+        "WHERE false) computed GROUP BY computed.value_1",
+    ),
+    (
+        "grouped_functions",
+        "SELECT n, count(1) AS x FROM (SELECT substr(note, 1, 1) AS n FROM orders WHERE ok) q GROUP BY n",
+        "SELECT q.n, count(1) AS x FROM (SELECT substr(orders.note, 1, 1) AS n FROM h.orders WHERE orders.ok "
+        "UNION ALL SELECT substr(orders.note, 1, 1) AS n FROM h.orders WHERE false) q GROUP BY q.n",
+    ),
+    (
+        "grouped_functions",
+        "SELECT max(n) AS x FROM (SELECT count(1) AS n FROM orders WHERE qty > 1 GROUP BY ok) q",
+        "SELECT max(q.n) AS x FROM (SELECT count(1) AS n FROM h.orders WHERE orders.qty > 1 GROUP BY orders.ok "
+        "UNION ALL SELECT count(1) AS n FROM h.orders WHERE false GROUP BY orders.ok) q",
+    ),
+    (
+        "date_parts",
+        "SELECT minute(placed) AS x FROM orders",
+        "SELECT CAST(substr(CAST(orders.placed AS STRING), 15, 2) AS INT) AS x FROM h.orders",
+    ),
+    (
+        "null_safe_comparisons",
+        "SELECT id FROM orders WHERE note <=> customer",
+        "SELECT orders.id FROM h.orders WHERE ((orders.note = orders.customer AND orders.note IS NOT NULL AND "
+        "orders.customer IS NOT NULL) OR (orders.note IS NULL AND orders.customer IS NULL))",
+    ),
+    (
         "decimal_averages",
         "SELECT customer, avg(total) AS x FROM orders GROUP BY customer",
         "SELECT orders.customer, CAST(CAST(sum(orders.total) AS DECIMAL(24,6)) / count(orders.total) AS DECIMAL(14,6)) "
@@ -75,6 +128,36 @@ REWRITTEN = [
         "SELECT CAST(date_sub(orders.day, 1) AS DATE) AS x FROM h.orders",
     ),
     ("date_parts", "SELECT year(day) AS x FROM orders", f"SELECT {YEAR} AS x FROM h.orders"),
+    (
+        "date_parts",
+        "SELECT date_format(placed, 'dd/MM/yyyy HH:mm') AS x FROM orders",
+        "SELECT CAST(concat(substr(CAST(orders.placed AS STRING), 9, 2), '/', "
+        "substr(CAST(orders.placed AS STRING), 6, 2), '/', substr(CAST(orders.placed AS STRING), 1, 4), ' ', "
+        "substr(CAST(orders.placed AS STRING), 12, 5)) AS STRING) AS x FROM h.orders",
+    ),
+    (
+        "date_parts",
+        "SELECT date_format(day, 'yyyyMM') AS x FROM orders",
+        "SELECT CAST(concat(substr(CAST(orders.day AS STRING), 1, 4), substr(CAST(orders.day AS STRING), 6, 2)) "
+        "AS STRING) AS x FROM h.orders",
+    ),
+    (
+        "scalar_subqueries",
+        "SELECT round(price - (SELECT 2 * avg(price) FROM orders), 1) AS x FROM orders WHERE ok",
+        "SELECT round(orders.price - scalar.value, 1) AS x FROM h.orders "
+        "JOIN (SELECT 2 * avg(orders.price) AS value FROM h.orders) scalar ON true WHERE orders.ok",
+    ),
+    (
+        "scalar_subqueries",
+        "SELECT customer FROM orders GROUP BY customer HAVING sum(qty) > (SELECT max(order_id) FROM events)",
+        "SELECT orders.customer FROM h.orders JOIN (SELECT max(events.order_id) AS value FROM h.events) scalar ON true "
+        "GROUP BY orders.customer HAVING sum(orders.qty) > max(scalar.value)",
+    ),
+    (
+        "integer_divisions",
+        "SELECT ok, sum(qty) / count(*) AS x FROM orders GROUP BY ok",
+        "SELECT orders.ok, CAST(sum(orders.qty) AS DOUBLE) / count(*) AS x FROM h.orders GROUP BY orders.ok",
+    ),
     (
         "distinct_sizes",
         "SELECT ok, size(collect_set(qty)) AS x FROM orders GROUP BY ok",
@@ -113,7 +196,7 @@ UNCHANGED = {
     "an average of distinct decimals": "SELECT avg(DISTINCT total) AS a FROM orders",
     "an average of a window": "SELECT avg(total) OVER (PARTITION BY customer) AS a FROM orders",
     "an average whose quotient has too few digits in Hive": (
-        "SELECT avg(t) AS a FROM (SELECT avg(total) AS t FROM orders GROUP BY id) q"
+        "SELECT avg(t) AS a FROM (SELECT total * total AS t FROM orders) q"
     ),
     "a subquery that names the outer query": (
         "SELECT o.id FROM orders o WHERE o.qty = (SELECT max(p.qty) FROM orders p WHERE p.customer = o.customer)"
@@ -124,7 +207,8 @@ UNCHANGED = {
     "a timestamp with more digits than Trino keeps": (
         "SELECT id FROM orders WHERE placed > TIMESTAMP '2024-02-01 00:00:00.123456'"
     ),
-    "a comparison of two columns": "SELECT id FROM orders WHERE note <=> customer",
+    "a comparison of columns of two tables": "SELECT a.id FROM orders a JOIN orders b ON a.note <=> b.note",
+    "a comparison of columns of two types": "SELECT id FROM orders WHERE note <=> qty",
     "a comparison with a literal of another type": "SELECT id FROM orders WHERE qty <=> 'abc'",
     "a comparison of a string and a number": "SELECT id FROM orders WHERE NOT (note <=> 1)",
     "an alias of a branch in HAVING": (
@@ -143,12 +227,38 @@ UNCHANGED = {
         "UNION ALL SELECT addr, order_id FROM customers JOIN events ON name = kind"
     ),
     "a divisor that may be 0": "SELECT id / qty AS x FROM orders",
+    "a count that may be 0": "SELECT ok, sum(qty) / count(note) AS x FROM orders GROUP BY ok",
+    "a time of a date": "SELECT date_format(day, 'yyyy-MM-dd HH:mm') AS x FROM orders",
+    "a pattern with the name of the month": "SELECT date_format(day, 'dd MMM yyyy') AS x FROM orders",
+    "a subquery in the list of a block with HAVING": (
+        "SELECT (SELECT max(qty) FROM orders) AS x FROM orders HAVING count(*) > 1"
+    ),
+    "a subquery in the list of a grouped block": "SELECT max(qty) + (SELECT max(qty) FROM orders) AS x FROM orders",
     "a pattern": r"SELECT id FROM orders WHERE note LIKE 'a\\_%'",
     "types that engines unify in different ways": "SELECT id FROM orders UNION ALL SELECT note FROM orders",
     "the order of a set operation": "SELECT id FROM orders UNION ALL SELECT qty FROM orders ORDER BY id LIMIT 2",
     "duplicates": "SELECT id FROM orders INTERSECT ALL SELECT order_id FROM events",
     "floating point keys": "SELECT price FROM orders INTERSECT SELECT price FROM orders",
-    "a cast under GROUP BY": "SELECT year(day) AS y, count(1) AS n FROM orders GROUP BY year(day)",
+    "a window function of grouped rows": (
+        "SELECT substr(note, 1, 1) AS n, rank() OVER (ORDER BY count(1)) AS r FROM orders GROUP BY substr(note, 1, 1)"
+    ),
+    "a common table expression whose rows are computed before they are grouped": (
+        "WITH q AS (SELECT note FROM orders) SELECT count(1) AS n FROM q GROUP BY substr(note, 1, 1)"
+    ),
+    "a column that is no key of its group": (
+        "SELECT concat(note, count(1)) AS n FROM orders GROUP BY substr(note, 1, 1), note ORDER BY length(note)"
+    ),
+    "an interval added to a date that is not compared": "SELECT DATE '2024-01-31' + INTERVAL '1' MONTH AS d",
+    "an interval added to a date that is compared with a string": (
+        "SELECT id FROM orders WHERE note < DATE '2024-01-31' + INTERVAL '1' MONTH"
+    ),
+    "a grouped subquery that names the outer query": (
+        "SELECT o.id FROM orders o WHERE o.note IN (SELECT substr(e.kind, 1, 1) FROM events e WHERE e.order_id = o.id)"
+    ),
+    "an average of distinct integers": "SELECT avg(DISTINCT qty) AS a FROM orders",
+    "a sum over all rows": "SELECT sum(qty) OVER () AS s FROM orders",
+    "a sum over partitions by an expression": "SELECT sum(qty) OVER (PARTITION BY price) AS s FROM orders",
+    "a string with escapes and characters beyond Latin-1": r"SELECT 'ż\t' AS s",
 }
 
 

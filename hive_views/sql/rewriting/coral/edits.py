@@ -1,0 +1,125 @@
+"""Edits of an expanded text, and where its clauses and expressions are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.errors import SqlError
+from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.syntax_tree import (
+    comparison_key,
+    function_token,
+    token_span,
+)
+from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.types.hive_types import INTEGERS
+
+Edit = tuple[int, int, str]
+"""The first and the last token of a range, and the text that replaces it. Of overlapping ranges the widest counts."""
+Rule = Callable[[Resolution], Iterator[Edit]]
+"""Yields edits that belong together. A rule is repeated as long as it yields any."""
+
+
+_CLAUSES = frozenset(
+    {
+        *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.CLUSTER_BY),
+        *(TokenType.SORT_BY, TokenType.DISTRIBUTE_BY, TokenType.LIMIT, TokenType.UNION, TokenType.INTERSECT),
+        *(TokenType.EXCEPT, TokenType.WINDOW, TokenType.QUALIFY, TokenType.OFFSET, TokenType.LATERAL),
+    }
+)
+"""The tokens that begin a clause after FROM."""
+_LIST_ENDS = frozenset({TokenType.FROM, *_CLAUSES})
+
+
+def clause_end(text: Text, index: int) -> int:
+    """Return the last token before the next clause of a query block, from a token of the block."""
+    outer = text.enclosing(index)
+    end = text.match[outer] if outer >= 0 else len(text.tokens)
+    for at in range(index + 1, end):
+        if text.kinds[at] in _CLAUSES and text.enclosing(at) == outer:
+            return at - 1
+    return end - 1
+
+
+def written_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """Return the tokens of an expression, if they are read as the same expression when they stand alone."""
+    span = token_span(text, node)
+    if span is None:
+        return None
+    try:
+        (item,) = parse_query(f"SELECT {text.between(*span)}", text.dialect).tree.expressions
+    except (SqlError, ValueError):
+        return None
+    return span if comparison_key(item) == comparison_key(node) else None
+
+
+def call_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """Return the tokens of a function call, from its name to its parenthesis."""
+    name = function_token(text, node)
+    return None if name is None or name + 1 not in text.match else (name, text.match[name + 1])
+
+
+def source_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
+    """Return the tokens of an element of FROM with its alias; None for what is not a plain table or derived table."""
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        return None
+    name = None if alias is None else text.starts.get((alias.this._meta or {}).get("start", -1))
+    extra = {key for key, value in node.args.items() if value} - {"this", "db", "catalog", "alias"}
+    if extra:
+        return None
+    if isinstance(node, exp.Table):
+        parts = [text.starts.get((part._meta or {}).get("start", -1)) for part in node.parts]
+        known = [part for part in parts if part is not None]
+        return (known[0], known[-1] if name is None else name) if len(known) == len(parts) else None
+    if isinstance(node, exp.Subquery) and name is not None:
+        close = name - 2 if text.kinds[name - 1] is TokenType.ALIAS else name - 1
+        return (text.match[close], name) if text.kinds[close] is TokenType.R_PAREN else None
+    return None
+
+
+def unused_name(text: Text, name: str) -> str:
+    """Return a name that does not occur in a text."""
+    number = 0
+    while name in text.lower:
+        number += 1
+        name = f"{name.rstrip('0123456789')}{number}"
+    return name
+
+
+def has_plain_joins(select: exp.Expr) -> bool:
+    """Whether a block joins tables only: the readers place lateral views between joins in different ways."""
+    joins = select.args.get("joins") or []
+    return not select.args.get("laterals") and not any(
+        isinstance(join.this, (exp.Lateral, exp.Unnest))
+        or join.this.args.get("laterals")
+        or join.this.args.get("joins")
+        for join in joins
+    )
+
+
+def given_parts(node: exp.Expr) -> Iterator[str]:
+    """Yield the names of the parts that a node has."""
+    return (key for key, value in node.args.items() if value)
+
+
+def from_token(text: Text, index: int, level: int, *, before: bool = False) -> int:
+    """Return the next FROM inside a pair of parentheses after a token, or the last one before it."""
+    positions = range(index, -1, -1) if before else range(index, len(text.tokens))
+    return next(at for at in positions if text.kinds[at] is TokenType.FROM and text.enclosing(at) == level)
+
+
+def foreign_columns(query: exp.Expr) -> Iterator[exp.Column]:
+    """Yield the columns of a query that are not of its own tables: an expanded text names the table of each column."""
+    aliases = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
+    for column in query.find_all(exp.Column):
+        if len(column.parts) == 1 or column.parts[0].name.lower() not in aliases:
+            yield column
+
+
+GROUPED_TYPES = frozenset({*INTEGERS, "string", "boolean", "date", "decimal"})
+"""The types whose equal values are identical."""

@@ -1,0 +1,169 @@
+"""The text of a view's row: the expanded text with the rules applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from hive_views.errors import SqlError
+from hive_views.sql.analysis.trino_translation import (
+    Outcome,
+    TrinoFinding,
+    severity,
+    trino_findings,
+)
+from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.scopes import Schemas, TableSchema
+from hive_views.sql.rewriting.coral.edits import Rule
+from hive_views.sql.rewriting.coral.expressions import (
+    date_parts,
+    dates,
+    decimal_averages,
+    decimal_quotients,
+    decimal_sums,
+    distinct_sizes,
+    integer_averages,
+    integer_divisions,
+    null_safe_comparisons,
+    shifted_dates,
+    string_escapes,
+    timestamp_literals,
+    whole_partitions,
+    wide_strings,
+)
+from hive_views.sql.rewriting.coral.grouping import grouped_functions
+from hive_views.sql.rewriting.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
+from hive_views.sql.rewriting.coral.set_operations import intersections, unions
+from hive_views.sql.rewriting.definition import hive_text
+from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.rewriting.token_edits import TokenEdits
+
+_ROUNDS = 20
+"""How often a rule is repeated, for constructs inside each other."""
+
+
+def row_text(
+    dialect: str,
+    expansion: Expansion,
+    schemas: Schemas,
+    *,
+    database: str,
+    functions: Mapping[str, str] | None = None,
+) -> str | None:
+    """Return `hive_text`, rewritten for Trino's Hive connector where that helps."""
+    sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
+    if sql is None:
+        return None
+    if not any(isinstance(node, _KINDS) for node in expansion.resolution.tree.walk()):
+        return sql
+    dialect = "hive" if dialect == "trino" else dialect
+    return rewrite_for_coral(sql, schemas, database=database, dialect=dialect, functions=functions)
+
+
+def rewrite_for_coral(
+    sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
+) -> str:
+    """Return an expanded text with the rules applied, if Trino reads the result better."""
+    plain = _WithoutTimeZones(schemas)
+    rewritten = apply_rules(sql, plain, database=database, dialect=dialect, functions=functions)
+    if rewritten == sql:
+        return sql
+    before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten))
+    return rewritten if after < before else sql
+
+
+def apply_rules(
+    sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
+) -> str:
+    """Return an expanded text with the rules applied; the text itself if it cannot be resolved."""
+
+    def read(text: str) -> Expansion | None:
+        try:
+            result = expand(text, schemas, database=database, dialect=dialect, functions=functions)
+        except SqlError:
+            return None
+        return result if result.expanded == text else None
+
+    current = read(sql)
+    if current is None:
+        return sql
+    kinds = {type(node) for node in current.resolution.tree.walk()}
+    for rule in dict.fromkeys(rule for rule, kind in RULES if kind in kinds):
+        for _ in range(_ROUNDS):
+            rewritten = read(_apply(rule, current.resolution))
+            if rewritten is None or rewritten.expanded == current.expanded or rewritten.columns != current.columns:
+                break
+            current = rewritten
+    return current.expanded
+
+
+def _severity(sql: str, schemas: Schemas, database: str, functions: Mapping[str, str] | None) -> int:
+    """Rank what Trino does with a text; one that is not Hive's is refused."""
+    try:
+        findings = trino_findings(sql, schemas, database=database, functions=functions)
+    except SqlError as error:
+        findings = (TrinoFinding(Outcome.REFUSED, error.reason),)
+    return severity(findings)
+
+
+class _WithoutTimeZones:
+    """Schemas whose timestamps have one type, so that a text does not depend on how its reader names them."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        schema = self._schemas.table(database, name)
+        if schema is None:
+            return None
+        columns = ((column, _TIMESTAMP.sub("timestamp", kind)) for column, kind in schema.columns)
+        return replace(schema, columns=tuple(columns))
+
+
+_TIMESTAMP = re.compile("timestamp(_ntz| with local time zone)")
+
+
+def _apply(rule: Rule, resolution: Resolution) -> str:
+    edits = TokenEdits(resolution.text)
+    for edit in rule(resolution):
+        edits.replace(*edit)
+    return edits.apply()
+
+
+RULES: tuple[tuple[Rule, type], ...] = (
+    (join_conditions, exp.Join),
+    (using_joins, exp.Join),
+    (semi_joins, exp.Join),
+    (scalar_subqueries, exp.Subquery),
+    (timestamp_literals, exp.Cast),
+    (shifted_dates, exp.Interval),
+    (null_safe_comparisons, exp.NullSafeEQ),
+    (integer_divisions, exp.Div),
+    (integer_averages, exp.Avg),
+    (whole_partitions, exp.Window),
+    (decimal_averages, exp.Avg),
+    (decimal_quotients, exp.Div),
+    (decimal_sums, exp.Sum),
+    (dates, exp.TsOrDsAdd),
+    (dates, exp.TsOrDsToDate),
+    (date_parts, exp.Year),
+    (date_parts, exp.Month),
+    (date_parts, exp.Day),
+    (date_parts, exp.DayOfMonth),
+    (date_parts, exp.Quarter),
+    (date_parts, exp.Minute),
+    (date_parts, exp.TimeToStr),
+    (distinct_sizes, exp.ArraySize),
+    (string_escapes, exp.Literal),
+    (wide_strings, exp.Literal),
+    (grouped_functions, exp.Select),
+    (unions, exp.Union),
+    (intersections, exp.Intersect),
+    (intersections, exp.Except),
+)
+"""The rules in the order in which they are applied, and the node without which a rule does not apply."""
+
+_KINDS = tuple(kind for _, kind in RULES)

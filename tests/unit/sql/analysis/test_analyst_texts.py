@@ -1,0 +1,54 @@
+"""Queries as analysts write them, TPC-H and TPC-DS among them: texts of their rows, and predictions for Trino.
+
+`analyst_texts.jsonl` has the text of the row that Trino 483 read, and what it did with it. `make test-trino` and
+`make test-hive` measure them on the rows of `analyst_tables.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hive_views.sql.analysis.trino_translation import Outcome, trino_findings
+from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.rewriting.coral import row_text
+from hive_views.sql.rewriting.definition import hive_text
+from hive_views.sql.rewriting.expand import expand
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+DATABASE = "w"
+TABLES = json.loads((FIXTURES / "analyst_tables.json").read_text(encoding="utf-8"))
+"""The Hive types of the columns of each table, and its rows."""
+CASES = [json.loads(line) for line in (FIXTURES / "analyst_texts.jsonl").read_text(encoding="utf-8").splitlines()]
+"""`name`, the author's `text` in Spark's dialect, the text of the `row`, and the `outcome` in Trino."""
+PREDICTIONS = {
+    "equal": {Outcome.OTHER_ROWS, Outcome.MAY_FAIL, Outcome.UNVERIFIED},
+    "other rows": {Outcome.OTHER_ROWS, Outcome.UNVERIFIED},
+    "refused": {Outcome.REFUSED, Outcome.MAY_FAIL, Outcome.UNVERIFIED},
+}
+"""The findings about a text with an outcome. A text with equal rows may return others for other values."""
+
+
+class Tables:
+    def table(self, database: str, name: str) -> TableSchema | None:
+        table = TABLES.get(name)
+        return None if table is None else TableSchema(columns=tuple(table["columns"].items()), kind="table")
+
+
+def texts(query: str) -> tuple[str | None, str | None]:
+    """The expanded text, and the text of the row."""
+    expansion = expand(query, Tables(), database=DATABASE, dialect="spark")
+    expanded = hive_text("spark", expansion, Tables(), database=DATABASE)
+    return expanded, row_text("spark", expansion, Tables(), database=DATABASE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_text_of_the_row_and_prediction(case: dict[str, str]):
+    assert texts(case["text"])[1] == case["row"]
+    outcomes = {finding.outcome for finding in trino_findings(case["row"], Tables(), database=DATABASE)}
+    if case["outcome"] == "equal":
+        assert outcomes <= PREDICTIONS["equal"]
+    else:
+        assert outcomes & PREDICTIONS[case["outcome"]]
