@@ -31,7 +31,9 @@ _MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_
 _RENAMED_BY_JAVA = frozenset({"gc.enabled", "write.parquet.compression-codec", "write.parquet.row-group-size-bytes"})
 """Properties that Iceberg's Java catalog writes to other row parameters (HMSTablePropertyHelper)."""
 
-_QUESTION_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([?\u0100-\U0010ffff]+)")
+_QUESTION_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([^\0->@-\xff]+)")
+"""A run of `?`, and the run of `?` and characters beyond Latin-1 that it may stand for. (Python compiles the complement
+a hundred times as fast as the range of these characters.)"""
 
 
 @dataclass(frozen=True)

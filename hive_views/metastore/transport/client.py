@@ -17,7 +17,7 @@ from dataclasses import replace
 from struct import error as StructError  # noqa: N812 (it is a class)
 from time import monotonic
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
@@ -34,11 +34,13 @@ from hive_views.errors import (
     NoSuchNamespaceError,
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.transport.connection import Connection, NoThriftAnswerError
 from hive_views.metastore.transport.failures import HttpRejection
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
+
+if TYPE_CHECKING:
+    from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
 T = TypeVar("T")
 

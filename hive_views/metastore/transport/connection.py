@@ -9,81 +9,23 @@ from __future__ import annotations
 
 import select
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from io import BytesIO
-from pathlib import Path
-from ssl import SSLSocket
 from struct import Struct
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
-from hive_views.config import ConnectionConfig, TlsConfig, split_uri
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.config import ConnectionConfig, split_uri
 from hive_views.metastore.transport.failures import SecurityFailure
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
 
-
-def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) -> ssl.SSLSocket:
-    """Start TLS on a connected socket."""
-    context = _context(
-        config, tuple(map(_modification_time, (config.ca_file, config.certificate_file, config.key_file)))
-    )
-    sock.settimeout(timeout)
-    try:
-        return context.wrap_socket(sock, server_hostname=config.host or host)
-    except ssl.SSLCertVerificationError as error:
-        raise SecurityFailure(
-            "check the metastore's certificate",
-            f"{error.verify_message}. hive-views.tls-ca-file names the trusted certificates, "
-            "hive-views.tls-host the name that the certificate must have",
-        ) from error
-    except TimeoutError:
-        raise
-    except (ssl.SSLError, OSError) as error:
-        raise SecurityFailure(
-            "agree on TLS",
-            f"{getattr(error, 'reason', None) or error}. Perhaps the metastore speaks no TLS at this port",
-        ) from error
-
-
-def is_quiet(sock: ssl.SSLSocket) -> bool:
-    """Return whether nothing is there to be read; without MSG_PEEK, which TLS sockets do not support."""
-    if sock.pending():
-        return False
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return not poll.poll(0)
-
-
-def _modification_time(path: str | None) -> int | None:
-    """Return what changes when a file is renewed, so that the cached context is not used any more."""
-    try:
-        return None if path is None else Path(path).stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-@lru_cache(maxsize=16)
-def _context(config: TlsConfig, _modification_times: tuple[int | None, ...]) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=config.ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise SecurityFailure("read hive-views.tls-ca-file", f"{config.ca_file}: {error}") from error
-    if config.certificate_file:
-        try:
-            context.load_cert_chain(config.certificate_file, config.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise SecurityFailure(
-                "read hive-views.tls-certificate-file", f"{config.certificate_file}: {error}"
-            ) from error
-    return context
+if TYPE_CHECKING:
+    from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
@@ -162,20 +104,12 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         """Return whether nothing is there to be read: no end of file, no error, no bytes."""
         if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_reusable):
             return False
-        if isinstance(self._socket, SSLSocket):
-            return is_quiet(self._socket)
-        try:
-            self._socket.settimeout(0)
-            try:
-                self._socket.recv(1, socket.MSG_PEEK)
-            except BlockingIOError:
-                return True
-            finally:
-                self._socket.settimeout(self._timeout)
-                self._timeout_changed = False
-        except OSError:
+        pending = getattr(self._socket, "pending", None)  # TLS: the number of decrypted bytes
+        if not self.is_open or (pending is not None and pending()):
             return False
-        return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
 
     def write(self, data: bytes) -> None:
         """Buffer a piece of the request until `flush`."""
@@ -298,8 +232,11 @@ class Connection:
     """A connected metastore: its `uri` and the generated `client`."""
 
     def __init__(self, uri: str, transport: SocketTransport) -> None:
+        # Imported with the first connection: Thrift's generated client takes 10 ms.
+        from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+
         self.uri = uri
-        self.client = Client(NumberedProtocol(transport))
+        self.client: Client = Client(NumberedProtocol(transport))
         self.transport = transport
         self.idle_since: float | None = None
         """When it was last given back to the pool (monotonic seconds); None before the first time."""
@@ -315,6 +252,9 @@ class Connection:
         sock = _connect(host, int(port), timeout)
         try:
             if config.tls is not None:
+                # Imported for TLS only: `ssl` takes 10 ms.
+                from hive_views.metastore.transport.tls import secure
+
                 with _handshake_errors("agree on TLS", "Perhaps it speaks no TLS at this port", config):
                     sock = secure(sock, config.tls, host, max(deadline - monotonic(), 0.001))
             connection = cls(uri, SocketTransport(sock, timeout))

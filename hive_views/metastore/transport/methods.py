@@ -8,13 +8,15 @@ another version, all of them are tried again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from thrift.Thrift import TApplicationException, TException
 
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.transport.connection import Connection
+
+if TYPE_CHECKING:
+    from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
 T = TypeVar("T")
 
