@@ -93,7 +93,8 @@ class InvalidPropertyError(HiveViewsError, ValueError):
     """A property with an invalid key or value."""
 
     def __init__(self, key: object, value: object, reason: str) -> None:
-        super().__init__(f"Invalid property {key!r} = {value!r}: {reason}")
+        shown_value = "" if value is None else f" = {value!r}"
+        super().__init__(f"Invalid property {key!r}{shown_value}: {reason}")
         self.key = key
         self.value = value
         self.reason = reason

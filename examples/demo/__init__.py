@@ -1,1 +1,1 @@
-"""What `make demo` shows: the main job, on the embedded metastore and real data."""
+"""The demo: views, their readers, materialized views and an import, with real data."""

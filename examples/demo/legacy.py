@@ -1,27 +1,20 @@
-"""The demo's step about legacy views: made by plain Spark, planned, imported, verified, shown, put back."""
+"""The demo's step about legacy views: created by plain Spark, planned, imported, verified and reverted."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from examples.demo.checks import check
 from examples.demo.flights import DATABASE
 from examples.demo.reader import rows_of
-from hive_views.legacy_import.journal import read_journal
-from hive_views.legacy_import.plan import plan_import
-from hive_views.legacy_import.report.report import ReportEntry, report_run
-from hive_views.legacy_import.revert import revert_run
-from hive_views.spark.legacy_import.command import run_on_spark
-from hive_views.spark.legacy_import.verified_run import ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from rich.console import Console
-
-    from hive_views.catalog.catalog import HiveViewCatalog
+from examples.demo.views import show_text
+from hive_views import HiveViewCatalog
+from hive_views.legacy_import import plan_import, read_journal, report_run, revert_run, run_plan
+from hive_views.spark import ViewSession, run_verified
 
 LEGACY = "legacy"
 VIEWS = {
@@ -30,58 +23,45 @@ VIEWS = {
     "named": f"SELECT w.*, a.name FROM worst AS w JOIN {DATABASE}.airports AS a ON w.dest = a.faa",
     "lost": f"SELECT * FROM {DATABASE}.scratch",
 }
-"""Queries of the legacy views; the table of the last one is dropped afterwards, so that it cannot be imported."""
-_STYLES = {"=": "dim", "-": "red strike", "+": "green"}
+"""Views that plain Spark creates; the table of the last one is dropped afterwards."""
 
 
-def show_import(console: Console, spark: SparkSession, catalog: HiveViewCatalog, directory: Path) -> bool:
-    """Create legacy views in plain Spark, import them, read them, and revert the import."""
+def show_import(console: Console, session: ViewSession, catalog: HiveViewCatalog, directory: Path) -> None:
+    """Let Spark create legacy views, import them, compare their rows, and revert the import."""
+    spark = session.spark
     spark.sql(f"CREATE DATABASE spark_catalog.{LEGACY}")
     spark.sql(f"USE spark_catalog.{LEGACY}")
     spark.sql(f"CREATE TABLE {DATABASE}.scratch (id INT) STORED AS PARQUET")
     for name, text in VIEWS.items():
         spark.sql(f"CREATE VIEW {name} AS {text}")
     spark.sql(f"DROP TABLE {DATABASE}.scratch")
+    readable = [name for name in VIEWS if name != "lost"]
 
-    def rows(catalog_name: str) -> dict[str, list[list[object]]]:
-        return {name: rows_of(spark.sql(f"SELECT * FROM {catalog_name}.{LEGACY}.{name}")) for name in list(VIEWS)[:-1]}
+    def read_rows(spark_catalog: str) -> dict[str, list[list[object]]]:
+        return {name: rows_of(spark.sql(f"SELECT * FROM {spark_catalog}.{LEGACY}.{name}")) for name in readable}
 
-    before = rows("spark_catalog")
+    before = read_rows("spark_catalog")
     plan = plan_import(catalog, databases=[LEGACY])
     journal = directory / "import.journal"
     # As `hive-views import run --verify rows` does.
-    outcome = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
-    imported = [name for _, name in catalog.list_views(LEGACY)]
-    after = rows("prod")
+    result = run_verified(spark, plan, catalog, journal, partial(run_plan, plan, catalog, journal), verify="rows")
+    imported = sorted(name for _, name in catalog.list_views(LEGACY))
+    after = read_rows("prod")
     report = report_run(read_journal(journal))
     revert_run(catalog, journal)
-    back = rows("spark_catalog")
-    same = (
-        outcome.as_before
-        and before == after == back
-        and sorted(imported) == sorted(before)
-        and catalog.list_views(LEGACY) == []
-    )
-    table = Table(title=f"9. Legacy views of plain Spark in database {LEGACY}: planned, imported, reverted")
-    for column in ("view", "plan", "import", "--verify rows, or the reason", "rows before, after, reverted"):
+    check(imported == sorted(readable) and result.as_before, f"imported: {imported}, checks: {result.checks}")
+    check(before == after == read_rows("spark_catalog"), "an imported or reverted view has other rows than before")
+    check(catalog.list_views(LEGACY) == [], "the import was not reverted")
+
+    table = Table(title=f"Views of plain Spark in database {LEGACY}: planned, imported with --verify rows, reverted")
+    for column in ("view", "plan", "import", "rows after the import, or the reason"):
         table.add_column(column)
     for line in report.entries:
-        name = line.entry.name.name
-        counts = ", ".join(
-            str(len(rows_by_view[name])) for rows_by_view in (before, after, back) if name in rows_by_view
+        verified = result.checks.get(line.name)
+        table.add_row(
+            line.name.name, line.entry.status.value, line.status, verified.text if verified else line.outcome.text
         )
-        verdict = outcome.checks.get(line.entry.name)
-        result = verdict.text if verdict is not None else line.outcome.text or ""
-        table.add_row(name, line.entry.status.value, line.status, result, counts)
     console.print(table)
-    console.print(_difference(next(line for line in report.entries if line.entry.name.name == "named")))
-    spark.sql("USE spark_catalog.default")
-    return same
-
-
-def _difference(line: ReportEntry) -> Text:
-    """The differences between the legacy text and the imported one, in colors."""
-    text = Text(f"{line.entry.name}: ")
-    for kind, piece in line.diff():
-        text.append(piece, style=_STYLES[kind])
-    return text
+    named = next(line.entry for line in report.entries if line.name.name == "named")
+    show_text(console, f"{LEGACY}.named before", named.old_text)
+    show_text(console, f"{LEGACY}.named after the import", named.new_text)

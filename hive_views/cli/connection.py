@@ -42,9 +42,12 @@ class ConnectionOptions:
             check_readable()  # PyIceberg reads it on import, and would fail there
             name, configured = (UNNAMED, {"uri": self.uri}) if self.uri else configured_catalog(self.name)
         except CatalogConfigurationError as error:
-            local = _local_metastore() if error.is_missing and self.name is None else None
-            if local is None:
+            if self.name is not None or not error.is_missing:
                 raise UsageError("--catalog", error.reason) from None
+            local = _local_metastore()
+            if local is None:
+                hint = ", or start a metastore on this machine: hive-views metastore start"
+                raise UsageError("--catalog", error.reason + hint) from None
             name, configured = UNNAMED, local
         from hive_views.catalog.catalog import HiveViewCatalog
 

@@ -71,6 +71,7 @@ def test_options_override_environment(metastore: EmbeddedMetastore, database: st
     ("text", "words", "message"),
     [
         ("", ["list"], "no catalog is named"),
+        ("", ["list"], "or start a metastore on this machine: hive-views metastore start"),
         ("catalog:\n  a:\n    uri: x\n", ["list"], "it has a"),
         ("catalog:\n  a:\n    uri: x\n", ["--catalog", "b", "list"], "has no catalog 'b' (it has a)"),
         ("catalog:\n  a:\n    type: rest\n", ["--catalog", "a", "list"], "of type 'rest', not a Hive Metastore"),
