@@ -10,9 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from hive_views.cli.app import app
 from hive_views.cli.commands import databases, dependencies, materialized, reading, writing
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
@@ -119,6 +122,25 @@ def test_page_describes_every_key_of_a_document(heading: str) -> None:
     section = PAGE.partition(f"### {heading}\n")[2].partition("\n#")[0]
     described = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert described == [field.name for field in dataclasses.fields(DOCUMENTS[heading])]
+
+
+def command_names(group: Any, prefix: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if not command.hidden and hasattr(command, "commands"):
+            yield from command_names(command, f"{prefix}{name} ")
+        elif not command.hidden:
+            yield f"{prefix}{name}"
+
+
+@pytest.mark.parametrize("name", sorted(command_names(typer.main.get_command(app))))
+def test_page_names_every_command(name: str) -> None:
+    words = "sql" if name == "sql run" else name  # `hive-views sql "…"` runs `sql run`
+    assert re.search(rf"(`|hive-views ){words}\b", PAGE)
+
+
+@pytest.mark.parametrize("heading", DOCUMENTS)
+def test_page_links_every_document(heading: str) -> None:
+    assert f"(#{heading.lower()})" in PAGE
 
 
 def test_page_describes_every_check_of_the_doctor() -> None:
