@@ -67,6 +67,10 @@ def bind(
     def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
         connection = context.ensure_object(ConnectionOptions)
         as_json = as_json or connection.as_json
+        # Click before 8.3 accepts no default of an argument with several values but None.
+        arguments = {
+            key: signature.parameters[key].default if value is None else value for key, value in arguments.items()
+        }
         if EMIT in signature.parameters:
             arguments[EMIT] = None if as_json else emit
         if question is not None and not yes and (text := question(**arguments)):
@@ -86,7 +90,11 @@ def bind(
             raise typer.Exit(code(result))
 
     parameters = [
-        parameter.replace(annotation=_documented(key, hints[key], helps.get(key)), kind=inspect.Parameter.KEYWORD_ONLY)
+        parameter.replace(
+            annotation=_documented(key, hints[key], helps.get(key)),
+            default=None if parameter.default == [] else parameter.default,
+            kind=inspect.Parameter.KEYWORD_ONLY,
+        )
         for key, parameter in signature.parameters.items()
         if key in hints
     ]
