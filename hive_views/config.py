@@ -191,6 +191,14 @@ _OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
 """The prefix of this package's properties, and its likely misspellings."""
 
 
+def reject_misspelled_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
+    """Reject properties that resemble one of this package; other unknown ones may belong to a later release."""
+    for key in properties:
+        similar = similar_key(key, keys, cutoff=0.8) if _OWN_PREFIX.match(key) and key not in keys else None
+        if similar is not None:
+            raise InvalidPropertyError(key, None, f"there is no such property; did you mean {similar}")
+
+
 def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
     """Reject properties of this package that do not exist: ignoring `hive-views.tsl` would connect without TLS."""
     for key in properties:
@@ -200,11 +208,11 @@ def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str])
             raise InvalidPropertyError(key, None, f"there is no such property; {hint}")
 
 
-def similar_key(key: str, keys: Collection[str]) -> str | None:
-    """Return the key of this package that resembles a misspelled one most; None if none does."""
+def similar_key(key: str, keys: Collection[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the key of this package that resembles a misspelled one most; None if none does (`cutoff` of difflib)."""
     names = {known_key.removeprefix(_PREFIX): known_key for known_key in sorted(keys)}
     name = _OWN_PREFIX.sub("", key, count=1).lower().replace("_", "-")
-    similar = difflib.get_close_matches(name, names, n=1)
+    similar = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     return names[similar[0]] if similar else None
 
 

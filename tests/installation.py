@@ -22,7 +22,9 @@ DATA_FILES = (
     "dependencies/render/*.js",
     "dependencies/render/*.css",
     "legacy_import/report/*.html",
+    "legacy_import/report/*.js",
     "legacy_import/report/*.css",
+    "spark/log4j2.properties",
 )
 
 

@@ -28,7 +28,7 @@ from hive_views.catalog.configuration import configured_catalog, support_configu
 from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
-from hive_views.config import URI
+from hive_views.config import URI, reject_misspelled_keys
 from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport, drop_view, plan_drop, reject_shared_files
 from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDependents, read_graph, reject_cycle
 from hive_views.dependencies.lineage import TransitiveLineage
@@ -357,7 +357,7 @@ class HiveViewCatalog(TableCatalog):
             location=new_view_location(self.store, name, location),
             schema=self._schema(schema),
             version=view_version,
-            properties=configured_properties(self._config, properties),
+            properties=self._checked_properties(properties),
             now_ms=int(time.time() * 1000),
             identifier=str(name),
         )
@@ -425,7 +425,7 @@ class HiveViewCatalog(TableCatalog):
             raise
         changes: list[Change] = [
             AddVersion(self._schema(schema), view_version, may_lose_dialects),
-            SetProperties(configured_properties(self._config, properties, with_defaults=False)),
+            SetProperties(self._checked_properties(properties, with_defaults=False)),
         ]
         if location is not None:
             changes.append(SetLocation(check_location(location)))
@@ -970,6 +970,14 @@ class HiveViewCatalog(TableCatalog):
         return execute(self, sql, database=database, dialect=dialect, analyzer=analyzer)
 
     # -- Internals ----------------------------------------------------------------------------------------------------
+
+    def _checked_properties(self, properties: Properties, *, with_defaults: bool = True) -> dict[str, str]:
+        """The properties of a view, with the catalog's defaults and overrides."""
+        from hive_views.materialized.properties import SETTINGS
+
+        merged = configured_properties(self._config, properties, with_defaults=with_defaults)
+        reject_misspelled_keys(merged, SETTINGS)
+        return merged
 
     @cached_property
     def _partitions(self) -> ViewPartitions:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.schema import Schema
 from pyiceberg.view import View
 
+from hive_views.config import reject_misspelled_keys
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import (
     InvalidPropertyError,
@@ -237,8 +238,11 @@ class ViewUpdate:
         Raises:
             InvalidPropertyError: If a property cannot be stored, has an invalid value, or is also removed.
         """
+        from hive_views.materialized.properties import SETTINGS
+
         updates = {**(properties or {}), **more}
         check_view_properties(updates)
+        reject_misspelled_keys(updates, SETTINGS)
         for key in self._removed & updates.keys():
             raise _conflicting_property(key, updates[key])
         self._updated.update(updates)

@@ -109,9 +109,11 @@ TIME_TRAVEL = "hive-views.time-travel"
 REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
 
-_SETTINGS = frozenset(
+SETTINGS = frozenset(
     {ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, REQUIRE_ENGINES, SEQUENCE_IDS, TARGET_LAG, TIME_TRAVEL}
 )
+"""The view properties with the prefix `hive-views.` that users set; all but one are for materialized views."""
+
 _PREFIX = "hive-views."
 
 FORMAT_VERSION = "format-version"
@@ -152,7 +154,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
                 key, updates.get(key), "it links a materialized view to its storage, and cannot be set by users"
             )
     for key in updates:
-        if key.startswith(_PREFIX) and key not in _SETTINGS:
+        if key.startswith(_PREFIX) and key not in SETTINGS:
             raise InvalidPropertyError(key, updates[key], f"there is no such setting; there are {_NAMES}")
     if TARGET_LAG in updates:
         target_lag_ms(updates)
@@ -182,7 +184,7 @@ DOWNSTREAM = -1
 
 _UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _LAG = re.compile(rf"\s*([0-9]{{1,9}})\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
-_NAMES = ", ".join(sorted(_SETTINGS))
+_NAMES = ", ".join(sorted(SETTINGS))
 
 
 def is_due(freshness: Freshness, lag_ms: int | None, now_ms: int) -> bool:

@@ -31,6 +31,8 @@ SPARK_LINES = tuple(SCALA_VERSIONS)
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+"""Without it, Spark prints a dozen lines until it has read `spark.log.level`."""
 
 
 _WITHOUT_CONNECT = ("3.5",)
@@ -196,13 +198,21 @@ def spark_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[st
         **({"spark.sql.warehouse.dir": warehouse} if warehouse else {}),
         **(dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1") if is_local else {}),
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": _JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": f"{_JVM_OPTIONS} {_logging_option()}".rstrip(),
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         **conf,
     }
+
+
+def _logging_option() -> str:
+    """The option of the JVM for this package's logging configuration; empty if this Spark has one of its own."""
+    folders = (os.environ.get("SPARK_CONF_DIR"), os.environ.get("SPARK_HOME") and f"{os.environ['SPARK_HOME']}/conf")
+    if any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders):
+        return ""
+    return f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 
 
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:

@@ -7,7 +7,9 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,6 +28,29 @@ GLOBAL_TEMP = "global_temp"
 """The database of global temporary views."""
 _SESSION_ID = "session_id"
 """Parameter of a connection (PySpark's ChannelBuilder.PARAM_SESSION_ID): which session of the server it is."""
+
+
+_handles_errors = ContextVar("_handles_errors", default=False)
+
+
+@contextmanager
+def errors_not_logged() -> Iterator[None]:
+    """Keep PySpark from logging errors of Spark's analyzer, with their stack traces, which the caller handles."""
+    _filter_error_log()
+    token = _handles_errors.set(True)
+    try:
+        yield
+    finally:
+        _handles_errors.reset(token)
+
+
+@cache
+def _filter_error_log() -> None:
+    try:
+        from pyspark.logger import PySparkLogger
+    except ModuleNotFoundError:  # Spark 3.5 does not log them
+        return
+    PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda _: not _handles_errors.get())
 
 
 def second_session(spark: SparkSession) -> SparkSession:

@@ -25,7 +25,7 @@ from hive_views.spark.session.source_text import (
     view_error_location,
 )
 from hive_views.spark.session.statements import StatementRunner
-from hive_views.spark.sessions import is_classic, spark_exceptions
+from hive_views.spark.sessions import errors_not_logged, is_classic, spark_exceptions
 from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ class ViewSession:
                 return self.sql(formatted_text, args)
         substituted = substitute_variables(self.spark, text)
         try:
-            return self._run(substituted, args)
+            with errors_not_logged():
+                return self._run(substituted, args)
         except HiveViewsError as error:
             if substituted.text != text and error.line is not None and getattr(error, "view", None) is None:
                 _point_into_original(error, substituted)

@@ -68,6 +68,25 @@ def test_all_changes_of_an_update_are_one_commit(catalog: HiveViewCatalog, datab
     assert changed.update().set_comment(None).commit().properties == {"new": "2"}
 
 
+def test_misspelled_settings_of_a_view_are_rejected(open_catalog, catalog: HiveViewCatalog, database: str) -> None:
+    misspelled = {"hive-views.require-engine": "hive"}
+    view = catalog.create_view(
+        f"{database}.v", SCHEMA, version(database), properties={"hive-views.of-a-later-one": "1"}
+    )
+    with_default = open_catalog(**{f"view-default.{key}": value for key, value in misspelled.items()})
+    for change in (
+        lambda: view.update().set_properties(misspelled),
+        lambda: catalog.create_view(f"{database}.w", SCHEMA, version(database), properties=misspelled),
+        lambda: catalog.replace_view(f"{database}.v", SCHEMA, version(database), properties=misspelled),
+        lambda: with_default.create_view_from_sql(f"{database}.w", "SELECT 1 AS a"),
+        lambda: catalog.execute(f"ALTER VIEW {database}.v SET TBLPROPERTIES ('hive-views.require-engine' = 'hive')"),
+    ):
+        with pytest.raises(InvalidPropertyError, match=r"did you mean hive-views\.require-engines"):
+            change()
+    assert catalog.list_views(database) == [(database, "v")]
+    assert catalog.load_view(f"{database}.v") == view
+
+
 def test_rollback_by_id_and_by_time(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     for number in (2, 3):

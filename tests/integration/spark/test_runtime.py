@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +37,20 @@ def test_both_read_a_hive_table(spark: SparkSession, plain: PlainReader, orders:
     assert [tuple(row) for row in spark.sql(f"SELECT * FROM spark_catalog.{orders} ORDER BY id").collect()] == rows
     assert plain.sql(f"SELECT * FROM {orders} ORDER BY id") == rows
     assert plain.columns(f"SELECT id AS Number, item FROM {orders}") == ["Number", "item"]
+
+
+@pytest.mark.extended
+def test_session_starts_without_log_lines(metastore: EmbeddedMetastore) -> None:
+    program = (
+        "import sys; from hive_views.spark import plain_session; "
+        "spark = plain_session(*sys.argv[1:]); print(spark.sql('SELECT 1').collect()); spark.stop()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, metastore.uri, metastore.warehouse], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[Row(1=1)]\n"
+    # The JVM's own message about a module that Spark 4 uses.
+    assert [line for line in done.stderr.splitlines() if "incubator modules" not in line] == []
 
 
 def test_iceberg_catalog_reads_tables_and_views(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
@@ -73,6 +75,25 @@ def test_create_read_change_and_drop(client: SessionClient, catalog: HiveViewCat
     client.rows("ALTER VIEW above RENAME TO higher")
     assert client.columns("DROP VIEW v CASCADE") == ["dropped"]
     assert catalog.list_views(home) == []
+
+
+def test_statements_log_no_errors_that_they_handle(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logger = pytest.importorskip("pyspark.logger").PySparkLogger.getLogger("SQLQueryContextLogger")
+    records: list[logging.LogRecord] = []
+    monkeypatch.setattr(logger, "handle", lambda record: records.append(record) if logger.filter(record) else None)
+    monkeypatch.setattr(logger, "disabled", False)
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"CREATE VIEW prod.{home}.v AS SELECT id FROM spark_catalog.{home}.orders")
+        assert session.sql(f"SELECT id FROM prod.{home}.v VERSION AS OF 1 WHERE id = 1").collect() == [(1,)]
+        with pytest.raises(SqlError):
+            session.sql(f"SELECT nothing FROM prod.{home}.v")
+        assert records == []
+        with pytest.raises(AnalysisException):
+            spark.sql(f"SELECT nothing FROM spark_catalog.{home}.orders")
+        assert len(records) == 1
+        session.sql(f"DROP VIEW prod.{home}.v")
 
 
 def test_members_of_the_spark_session(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
