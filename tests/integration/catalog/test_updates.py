@@ -70,10 +70,9 @@ def test_all_changes_of_an_update_are_one_commit(catalog: HiveViewCatalog, datab
 
 def test_misspelled_settings_of_a_view_are_rejected(open_catalog, catalog: HiveViewCatalog, database: str) -> None:
     misspelled = {"hive-views.require-engine": "hive"}
-    view = catalog.create_view(
-        f"{database}.v", SCHEMA, version(database), properties={"hive-views.of-a-later-one": "1"}
-    )
-    with_default = open_catalog(**{f"view-default.{key}": value for key, value in misspelled.items()})
+    of_later_release = {"hive-views.unknown": "1"}
+    view = catalog.create_view(f"{database}.v", SCHEMA, version(database), properties=of_later_release)
+    with_default = open_catalog({f"view-default.{key}": value for key, value in misspelled.items()})
     for change in (
         lambda: view.update().set_properties(misspelled),
         lambda: catalog.create_view(f"{database}.w", SCHEMA, version(database), properties=misspelled),
