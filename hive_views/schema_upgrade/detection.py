@@ -147,16 +147,21 @@ def _postgresql(session: Session) -> list[Table]:
     )
     owners = session.query(
         "SELECT c.relname, pg_get_userbyid(c.relowner), COALESCE(pg_get_userbyid(NULLIF(x.grantee, 0)), 'PUBLIC'), "
-        "x.privilege_type, x.grantee = c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "x.privilege_type, x.grantee = c.relowner, "
+        "o.relowner IS NULL OR (has_table_privilege(o.relowner, c.oid, 'SELECT') "
+        "AND has_table_privilege(o.relowner, c.oid, 'INSERT') AND has_table_privilege(o.relowner, c.oid, 'UPDATE') "
+        "AND has_table_privilege(o.relowner, c.oid, 'DELETE')) "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "LEFT JOIN pg_class o ON o.relnamespace = n.oid AND o.relname = 'TBLS' "
         "LEFT JOIN LATERAL aclexplode(c.relacl) x "
         "ON x.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') "
         "WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY 1, 3, 4"
     )
-    grants: dict[str, tuple[str, list[tuple[str, str]]]] = {}
-    for table, owner, grantee, privilege, is_owner in owners:
-        entry = grants.setdefault(table, (owner, []))
+    grants: dict[str, tuple[str, bool, list[tuple[str, str]]]] = {}
+    for table, owner, grantee, privilege, is_owner, is_usable in owners:
+        entry = grants.setdefault(table, (owner, is_usable, []))
         if privilege is not None and not is_owner:
-            entry[1].append((grantee, privilege))
+            entry[2].append((grantee, privilege))
     indexes = session.query(
         # A lookup cannot use a partial or invalid index, nor an expression, as an index of columns.
         "SELECT t.relname, i.relname, CASE WHEN x.indisvalid AND x.indpred IS NULL THEN COALESCE(a.attname, '') "
@@ -175,8 +180,9 @@ def _postgresql(session: Session) -> list[Table]:
         indexes,
     )
     return [
-        replace(table, owner=grants[table.name][0], grants=tuple(dict.fromkeys(grants[table.name][1])))
+        replace(table, owner=owner, grants=tuple(dict.fromkeys(listed)), is_usable=is_usable)
         for table in tables
+        for owner, is_usable, listed in [grants[table.name]]
     ]
 
 

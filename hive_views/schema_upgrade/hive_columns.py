@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hive_views.schema_upgrade import versions
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.requirements import TABLES
-from hive_views.schema_upgrade.schema import Schema
+from hive_views.schema_upgrade.schema import Schema, Table
 
 _PRIVILEGE = "CREATE_TIME GRANTOR GRANTOR_TYPE GRANT_OPTION PRINCIPAL_NAME PRINCIPAL_TYPE"
 _STATISTICS = (
@@ -101,6 +101,8 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
     if not schema.version_rows and schema.table("VERSION"):
         yield "VERSION has no row"
     missing: dict[str, None] = {}
+    tbls = schema.table("TBLS")
+    forbidden: dict[str, list[str]] = {}
     for since, tables in COLUMNS.items():
         if not versions.at_least(target, since):
             continue
@@ -110,10 +112,20 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
                 missing[name] = None
             else:
                 missing |= dict.fromkeys(f"{name}.{each}" for each in columns.split() if table.column(each) is None)
+                for user in _without_privileges(table, tbls) if tbls else ():
+                    forbidden.setdefault(user, []).append(name)
     if missing:
         yield f"Hive's schema of {target} has tables or columns that are missing: {', '.join(missing)}"
+    for user, names in forbidden.items():
+        yield f"{user} may read and change TBLS, but not all of {', '.join(dict.fromkeys(names))}: GRANT the privileges"
     for needed in TABLES:
         stored, name = schema.table(needed.name), dialect_of(schema.dialect).table_name(needed, target)
         if schema.dialect == "postgresql" and stored and stored.name != name:
             # It is the lock table of another version: Hive 4.0 quotes their names.
             yield f'Hive {target} reads the table "{name}", whose name is "{stored.name}"'
+
+
+def _without_privileges(table: Table, tbls: Table) -> set[str]:
+    """The users who may read and change TBLS, as a metastore does, and not this table, e.g. one of Hive's script."""
+    users = {user for user, privilege in tbls.metastore_grants if not table.allows(user, privilege)}
+    return users if table.is_usable or tbls.owner is None else users | {tbls.owner}

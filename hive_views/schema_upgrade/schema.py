@@ -97,6 +97,9 @@ class Table:
     """Other users on PostgreSQL, or users with privileges on single tables on MySQL and MariaDB (as `'user'@'host'`),
     and a privilege of theirs: SELECT, INSERT, UPDATE or DELETE."""
 
+    is_usable: bool = True
+    """Whether the owner of TBLS may read and change its rows, on PostgreSQL; True elsewhere."""
+
     def column(self, name: str) -> Column | None:
         """The column with this name, ignoring case; None if there is none."""
         return next((column for column in self.columns if column.name.upper() == name.upper()), None)
@@ -239,7 +242,7 @@ class Schema:
             "versions": sorted(self.version_rows),
             "vendor": [self.vendor, self.vendor_version],
             "tables": [
-                {key: value for key, value in asdict(table).items() if key not in ("owner", "grants")}
+                {key: value for key, value in asdict(table).items() if key not in ("owner", "grants", "is_usable")}
                 for table in self.tables
                 if table.name.upper() in VIEW_TABLES
             ],

@@ -10,6 +10,7 @@ from tests.integration.schema_upgrade.conftest import WHOLE, once
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 from tests.integration.schema_upgrade.states import NEW
 from tests.integration.schema_upgrade.test_rollback import change
+from tests.integration.schema_upgrade.test_users import with_users
 
 
 @pytest.mark.parametrize("state", NEW if WHOLE else ["1.2.0", "3.1.0", "4.0.0"])
@@ -50,3 +51,30 @@ def test_lock_tables_with_the_names_of_another_version_are_reported(postgresql: 
         apply(session, plan(detect(session)))
         (problem,) = verify(session, views=False).metastore_problems
         assert problem == 'Hive 2.3.0 reads the table "hive_locks", whose name is "HIVE_LOCKS"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "sql", "user"),
+    [
+        ("postgresql", 'ALTER TABLE "SDS" OWNER TO hv_super; REVOKE ALL ON "SDS" FROM hv_owner', "hv_owner"),
+        ("postgresql", 'REVOKE INSERT ON "SDS" FROM hv_dml', "hv_dml"),
+        (
+            "mariadb",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON TBLS TO hv_none; GRANT SELECT ON SDS TO hv_none",
+            "'hv_none'@'%'",
+        ),
+    ],
+)
+def test_tables_that_the_metastore_may_not_use_are_reported(
+    kind: str, sql: str, user: str, request: pytest.FixtureRequest
+) -> None:
+    """Hive's scripts, run by another user, create tables of that user."""
+    databases: SqlDatabases = request.getfixturevalue(kind)
+    address = with_users(databases, "2.3.0")
+    with databases.open(address) as session:
+        apply(session, plan(detect(session)), while_running=True)
+        if kind == "postgresql":
+            assert verify(session, views=False).metastore_problems == ()
+        databases.server.run(sql, address.database)
+        problems = [each for each in verify(session, views=False).metastore_problems if each.startswith(f"{user} may")]
+        assert len(problems) == 1 and "SDS" in problems[0]
