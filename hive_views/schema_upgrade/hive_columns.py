@@ -31,6 +31,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "FUNCS": "CLASS_NAME CREATE_TIME DB_ID FUNC_ID FUNC_NAME FUNC_TYPE OWNER_NAME OWNER_TYPE",
         "FUNC_RU": "FUNC_ID INTEGER_IDX RESOURCE_TYPE RESOURCE_URI",
         "GLOBAL_PRIVS": f"{_PRIVILEGE} USER_GRANT_ID USER_PRIV",
+        "IDXS": "CREATE_TIME DEFERRED_REBUILD INDEX_HANDLER_CLASS INDEX_ID INDEX_NAME INDEX_TBL_ID LAST_ACCESS_TIME "
+        "ORIG_TBL_ID SD_ID",
         "PARTITIONS": "CREATE_TIME LAST_ACCESS_TIME PART_ID PART_NAME SD_ID TBL_ID",
         "PARTITION_KEYS": "INTEGER_IDX PKEY_COMMENT PKEY_NAME PKEY_TYPE TBL_ID",
         "PARTITION_KEY_VALS": "INTEGER_IDX PART_ID PART_KEY_VAL",
@@ -90,6 +92,9 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """The columns that each schema version added, by table. Tables and columns that plans add are not listed."""
 
+_DROPPED_IN = {"IDXS": "3.0.0"}
+"""The versions whose scripts drop tables."""
+
 
 def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
     """Why a metastore of a version would not start, or not read rows, apart from what a plan adds."""
@@ -107,6 +112,8 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
         if not versions.at_least(target, since):
             continue
         for name, columns in tables.items():
+            if name in _DROPPED_IN and versions.at_least(target, _DROPPED_IN[name]):
+                continue
             table = schema.table(name)
             if table is None:
                 missing[name] = None
@@ -114,6 +121,10 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
                 missing |= dict.fromkeys(f"{name}.{each}" for each in columns.split() if table.column(each) is None)
                 for user in _without_privileges(table, tbls) if tbls else ():
                     forbidden.setdefault(user, []).append(name)
+    for needed in TABLES:
+        if (table := schema.table(needed.name)) and versions.at_least(target, needed.since):
+            names = [column.name for column in needed.columns if table.column(column.name) is None]
+            missing |= dict.fromkeys(f"{needed.name}.{name}" for name in names)
     if missing:
         yield f"Hive's schema of {target} has tables or columns that are missing: {', '.join(missing)}"
     for user, names in forbidden.items():
