@@ -25,6 +25,7 @@ from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import CACHE, VARIANTS, script
+from tests.integration.schema_upgrade.test_rollback import change
 
 SERVERS = {"2.3.0": "2.3.10", "3.1.0": "3.1.3", "4.0.0": "4.0.1"}
 OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
@@ -35,6 +36,9 @@ ALL_CASES = [(state, kind) for state in SERVERS for kind in ("mariadb", "postgre
 ALL_CASES += [(name, kind) for name, (_, changes) in VARIANTS.items() for kind in changes if "compact" not in name]
 
 TEXT = "SELECT a, 'naïve 東京' AS place FROM sales.t"
+
+REQUIRED_BY_DETECT = ("TBLS", "TABLE_PARAMS", "DBS", "SDS")
+"""Tables without which a database is no metastore."""
 
 
 class OldMetastore(EmbeddedMetastore):
@@ -186,3 +190,42 @@ def test_upgrade_before_and_after_hive_scripts(kind: str, tmp_path: Path, reques
         assert verify(session).complete
     with metastore(home, "2.3.10", databases, address) as running:
         use_views(running, expect_intact_texts=kind != "derby")
+
+
+def change_views(running: MetastoreProcess, database: str) -> None:
+    """Each change of a view in a database of its own, which is dropped again."""
+    catalog = HiveViewCatalog("gaps", uri=running.uri, warehouse=running.warehouse)
+    try:
+        catalog.create_namespace(database)
+        catalog.execute(f"CREATE VIEW {database}.w AS SELECT a FROM sales.t")
+        catalog.execute(f"CREATE OR REPLACE VIEW {database}.w AS SELECT a, a + 1 AS b FROM sales.t")
+        catalog.rename_view(f"{database}.w", f"{database}.x")
+        assert len(catalog.load_view(f"{database}.x").schema().fields) == 2
+        catalog.drop_view(f"{database}.x")
+        catalog.drop_namespace(database)
+    finally:
+        catalog.close()
+
+
+@pytest.mark.parametrize("state", ["2.3.0", "4.0.0"] if WHOLE else ["2.3.0"])
+def test_metastore_works_without_a_table_that_verify_does_not_require(
+    state: str, tmp_path: Path, postgresql: SqlDatabases
+) -> None:
+    """Each table is renamed below a running metastore, and named back."""
+    address = postgresql.copy(state)
+    with postgresql.open(address) as session:
+        apply(session, plan(detect(session)))
+        tables = [table.name for table in detect(session, rows=False).tables]
+        with metastore(tmp_path / "metastore", SERVERS[state], postgresql, address) as running:
+            change_views(running, "before")
+            unused = []
+            for number, table in enumerate(tables):
+                change(session, f"ALTER TABLE [{table}] RENAME TO [GONE]")
+                try:
+                    report = None if table in REQUIRED_BY_DETECT else verify(session, views=False)
+                    if report is not None and report.complete:
+                        change_views(running, f"without_{number}")
+                        unused.append(table)
+                finally:
+                    change(session, f"ALTER TABLE [GONE] RENAME TO [{table}]")
+    assert len(unused) > 10, "those of transactions and compactions"
