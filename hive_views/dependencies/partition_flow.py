@@ -280,8 +280,8 @@ class _TextAnalysis:
             source = self._context.sources.get(id(item))
             if source is not None:
                 sources[source.alias] = source
-            elif isinstance(item, (exp.Subquery, exp.Paren)):
-                nodes.append(item.this)  # a join in parentheses
+            elif isinstance(item, (exp.Subquery, exp.Paren)) and not item.args.get("alias"):
+                nodes.append(item.this)  # a join in parentheses, whose tables can be named outside of them
             nodes += [join.this for join in item.args.get("joins") or ()]
         return {table: None for table in self._context.blocks[id(node)][0].tables if table is not None} | sources
 

@@ -40,6 +40,7 @@ class Environment:
         allows_aggregates: Whether aggregate functions are allowed.
         allows_windows: Whether window functions are allowed.
         rejects_duplicates: Whether a name of several columns of one table is ambiguous.
+        parameters: The parameters of the lambdas around it, of the innermost first.
     """
 
     scopes: tuple[Scope, ...]
@@ -49,6 +50,7 @@ class Environment:
     allows_aggregates: bool = False
     allows_windows: bool = False
     rejects_duplicates: bool = False
+    parameters: tuple[Scope, ...] = ()
 
 
 @dataclass(slots=True)

@@ -107,6 +107,8 @@ def _check_hive_derived_table(context: ResolutionContext, node: exp.Subquery) ->
     start = _start_of_sample_behind(context, alias.this) if alias is not None else None
     if start is not None:
         raise context.fail("TABLESAMPLE is only allowed for tables", start)
+    if alias is not None and isinstance(node.this, exp.Table):
+        raise context.fail("A join in parentheses cannot have an alias: write a query (SELECT …) instead", alias)
 
 
 def _start_of_sample_behind(context: ResolutionContext, alias: exp.Expr | None) -> int | None:

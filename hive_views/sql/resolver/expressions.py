@@ -130,8 +130,7 @@ def _lambda(context: ResolutionContext, node: exp.Lambda, env: Environment) -> N
     inner = Scope()
     parameters = [item.name.lower() for item in node.expressions]
     inner.tables[None] = {name: ScopeColumn(name, None, name) for name in parameters}
-    outer = env.scopes[0] if env.outer is None else env.scopes[0].over(env.outer)
-    visit(context, node.this, Environment((inner,), outer, reuses_computed=False))
+    visit(context, node.this, replace(env, reuses_computed=False, parameters=(inner, *env.parameters)))
 
 
 def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment) -> None:

@@ -137,7 +137,7 @@ def _simple_column(
     name = identifier.this
     if not _is_name(name):
         check_identifier(context, identifier)
-    if scope.merged is not None:
+    if scope.merged is not None or env.parameters:
         return None
     if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
         return None
@@ -264,10 +264,9 @@ def find_dotted(
 ) -> tuple[ScopeColumn, Scope, int] | None:
     """Return the column that a dotted name begins with, its scope, and the position of its name."""
     names = [part.name.lower() for part in parts]
-    levels = [env.scopes]
-    outer = env.outer
-    is_literal_function = _is_literal_function(context, parts)
-    while outer is not None and not (is_literal_function and not _is_of_lambda(levels[-1][0])):
+    levels = [*((scope,) for scope in env.parameters), env.scopes]
+    outer = env.outer if not _is_literal_function(context, parts) else None
+    while outer is not None:
         levels.append((outer,))
         outer = outer.around
     for scopes, used in product(levels, range(min(3, len(parts) - 1), -1, -1)):
@@ -280,10 +279,6 @@ def find_dotted(
 def _is_literal_function(context: ResolutionContext, parts: Sequence[Any]) -> bool:
     """Return whether a name is a function of Spark where no column of the FROM clause has it."""
     return len(parts) == 1 and context.dialect.has_lateral_aliases and parts[0].name.lower() in LITERAL_FUNCTIONS
-
-
-def _is_of_lambda(scope: Scope) -> bool:
-    return not scope.columns and None in scope.tables
 
 
 def dotted_value(
@@ -407,7 +402,8 @@ def _write_reference(
         check_hidden_key(context, scope, table, name, begin)
     if table in scope.hidden and context.dialect.allows_database_in_column:
         return  # as ORDER BY reads it, this table name is a column of the result: the name stays as it is written
-    if env.outer is not None and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
+    has_inner_names = env.outer is not None or bool(env.parameters)
+    if has_inner_names and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
     context.pending_edits.append(((first, -last), text))
 
@@ -461,17 +457,18 @@ def written_join_column(context: ResolutionContext, entry: JoinColumn) -> str:
 def _is_captured(
     context: ResolutionContext, env: Environment, column: ScopeColumn, tables: Sequence[str | None], name: str
 ) -> bool:
-    """Return whether `table.name` of an outer column is read as another name inside the subquery.
+    """Return whether `table.name` of a column is read as another name inside the subquery or the lambda.
 
     That is the case if a column inside has the name of the table, or a table inside has its alias and the column.
     """
-    inner: list[Scope] = list(env.scopes)
-    if any(_has_column(scope, column) for scope in (*inner, *([env.ungrouped] if env.ungrouped is not None else ()))):
-        return False
-    outer = env.outer
-    while outer is not None and not _has_column(outer, column):
-        inner.append(outer)
-        outer = outer.around
+    inner: list[Scope] = list(env.parameters)
+    own = env.scopes if env.ungrouped is None else (*env.scopes, env.ungrouped)
+    if not any(_has_column(scope, column) for scope in own):
+        inner += env.scopes
+        outer = env.outer
+        while outer is not None and not _has_column(outer, column):
+            inner.append(outer)
+            outer = outer.around
     return any(
         table is not None and (scope.find_any(table) is not None or name in scope.tables.get(table, ()))
         for scope in inner
@@ -486,14 +483,14 @@ def _has_column(scope: Scope, column: ScopeColumn) -> bool:
 def _uncaptured_name(
     context: ResolutionContext, begin: Any, end: Any, column: ScopeColumn, env: Environment, text: str
 ) -> str:
-    """Return the name of an outer column as it is written, where it has no table; refuse it otherwise."""
-    outer = env.outer
-    while outer is not None and not _has_column(outer, column):
-        outer = outer.around
-    if begin is end and (outer is None or outer.merged is None):
+    """Return the name of a captured column as it is written, where it has no table; refuse it otherwise."""
+    owner = next((scope for scope in env.scopes if _has_column(scope, column)), env.outer)
+    while owner is not None and not _has_column(owner, column):
+        owner = owner.around
+    if begin is end and (owner is None or owner.merged is None):
         return context.quote(end.name)
     raise context.fail(
-        f"The outer column '{end.name}' is written {text}, which is another column inside the subquery: give its "
+        f"The column '{end.name}' is written {text}, which is another column inside the subquery or lambda: give its "
         "table another alias",
         begin,
         end.name,

@@ -289,9 +289,9 @@ def _resolve_derived_table(
 ) -> tuple[str | None, Scope]:
     context.dialect.check_derived_table(context, node)
     inner = node.this
-    if isinstance(inner, exp.Table):
-        return resolve_source(context, inner, block)
     identifier = alias_identifier(node)
+    if _is_relation(inner):
+        return _resolve_relation(context, node, block)
     require_alias(context, identifier, "A derived table needs an alias: write (SELECT …) name", inner)
     alias = str(identifier.name).lower() if identifier is not None else f"__derived_{len(block.aliases)}"
     scope = context.resolve_query(context, node, block.ctes, level=block.level + 1)
@@ -302,6 +302,35 @@ def _resolve_derived_table(
     scope = rename_columns(context, scope, alias, node.args.get("alias"))
     context.sources[id(node)] = Source(node, alias, scope)
     return alias, scope
+
+
+def _is_relation(node: exp.Expr) -> bool:
+    """Return whether parentheses contain a table or a join, not a query."""
+    return isinstance(node, exp.Table) or (
+        isinstance(node, exp.Subquery) and bool(node.args.get("alias") or node.args.get("joins"))
+    )
+
+
+def _resolve_relation(context: ResolutionContext, node: exp.Subquery, block: QueryBlock) -> tuple[str | None, Scope]:
+    """Resolve a table or a join in parentheses; an alias behind them hides the aliases inside."""
+    inner, identifier = node.this, alias_identifier(node)
+    if identifier is None:
+        return resolve_source(context, inner, block)
+    _, scope = resolve_source(context, inner, QueryBlock(block.ctes, block.outer, level=block.level))
+    columns = alias_columns(node)
+    names = [scope.names[column][1] for column in scope.columns]
+    if scope.merged is not None or len(set(names[len(columns) :])) < len(names) - len(columns):
+        raise context.fail(
+            f"The join that is called {identifier.name} has USING, NATURAL or a column name twice: write a query "
+            "(SELECT …) instead",
+            identifier,
+            identifier.name,
+        )
+    alias = identifier.name.lower()
+    claim_alias(context, alias, block, identifier)
+    for name in (identifier, *columns):
+        quote_alias(context, name)
+    return alias, rename_columns(context, scope, alias, node.args["alias"])
 
 
 def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: int) -> Scope:
@@ -394,12 +423,15 @@ def _resolve_join(
         if condition is not None:
             resolve(context, condition, Environment((result,), block.outer, reuses_computed=False))
         return result
+    aliases = len(block.aliases)
     right_alias, right = resolve_source(context, node, block)
     sides = context.joins[id(join)] = JoinScopes(left, right)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
     if context.dialect.merges_using_columns:
+        if keeps_left_only:
+            del block.aliases[aliases:]
         return _merge_join(context, left_alias, sides, join)
     using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
     if left_alias is None and left.columns and not keeps_left_only:

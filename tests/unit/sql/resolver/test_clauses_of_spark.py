@@ -84,6 +84,35 @@ TEXTS = [
         "transform(arr, x -> exists(arr, y -> y = x + rid)) e from region",
         "transform(region.arr, x -> exists(region.arr, y -> y = x + region.rid)) e from region",
     ),
+    (
+        "v1 from t1 join region on exists(arr, x -> x = k)",
+        "t1.v1 from t1 join region on exists(region.arr, x -> x = t1.k)",
+    ),
+    ("t1.v1 from t1 join t2 on exists(array(1), x -> x = k)", "! Ambiguous column reference 'k'"),
+    (
+        "transform(arr, region -> region + rid) e from region",
+        "transform(region.arr, region -> region + rid) e from region",
+    ),
+    ("transform(arr, region -> region.rid) e from region", "transform(region.arr, region -> region.rid) e from region"),
+    (
+        "rid from region where exists (select 1 from t1 where exists(arr, region -> region = rid))",
+        "region.rid from region where exists (select 1 from t1 where exists(region.arr, region -> region = rid))",
+    ),
+    # joins in parentheses
+    ("* from (t2 cross join city) x", "x.k, x.v2, x.name, x.id from (t2 cross join city) x"),
+    ("k, x.id from (t2 cross join city) x, t2 y where x.k = y.k", "! Ambiguous column reference 'k'"),
+    ("x.k from (t2) as x", "x.k from (t2) as x"),
+    ("t2.k from (t2) as x", "! Invalid table alias"),
+    ("x.k, t2.v2 from (t2 cross join city) x, t2", "x.k, t2.v2 from (t2 cross join city) x, t2"),
+    ("b, x.d from (t2 cross join city) as x(a, b, c, d)", "x.b, x.d from (t2 cross join city) as x(a, b, c, d)"),
+    ("x.v1 from (t1 cross join t2) x", "! a column name twice"),
+    ("x.k from (t1 join t2 using (k)) x", "! USING"),
+    ("x.k from ((select k from t1) x cross join city)", "x.k from ((select t1.k from t1) x cross join city)"),
+    # the alias of a semi join's table ends with the join
+    (
+        "t1.v1, x.v2 from t1 left semi join t4 x on t1.k = x.k join t2 x on t1.k = x.k",
+        "t1.v1, x.v2 from t1 left semi join t4 x on t1.k = x.k join t2 x on t1.k = x.k",
+    ),
     # the field of a struct keeps the name of a key
     (
         "struct(v1, k) s from t1 full join t2 using (k)",
