@@ -229,6 +229,7 @@ TRINO = DialectRules(
     unifies_rows_of_values=True,
     allows_generators_with_columns=True,
     has_star_except=True,
+    names_extracted_fields=False,
     check_source=_check_pivots,
 )
 SPARK = replace(
@@ -237,6 +238,5 @@ SPARK = replace(
     star_includes_using=True,
     exploded_name="col",
     has_struct_stars=True,
-    names_extracted_fields=False,
 )
 DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}

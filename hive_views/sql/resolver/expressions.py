@@ -144,7 +144,8 @@ def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> No
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
     has_column = any(scope.find_any(name) is not None for scope in env.scopes)
     if has_column and not is_call and not context.dialect.computes_groups_first:
-        starts = [token.start for token in context.text.tokens if token.text.lower() == name]
+        tokens = context.text.tokens
+        starts = [token.start for at, token in enumerate(tokens) if context.text.raw(at).lower() == name]
         raise context.fail(
             f"'{name}' is a function and a column: write the column in quotes or the call as {name}()",
             starts[0] if len(starts) == 1 else node,

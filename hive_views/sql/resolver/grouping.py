@@ -306,6 +306,26 @@ def resolve_having(
             if column is not None:
                 scope.put("", item.alias.lower(), column)
     resolve(context, having.this, Environment((scope,), None, ungrouped, allows_aggregates=True))
+    if context.mode.names_all_columns:
+        _check_tables_of_having(context, having, items, scope)
+
+
+def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items: list[exp.Expr], scope: Scope) -> None:
+    """Reject a column whose table has the name of an alias, which Hive reads first unless a plain key is of the table."""
+    aliases = {item.alias.lower() for item in items if type(item) is exp.Alias} - scope.tables.keys()
+    for node in having.find_all(exp.Column, exp.Dot) if aliases else ():
+        column = context.bindings.get(id(node))
+        first = node
+        while type(first) is exp.Dot:
+            first = first.this
+        written = first.parts[0].name.lower() if type(first) is exp.Column else None
+        if column is not None and column.table in aliases and written != column.table:
+            raise context.fail(
+                f"HAVING names {column.table}.{column.name}, which Hive reads as a field of the column {column.table}: "
+                "give the table another alias",
+                node,
+                column.name,
+            )
 
 
 def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:

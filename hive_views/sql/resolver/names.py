@@ -164,6 +164,8 @@ def _dot(context: ResolutionContext, node: exp.Dot, env: Environment) -> None:
         parts.append(inner.expression)
         inner = inner.this
     parts.reverse()
+    if isinstance(node.expression, exp.Star):
+        raise context.fail("The star of an expression is not supported: list the fields", node)
     if type(inner) is exp.Column and not isinstance(inner.this, exp.Star):
         if env.reuses_computed and _computed_column(context, inner, env) is not None:
             _resolve_fields(context, context.bindings[id(inner)].type, parts)
@@ -272,8 +274,26 @@ def find_dotted(
     for scopes, used in product(levels, range(min(3, len(parts) - 1), -1, -1)):
         column, scope = _find_qualified(context, scopes, names[: used + 1], parts[used], env)
         if column is not None and scope is not None:
+            if used == 3:
+                check_catalog(context, scope, parts[:3], parts, env)
             return column, scope, used
     return None
+
+
+def check_catalog(
+    context: ResolutionContext, scope: Scope, qualifier: Sequence[Any], parts: Sequence[Any], env: Environment
+) -> None:
+    """Reject `c.d.t` in front of a column or star where FROM does not name the catalog and `c` can be a struct."""
+    catalog, _ = scope.qualifiers[qualifier[-1].name.lower()]
+    without_catalog = [part.name.lower() for part in parts]
+    for used in () if catalog else range(min(2, len(parts) - 1), -1, -1):
+        column, _ = _find_qualified(context, env.scopes, without_catalog[: used + 1], parts[used], env)
+        type_text = column.type if column is not None else None
+        if type_text is not None and hive_types.base(type_text) in _TYPES_WITH_FIELDS:
+            name = ".".join(part.name for part in parts)
+            raise context.fail(
+                f"'{name}' can begin with a catalog or with a column: give the table an alias", parts[0], name
+            )
 
 
 def _is_literal_function(context: ResolutionContext, parts: Sequence[Any]) -> bool:

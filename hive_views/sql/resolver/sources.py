@@ -165,7 +165,8 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
     index = context.starts.get(table._meta["start"], len(tokens)) + 1 if table._meta else len(tokens)
     if index >= len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
         return None
-    end = text.match.get(index + 1)
+    has_method = index + 1 < len(tokens) and text.raw(index + 1).lower() in ("bernoulli", "system")
+    end = text.match.get(index + 2 if has_method else index + 1)
     if end is None:
         raise context.fail("TABLESAMPLE needs (BUCKET … OUT OF …), (… PERCENT) or (… ROWS)", tokens[index].start)
     start = next((at for at in range(index, end) if text.raw(at).lower() == "on"), end)
@@ -417,8 +418,11 @@ def _resolve_join(
         if join.args.get("using") or join.args.get("method") == "NATURAL":
             raise context.fail("JOIN LATERAL and JOIN UNNEST with USING or NATURAL are not supported: write ON", node)
         is_unnest = isinstance(node, exp.Unnest)
+        is_join = left_alias is None and bool(left.columns)  # nothing else refers to the result of a join
         result = (
-            resolve_unnest(context, left, node, block)[1] if is_unnest else resolve_lateral(context, left, node, block)
+            resolve_unnest(context, left, node, block)[1]
+            if is_unnest
+            else resolve_lateral(context, left, node, block, extends_scope=is_join)
         )
         if condition is not None:
             resolve(context, condition, Environment((result,), block.outer, reuses_computed=False))
@@ -624,8 +628,9 @@ def resolve_lateral(
         alias = identifier.name.lower() if identifier is not None else "__lateral"
         claim_alias(context, alias, block, node)
         quote_alias(context, identifier)
-        result = Scope()
-        result.add(scope)
+        result = scope if extends_scope else Scope()
+        if not extends_scope:
+            result.add(scope)
         result.add(rename_columns(context, inner, alias, node.args.get("alias")))
         result.keep_merged(scope, alias)
         return result

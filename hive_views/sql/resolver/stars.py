@@ -15,6 +15,7 @@ from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionC
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.names import (
     LITERAL_FUNCTIONS,
+    check_catalog,
     check_hidden_key,
     dotted_value,
     function_name,
@@ -284,9 +285,13 @@ def _expand_star(
     pattern: re.Pattern[str] | None = None,
 ) -> None:
     """Replace a star by its columns, and add them to the block's result."""
-    if context.dialect.has_struct_stars and type(item) is exp.Column and not _names_table(ungrouped, item):
-        _expand_struct(context, item, ungrouped, block, output)
-        return
+    if context.dialect.has_struct_stars and type(item) is exp.Column:
+        if not _names_table(ungrouped, item):
+            _expand_struct(context, item, ungrouped, block, output)
+            return
+        *qualifier, _ = item.parts
+        if len(qualifier) == 3:
+            check_catalog(context, ungrouped, qualifier, qualifier, Environment((ungrouped,), block.outer))
     table = _star_table(context, item, ungrouped)
     excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
@@ -613,7 +618,9 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None
-    if name not in _SPARK_GENERATORS:
+    if kind is exp.Aliases and (name is None or not context.dialect.has_lateral_aliases):
+        raise context.fail("AS (…) with several names is only supported after a table generating function", item)
+    if name not in _SPARK_GENERATORS and kind is not exp.Aliases:
         return False
     resolve_arguments(context, inner, env)
     aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []

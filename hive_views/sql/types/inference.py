@@ -407,6 +407,9 @@ class TypeInference:
         name = self.text.raw(token).strip("`").lower()
         if self.text.dialect == "spark" and self._differs_in_spark(name, node):
             return None
+        most = _MOST_ARGUMENTS.get(name) if self.text.dialect != "hive" else None
+        if most is not None and self._written_arguments(token) > most:
+            return None  # an overload that Hive does not have: datediff(day, a, b), floor(a, 1)
         fixed = RESULT_TYPES.get(name)
         if self.text.dialect == "hive" and name in CONVERSION_FUNCTIONS:
             return name
@@ -438,6 +441,15 @@ class TypeInference:
             number = name in _NUMBERS_OF_STRINGS and first is not None and hive_types.base(first) in hive_types.STRINGS
             return "double" if number else first
         return rule(self, first, arguments)
+
+    def _written_arguments(self, token: int) -> int:
+        """Return one more than the number of commas in the parentheses of a call."""
+        match, index, end = self.text.match, token + 2, self.text.match.get(token + 1, 0)
+        commas = 0
+        while index < end:
+            commas += self.text.raw(index) == ","
+            index = match.get(index, index) + 1
+        return commas + 1
 
     def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
         """Whether Spark may give a call another type than Hive does."""
@@ -613,6 +625,10 @@ _RULES: dict[type, Callable[[TypeInference, Any], str | None]] = {
         _boolean,
     ),
 }
+_MOST_ARGUMENTS = dict.fromkeys(("datediff", "date_add", "date_sub"), 2) | dict.fromkeys(
+    ("ceil", "ceiling", "floor"), 1
+)
+"""The numbers of arguments for which the types are Hive's, where Spark and Trino take more."""
 _FUNCTIONS: dict[str, Callable[[TypeInference, str, Arguments], str | None]] = {
     "sum": TypeInference._sum,
     "avg": TypeInference._average,

@@ -28,7 +28,7 @@ from hive_views.sql.parsing.lexer import tokenizer_of
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.coral import apply_rules
 from hive_views.sql.rewriting.expand import Expansion, expand
-from tests.unit.sql.random_statements import TABLES, TYPES, Generator
+from tests.unit.sql.random_statements import FURTHER_TABLES, TABLES, TYPES, Generator
 
 FAILURES = (
     "crash",
@@ -43,13 +43,16 @@ FAILURES = (
 """The outcomes that are reported: everything but `equal`, `both refuse` and `we accept`."""
 
 
+ALL_TABLES = {**TABLES, **FURTHER_TABLES}
+
+
 class Tables:
     """The tables of the statements as a `Schemas` source."""
 
     def __init__(self) -> None:
         self.tables = {
             tuple(name.split(".")): TableSchema(tuple((column, TYPES[kind]) for column, kind in columns.items()))
-            for name, columns in TABLES.items()
+            for name, columns in ALL_TABLES.items()
         }
 
     def table(self, database: str, name: str) -> TableSchema | None:
@@ -89,8 +92,17 @@ ROWS = {
     "l": ("(1, 2)", "(2)", "(3, null)", "null", "(1)", "(2, 3)"),
     "m": ("('x', 1)", "('y', 2)", "('x', 3)", "null", "('x', null)", "('z', 1)"),
     "r": ("(1, 2, 'x')", "(2, 1, 'y')", "(3, 3, 'x')", "(1, null, 'z')", "(2, 2, null)", "(1, 1, 'x')"),
+    "date": ("date'2020-01-31'", "null", "date'2021-05-06'", "date'2020-01-31'", "date'2019-12-31'"),
+    "ts": ("timestamp'2020-01-31 10:11:12'", "null", "timestamp'2021-05-06 00:00:00'"),
+    "nested": (
+        "struct(struct(1, 2), struct(3), array(struct(1, 2)))",
+        "null",
+        "struct(struct(5, null), null, array())",
+    ),
+    "structs": ("map('a', struct(1, 'x'))", "null", "map('b', struct(2, 'y'))", "map('a', null)"),
+    "lists": ("array(array(1, 2), array(3))", "null", "array(array(5))", "array(null)", "array()"),
 }
-"""Six values of each kind, with NULLs and duplicates."""
+"""Values of each kind, with NULLs and duplicates."""
 
 _CONSTRUCTORS = {
     "t": "cast(named_struct('a', {0[0]}, 'b', {0[1]}, 'k', {0[2]}) as {1})",
@@ -99,12 +111,12 @@ _CONSTRUCTORS = {
 
 
 def _literal(kind: str, position: int) -> str:
-    text, type_ = ROWS[kind][position % 6], TYPES[kind]
-    if text == "null" or kind in "isd":
-        return f"cast({text} as {type_})"
-    if kind in _CONSTRUCTORS:
+    text, type_ = ROWS[kind][position % len(ROWS[kind])], TYPES[kind]
+    if text != "null" and kind in _CONSTRUCTORS:
         return _CONSTRUCTORS[kind].format(text[1:-1].split(", "), type_)
-    return f"cast({'array' if kind == 'l' else 'map'}{text} as {type_})"
+    if text != "null" and kind in ("l", "m"):
+        text = ("array" if kind == "l" else "map") + text
+    return f"cast({text} as {type_})"
 
 
 SESSION = {
@@ -135,7 +147,7 @@ class SparkCheck:
         for session in (self.home, self.elsewhere):
             session.conf.set("spark.sql.ansi.enabled", "false")
             session.conf.set("spark.sql.crossJoin.enabled", "true")
-        for name, columns in TABLES.items():
+        for name, columns in ALL_TABLES.items():
             self.home.sql(f"create database if not exists {name.split('.')[0]}")
             rows = [
                 ", ".join(
@@ -249,7 +261,7 @@ class HiveCheck:
         self.database = "default"
         for database in ("a", "b", "s", "elsewhere"):
             self._request({"sql": f"create database if not exists {database}"})
-        for name, columns in TABLES.items():
+        for name, columns in ALL_TABLES.items():
             definitions = ", ".join(f"`{column}` {TYPES[kind]}" for column, kind in columns.items())
             answer = self._request({"sql": f"create table {name} ({definitions})"})
             assert answer["ok"], answer

@@ -20,6 +20,11 @@ TYPES = {
     "l": "array<int>",
     "m": "map<string,int>",
     "r": "array<struct<a:int,b:int,k:string>>",
+    "date": "date",
+    "ts": "timestamp",
+    "nested": "struct<a:struct<b:int,k:int>,n:struct<n:int>,l:array<struct<a:int,b:int>>>",
+    "structs": "map<string,struct<a:int,b:string>>",
+    "lists": "array<array<int>>",
 }
 """The Hive type of each kind of column."""
 
@@ -33,6 +38,17 @@ TABLES: dict[str, dict[str, str]] = {
     "s.t": {"a": "i", "b": "l", "t": "t"},
 }
 """The kind of each column by table; the current database is `a`."""
+
+FURTHER_TABLES: dict[str, dict[str, str]] = {
+    "a.ev": {
+        "day": "date", "year": "i", "month": "i", "ts": "ts", "date": "date",
+        "key": "s", "value": "d", "hour": "i", "user": "s", "timestamp": "ts",
+    },
+    "a.w": {"w": "i", "x": "i", "col": "i", "pos": "i", "id": "i", "col1": "i", "k": "i"},
+    "a.n": {"n": "nested", "a": "i", "m": "structs", "l": "lists"},
+    "s.s": {"s": "t", "k": "i", "a": "i"},
+}  # fmt: skip
+"""Tables of the statements that are written by hand."""
 
 DEFAULTS = {
     "i": "1",

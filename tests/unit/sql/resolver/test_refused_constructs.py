@@ -13,6 +13,7 @@ TABLES = {
     ("d", "u"): {"k": "int", "t": "struct<k:int>", "w": "int"},
     ("d", "region"): {"rid": "int", "name": "string"},
     ("d", "cust"): {"cid": "int", "region": "string"},
+    ("s", "s"): {"s": "struct<a:int>", "k": "int", "a": "int"},
     ("d", "days"): {"current_date": "date", "k": "int"},
 }
 CASES = [
@@ -51,6 +52,13 @@ CASES = [
     ("select count(*) as n from (select k, v as user from t) x group by k having user > 1", "is a function here"),
     ("select 1 as 0x1F", "cannot be a name"),
     ("select k from t union corresponding select k from u", "CORRESPONDING"),
+    ("select s.s.s.a from s.s", "can begin with a catalog"),
+    ("select s.s.s.* from s.s", "can begin with a catalog"),
+    ("select struct(k, v).* from t", "star of an expression"),
+    ("select k as (x, y) from t", "several names"),
+    ("select x.k from (t join u using (k)) x", "write a query"),
+    ("select x.w from (t cross join u) x", "write a query"),
+    ("select x.k from t x, u x", "one FROM clause has it twice"),
     ("select k from t where k > 1 |> union all select k from u", "Cannot read the text"),
 ]
 CASES_OF_TRINO = [
@@ -60,6 +68,13 @@ CASES_OF_TRINO = [
     ("select * from t cross join unnest(array[1]) as x", "have no names"),
     ("select k from t match_recognize (order by k pattern (a) define a as a.k > 1)", "MATCH_RECOGNIZE"),
     ("select k from t union all corresponding select k from u", "CORRESPONDING"),
+]
+
+
+CASES_OF_HIVE = [
+    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(k) > 1", "Hive reads as a field"),
+    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(st.a) > 1", "Hive reads as a field"),
+    ("select x.k from (t cross join region) x", "cannot have an alias"),
 ]
 
 
@@ -73,7 +88,11 @@ class Tables:
 
 @pytest.mark.parametrize(
     ("dialect", "sql", "reason"),
-    [*(("spark", *case) for case in CASES), *(("trino", *case) for case in CASES_OF_TRINO)],
+    [
+        *(("spark", *case) for case in CASES),
+        *(("trino", *case) for case in CASES_OF_TRINO),
+        *(("hive", *case) for case in CASES_OF_HIVE),
+    ],
 )
 def test_construct_is_refused_with_a_position(dialect: str, sql: str, reason: str) -> None:
     with pytest.raises(SqlError, match=reason) as error:
