@@ -311,7 +311,7 @@ def resolve_having(
 
 
 def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items: list[exp.Expr], scope: Scope) -> None:
-    """Reject a column whose table has the name of an alias, which Hive reads first unless a plain key is of the table."""
+    """Reject a column whose table has the name of an alias; Hive reads that first without a plain key of the table."""
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias} - scope.tables.keys()
     for node in having.find_all(exp.Column, exp.Dot) if aliases else ():
         column = context.bindings.get(id(node))

@@ -88,7 +88,7 @@ class Resolution:
 
 
 def _check_all_tables(context: ResolutionContext) -> None:
-    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, time travel."""
+    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, time travel; and other pivots."""
     for node in table_nodes(context.tree):
         if id(node) not in context.sources and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS:
             raise context.fail(
@@ -96,6 +96,9 @@ def _check_all_tables(context: ResolutionContext) -> None:
                 node,
                 node.name,
             )
+    for pivot in context.tree.find_all(exp.Pivot):
+        if id(pivot) not in context.pivots:
+            raise context.fail("PIVOT and UNPIVOT are not supported here: write (SELECT …) PIVOT (…)", pivot)
 
 
 def resolve(

@@ -223,7 +223,7 @@ FIRST_ARGUMENT_TYPE = frozenset(
 DIFFERENT_IN_SPARK = frozenset(
     """
     add_months last_day trunc next_day percentile_approx grouping decode extract struct date_part second reflect
-    java_method position crc32
+    java_method position crc32 histogram_numeric array_position regr_avgx regr_avgy
     """.split()
 )
 """The functions whose type in Spark is not Hive's (measured on Spark 4.1); unknown in a Spark text."""
