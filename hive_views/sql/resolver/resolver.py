@@ -13,7 +13,7 @@ from hive_views.sql.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import table_nodes
+from hive_views.sql.parsing.syntax_tree import child_expressions
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
@@ -89,16 +89,23 @@ class Resolution:
 
 def _check_all_tables(context: ResolutionContext) -> None:
     """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, time travel; and other pivots."""
-    for node in table_nodes(context.tree):
-        if id(node) not in context.sources and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS:
-            raise context.fail(
-                f"A query is not supported in the clause that names {node.name}: its names are not resolved there",
-                node,
-                node.name,
-            )
-    for pivot in context.tree.find_all(exp.Pivot):
-        if id(pivot) not in context.pivots:
-            raise context.fail("PIVOT and UNPIVOT are not supported here: write (SELECT …) PIVOT (…)", pivot)
+    stack = [context.tree]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is exp.Table:
+            is_named = isinstance(node.this, exp.Identifier) and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS
+            if is_named and id(node) not in context.sources:
+                raise context.fail(
+                    f"A query is not supported in the clause that names {node.name}: its names are not resolved there",
+                    node,
+                    node.name,
+                )
+        elif kind is exp.Pivot and id(node) not in context.pivots:
+            raise context.fail("PIVOT and UNPIVOT are not supported here: write (SELECT …) PIVOT (…)", node)
+        if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
+            for value in node.args.values():
+                stack += child_expressions(value)
 
 
 def resolve(

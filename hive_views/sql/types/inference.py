@@ -409,7 +409,7 @@ class TypeInference:
             return None
         most = _MOST_ARGUMENTS.get(name) if self.text.dialect != "hive" else None
         if most is not None and self._written_arguments(token) > most:
-            return None  # an overload that Hive does not have: datediff(day, a, b), floor(a, 1)
+            return "bigint" if name == "datediff" else None  # overloads that Hive does not have, such as floor(a, 1)
         fixed = RESULT_TYPES.get(name)
         if self.text.dialect == "hive" and name in CONVERSION_FUNCTIONS:
             return name
@@ -516,9 +516,11 @@ class TypeInference:
         return "bigint" if first in (*hive_types.NUMERIC, "string") else None
 
     def _absolute(self, first: str, arguments: Arguments) -> str | None:
-        if first in ("tinyint", "smallint", "int"):
-            return "int"
-        return "double" if first in ("float", "string") else first
+        if first == "string":
+            return "double"
+        if self.text.dialect == "hive":
+            return {"tinyint": "int", "smallint": "int", "float": "double"}.get(first, first)
+        return first
 
     def _rounded(self, first: str, arguments: Arguments) -> str | None:
         """Apply Hive's `GenericUDFRound`: rounding can add one digit in front of the decimal point."""
