@@ -1,8 +1,8 @@
 """Texts written by hand whose names collide, with their expansions and what the real engine did with both texts.
 
-`expanded` was compared with the author's text in Spark 4.1.4 and Trino 483 (rows and names) and in Hive 4.1.0 (texts,
-names and types); `outcome` has the classes of `random_check`. No text returned other rows. A changed expansion has to be
-compared again: `test_random_statements` does it for Spark.
+`outcome` is a class of `random_check`: rows, names and types on Spark 4.1.4, rows and names of the stored text on Trino
+483, texts, names and types on Hive 4.1.0. No text returned other rows. A changed expansion has to be compared again:
+`test_random_statements` does it for Spark.
 """
 
 from __future__ import annotations

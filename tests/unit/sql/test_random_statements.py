@@ -1,7 +1,8 @@
 """Random and recorded statements on Spark: the expanded and the stored text return what the author's text returns.
 
 `random_check` describes the comparison and its outcomes. The recorded statements are those that differed once, reduced,
-with their outcome now. HIVE_VIEWS_RANDOM_STATEMENTS is the number of random statements.
+and those of `test_hostile_texts`, with their outcomes now. HIVE_VIEWS_RANDOM_STATEMENTS is the number of random
+statements.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ def check() -> Any:
     session.stop()
 
 
-def test_recorded_statements_have_their_outcomes(check: SparkCheck) -> None:
-    cases = load_cases("random_spark.jsonl")
+@pytest.mark.parametrize(
+    "fixture", ["random_spark.jsonl", pytest.param("hostile_spark.jsonl", marks=pytest.mark.extended)]
+)
+def test_recorded_statements_have_their_outcomes(check: SparkCheck, fixture: str) -> None:
+    cases = load_cases(fixture)
     outcomes = {case["sql"]: check.check(case["sql"]) for case in cases}
     assert [
         (case["sql"], outcomes[case["sql"]]) for case in cases if outcomes[case["sql"]].kind != case["outcome"]
