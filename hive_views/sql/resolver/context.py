@@ -441,6 +441,8 @@ class ResolutionContext:
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """Return an error at the position of an expression, or of a character."""
         start = at if isinstance(at, int) or at is None else start_of(at)
+        if start is None and at is not None:
+            start = self.text.tokens[0].start
         line, column = self.text.position(start)
         return UnknownNameError(reason, line=line, column=column, name=name)
 

@@ -417,6 +417,10 @@ def _resolve_join(
     context: ResolutionContext, left_alias: str | None, left: Scope, join: exp.Join, block: QueryBlock
 ) -> Scope:
     context.dialect.check_join(context, join)
+    for name in (join.args.get("using") or ())[:1]:
+        at = context.starts.get((name._meta or {}).get("start", -1))
+        if at is not None and context.text.raw(at - 1) != "(":
+            raise context.fail("USING needs its columns in parentheses", name)
     if join.this.args.get("pivots"):
         raise context.fail("PIVOT and UNPIVOT of a join are not supported: write (SELECT …) PIVOT (…)", join.this)
     node = join.this

@@ -59,6 +59,8 @@ CASES = [
     ("select count(*) as n from (select k, v as user from t) x group by k having user > 1", "is a function here"),
     ("select 1 as 0x1F", "cannot be a name"),
     ("select k from t union corresponding select k from u", "CORRESPONDING"),
+    ("select k from t full join u using k", "in parentheses"),
+    ("select -- k from t", "SELECT list is empty"),
     ("select s.s.s.a from s.s", "can begin with a catalog"),
     ("select s.s.s.* from s.s", "can begin with a catalog"),
     ("select struct(k, v).* from t", "star of an expression"),
