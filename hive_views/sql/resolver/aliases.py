@@ -19,7 +19,7 @@ def claim_alias(context: ResolutionContext, alias: str, block: QueryBlock, at: e
             at,
             alias,
         )
-    block.aliases.append(alias)
+    block.aliases[alias] = None
 
 
 def alias_identifier(node: exp.Expr) -> Any:

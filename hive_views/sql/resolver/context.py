@@ -80,7 +80,7 @@ class QueryBlock:
 
     ctes: dict[str, CteDefinition]
     outer: Scope | None = None
-    aliases: list[str] = field(default_factory=list)
+    aliases: dict[str, None] = field(default_factory=dict)
     level: int = 0
 
 

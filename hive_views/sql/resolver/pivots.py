@@ -25,7 +25,7 @@ def resolve_pivots(
         if len(set(names)) < len(names):
             raise context.fail("PIVOT and UNPIVOT over columns with one name: name them with AS", node)
         context.pivots.add(id(pivot))
-        block.aliases.remove(alias)
+        del block.aliases[alias]
         identifier = alias_identifier(pivot)
         alias = identifier.name.lower() if identifier is not None else f"__pivot_{len(block.aliases)}"
         if pivot.args.get("unpivot"):

@@ -233,7 +233,7 @@ def _resolve_planned_block(
     if not _ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, scope, ungrouped, block.level, items=items)
         query.names_output_only = bool(calls.windows) and is_distinct
-        query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
+        query.distinct_star_aliases = list(block.aliases) if _is_distinct_star(node) else ()
         context.mode.resolve_order(context, query)
     return output
 
@@ -256,7 +256,7 @@ def _resolve_plain_block(
         _check_literal_functions(context, node, ungrouped, output)
     if not _ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, columns, columns, block.level, items=items)
-        query.distinct_star_aliases = block.aliases if _is_distinct_star(node) else ()
+        query.distinct_star_aliases = list(block.aliases) if _is_distinct_star(node) else ()
         context.mode.resolve_order(context, query)
     env = Environment((ungrouped,), block.outer, ungrouped, False, True, True)
     for definition in node.args.get("windows") or ():

@@ -446,7 +446,8 @@ def _resolve_join(
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
     if context.dialect.merges_using_columns:
         if keeps_left_only:
-            del block.aliases[aliases:]
+            for alias in list(block.aliases)[aliases:]:
+                del block.aliases[alias]
         return _merge_join(context, left_alias, sides, join)
     using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
     if left_alias is None and left.columns and not keeps_left_only:
@@ -676,8 +677,7 @@ def resolve_lateral(
         origins = produced_origins(context, function, position)
         result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name, type_text, origins))
     result.keep_merged(scope, alias)
-    if alias not in block.aliases:
-        block.aliases.append(alias)
+    block.aliases.setdefault(alias)
     return result
 
 
