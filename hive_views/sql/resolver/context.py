@@ -297,7 +297,6 @@ class ResolutionContext:
         star_columns: The columns that a star in a function stands for, by the id of its node.
         sources: The element of FROM that each table and derived table is, by the id of its node.
         joins: The columns of both sides of each join, by the id of its node.
-        pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
         blocks: The columns of FROM and of the result of each SELECT, by the id of its node.
         subqueries: The result of each subquery in an expression, by the id of its node.
         tables: The tables and views that the text names, with the position of the first name.
@@ -354,7 +353,6 @@ class ResolutionContext:
         self.star_columns: dict[int, list[ScopeColumn]] = {}
         self.sources: dict[int, Source] = {}
         self.joins: dict[int, JoinScopes] = {}
-        self.pivots: set[int] = set()
         self.blocks: dict[int, tuple[Scope, Scope]] = {}
         self.subqueries: dict[int, Scope] = {}
         self.tables: dict[tuple[str, str], int] = {}

@@ -88,7 +88,7 @@ class Resolution:
 
 
 def _check_all_tables(context: ResolutionContext) -> None:
-    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, time travel; and other pivots."""
+    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, PIVOT after a join."""
     stack = [context.tree]
     while stack:
         node = stack.pop()
@@ -101,8 +101,8 @@ def _check_all_tables(context: ResolutionContext) -> None:
                     node,
                     node.name,
                 )
-        elif kind is exp.Pivot and id(node) not in context.pivots:
-            raise context.fail("PIVOT and UNPIVOT are not supported here: write (SELECT …) PIVOT (…)", node)
+        elif kind is exp.Pivot:
+            raise context.fail("PIVOT and UNPIVOT after a join are not supported: write a query without them", node)
         if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
             for value in node.args.values():
                 stack += child_expressions(value)

@@ -32,7 +32,6 @@ from hive_views.sql.resolver.names import (
     visit_children,
     written_join_column,
 )
-from hive_views.sql.resolver.pivots import resolve_pivots
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, Scope, ScopeColumn, Using, named_columns
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
@@ -63,13 +62,9 @@ def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock
             alias, scope = _resolve_table_function(context, node, node.this, block)
         else:
             alias, scope = resolve_table(context, node, block)
-        if node.args.get("pivots"):
-            alias, scope = resolve_pivots(context, node, alias, scope, block)
         return _resolve_nested_joins(context, node, alias, scope, block)
     if isinstance(node, exp.Subquery):
         alias, scope = _resolve_derived_table(context, node, block)
-        if alias is not None and node.args.get("pivots"):
-            alias, scope = resolve_pivots(context, node, alias, scope, block)
         return _resolve_nested_joins(context, node, alias, scope, block)
     if isinstance(node, exp.Values):
         return _resolve_values(context, node, block)
@@ -421,8 +416,6 @@ def _resolve_join(
         at = context.starts.get((name._meta or {}).get("start", -1))
         if at is not None and context.text.raw(at - 1) != "(":
             raise context.fail("USING needs its columns in parentheses", name)
-    if join.this.args.get("pivots"):
-        raise context.fail("PIVOT and UNPIVOT of a join are not supported: write (SELECT …) PIVOT (…)", join.this)
     node = join.this
     condition = join.args.get("on")
     if isinstance(node, (exp.Lateral, exp.Unnest)):

@@ -108,21 +108,6 @@ TEXTS = [
     ("x.v1 from (t1 cross join t2) x", "! a column name twice"),
     ("x.k from (t1 join t2 using (k)) x", "! USING"),
     ("x.k from ((select k from t1) x cross join city)", "x.k from ((select t1.k from t1) x cross join city)"),
-    # PIVOT and UNPIVOT
-    (
-        "* from (select k, j from t1) pivot (max(j) for k in (1, 'X' as y, -2))",
-        "1, y, -2 from (select t1.k, t1.j from t1) pivot (max(j) for k in (1, 'X' as y, -2))",
-    ),
-    (
-        "p.* from (select v1, k, j from t1) x pivot (max(x.j) as m, count(*) as c for k in (1 as one)) p",
-        "p.v1, p.one_m, p.one_c from (select t1.v1, t1.k, t1.j from t1) x"
-        " pivot (max(x.j) as m, count(*) as c for k in (1 as one)) p",
-    ),
-    ("* from t1 unpivot (v for n in (k, j as jj))", "v1, n, v from t1 unpivot (v for n in (k, j as jj))"),
-    (
-        "u.v from t1 x unpivot (v for n in (k)) u where n = 'k'",
-        "u.v from t1 x unpivot (v for n in (k)) u where u.n = 'k'",
-    ),
     # the alias of a semi join's table ends with the join
     (
         "t1.v1, x.v2 from t1 left semi join t4 x on t1.k = x.k join t2 x on t1.k = x.k",
