@@ -120,11 +120,15 @@ build/release/.installed:
 	build/release/bin/pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6'
 	touch $@
 
-# Installs the wheel in an empty environment and runs the command line and a quick test there.
+# Installs the wheel in empty environments, with the newest and with the oldest dependencies that setup.cfg allows, and
+# runs the command line and a quick test there.
 test-dist: dist
-	$(PYTHON) -m venv --clear build/installed
-	build/installed/bin/pip install --quiet --disable-pip-version-check dist/*.whl
-	cd build && installed/bin/python -I ../tests/installation.py
+	@oldest=$$(sed -n '/^install_requires/,/^$$/s/^ *\([a-z]*\)\(\[c\]\)\{0,1\}>=\([0-9.]*\).*/\1\2==\3/p' setup.cfg) && \
+	for versions in '' "$$oldest click<8.2"; do \
+	   $(PYTHON) -m venv --clear build/installed && \
+	   build/installed/bin/pip install --quiet --disable-pip-version-check dist/*.whl $$versions && \
+	   (cd build && installed/bin/python -I ../tests/installation.py) || exit 1; \
+	done
 
 # Builds, checks and tags the version in hive_views/__init__.py. Uploads and pushes nothing (CONTRIBUTING.md).
 release: test-dist

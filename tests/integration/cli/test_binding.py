@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 import typer
+import typer.main
 from typer.testing import CliRunner
 
 from hive_views.cli.app import app
@@ -127,3 +128,20 @@ def test_shared_options_have_separate_help_texts() -> None:
     create, replace = invoke("create", "--help").out, invoke("replace", "--help").out
     assert "Without any, an existing column list stays" in " ".join(replace.replace("│", " ").split())
     assert "Without any, an existing column list stays" not in " ".join(create.replace("│", " ").split())
+
+
+def commands_below(group: Any) -> Iterator[Any]:
+    for command in group.commands.values():
+        yield from commands_below(command) if hasattr(command, "commands") else [command]
+
+
+def test_arguments_with_several_values_have_no_default():
+    """Click before 8.3 rejects the whole command line otherwise."""
+    arguments = [
+        parameter
+        for command in commands_below(typer.main.get_command(app))
+        for parameter in command.params
+        if parameter.param_type_name == "argument" and parameter.nargs == -1
+    ]
+    assert len(arguments) > 5
+    assert {argument.default for argument in arguments} == {None}
