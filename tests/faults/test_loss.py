@@ -262,6 +262,7 @@ def test_acknowledged_commits_are_never_lost(servers: Servers, tmp_path: Path) -
         {"server": SERVER or "2.3.10/derby", "seconds": SECONDS, "seed": seed, **counts, "errors": errors}
     )
     print(line)
+    print(*{entry["error"].partition(":")[0]: entry["error"] for entry in diary if "error" in entry}.values(), sep="\n")
     if REPORT:
         with Path(REPORT).open("a") as out:
             out.write(line + "\n")

@@ -232,7 +232,7 @@ def mariadb(*options: str, directory: Path | None = None) -> Iterator[Server]:
             f"--bind-address={LOOPBACK}", f"--socket={home}/tmp/s", f"--pid-file={home}/tmp/pid",
             "--max-connections=60", "--skip-name-resolve", f"--init-file={first}", *(options or ("--skip-log-bin",)),
             "--innodb-flush-method=nosync",
-            "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
+            "--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=128M",
             "--character-set-server=latin1", "--collation-server=latin1_swedish_ci",
         ]  # fmt: skip
 
