@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import PropertiesUpdateSummary
 from pyiceberg.catalog.hive import HiveCatalog
-from pyiceberg.io import PY_IO_IMPL, FileIO
+from pyiceberg.io import FileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
@@ -40,7 +40,7 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName, check_writable, parse_namespace
-from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata, without_fallback_warnings
+from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
@@ -391,14 +391,9 @@ class TableCatalog(HiveCatalog):
             raise CommitFailedError(str(name), str(error)) from error
 
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        # PyIceberg calls this before it reads or writes a metadata file of a table.
-        if location is not None:
-            self.store.files.check(location)
-        # Properties from a table's metadata file must not choose the FileIO class to load.
-        with without_fallback_warnings():
-            return super()._load_file_io(
-                {key: value for key, value in properties.items() if key != PY_IO_IMPL}, location
-            )
+        # Properties from a table's metadata file choose neither the FileIO class nor, e.g. by `s3.endpoint`, the server
+        # that gets the catalog's credentials and data. Iceberg's Java catalog does not read them either.
+        return self.store.files.io(location) if location is not None else super()._load_file_io()
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)

@@ -60,7 +60,7 @@ def _is_no_fallback_warning(record: logging.LogRecord) -> bool:
 
 
 @contextmanager
-def without_fallback_warnings() -> Iterator[None]:
+def _without_fallback_warnings() -> Iterator[None]:
     """Drop PyIceberg's warnings about each FileIO that is not installed, before it uses another one or raises."""
     logger = logging.getLogger("pyiceberg.io")
     logger.addFilter(_is_no_fallback_warning)
@@ -96,16 +96,17 @@ class MetadataFiles:
         key = (parsed.scheme, parsed.netloc)
         io = self._ios.get(key)
         if io is None:
-            with self._mutex, without_fallback_warnings():
+            with self._mutex, _without_fallback_warnings():
                 io = self._ios.setdefault(key, _with_time_limit(load_file_io(self._properties, location), *key))
         return io
 
     def check(self, location: str) -> None:
         """Raise RefusedLocationError for a location that the catalog's properties do not allow."""
         try:
-            scheme = urlparse(location).scheme.lower() or "file"
+            parsed = urlparse(location)
         except ValueError as error:
             raise RefusedLocationError(location, "", f"it is not a URI: {error}") from None
+        scheme = parsed.scheme.lower() or "file"
         if self._schemes is not None and scheme not in self._schemes:
             reason = f"{METADATA_SCHEMES} is {', '.join(sorted(self._schemes))}, and this is {scheme}"
             raise RefusedLocationError(location, scheme, reason)
@@ -115,6 +116,9 @@ class MetadataFiles:
                 f"same files there, set {METADATA_SCHEMES} to a list with `file`"
             )
             raise RefusedLocationError(location, scheme, reason)
+        if scheme == "file" and parsed.scheme and parsed.netloc:
+            # PyArrow takes the host for a directory below the working directory, fsspec ignores it.
+            raise RefusedLocationError(location, scheme, "a local file has no host: write file:/dir or /dir")
         if scheme == "file" and _is_special_file(_local_path(location)):
             # Opening a FIFO blocks until another program writes to it; a device may never end.
             raise RefusedLocationError(location, scheme, "it is neither a file nor a directory")
@@ -183,9 +187,12 @@ class MetadataFiles:
             raise MetadataFileError(location, _describe(error, location)) from error
 
     def _read_chunks(self, location: str, max_bytes: int) -> bytes:
+        file = self.io(location).new_input(location)
+        if _is_empty_local_file(location):
+            raise InvalidMetadataError(location, "", "it is empty")
         chunks = []
         length = 0
-        with self.io(location).new_input(location).open(seekable=False) as stream:
+        with file.open(seekable=False) as stream:
             # One byte over the limit is enough to reject a file that would fill the memory.
             while length <= max_bytes and (chunk := stream.read(_CHUNK)):
                 chunks.append(chunk)
@@ -265,6 +272,13 @@ def _is_special_file(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _is_empty_local_file(location: str) -> bool:
+    """Whether a local file has no content. Those of procfs claim so, and reading one (/proc/kmsg) may never end."""
+    with suppress(OSError, ValueError):
+        return _is_local(location) and os.stat(_local_path(location)).st_size == 0  # noqa: PTH116
+    return False
 
 
 def sync_local_file(location: str) -> None:

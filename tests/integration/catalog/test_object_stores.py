@@ -88,10 +88,12 @@ def test_catalog_works_without_list_and_copy_permissions(catalog, s3, database, 
     s3.refuse = refuse
     everything(catalog, database, location)
     assert [request for request in s3.requests if request.lists or request.copy] == []
-    catalog.drop_view(f"{database}.w", purge_files=True)
+    directory = catalog.load_view(f"{database}.w").metadata_location.rpartition("/")[0]
+    (step,) = catalog.drop_view(f"{database}.w", purge_files=True).steps
     s3.refuse = lambda _: None
     assert below(s3, database) == 2  # the two files that the row does not name
-    assert "Cannot list the metadata files" in caplog.text
+    assert step.remaining_files == (directory,)
+    assert "it cannot be listed" in caplog.text
 
 
 def test_failed_write_in_create_leaves_no_files(catalog, s3, raw, database, location):
@@ -238,8 +240,16 @@ class Chosen(FsspecFileIO):
         raise AssertionError("it ran")
 
 
-def test_table_metadata_cannot_choose_file_io_class(catalog, database):
-    table = catalog.create_table(f"{database}.t", SCHEMA)
+def test_table_metadata_does_not_configure_file_io(catalog, database):
+    """Any program can write it: `s3.endpoint` would send the catalog's credentials and the table's rows elsewhere."""
+    hostile = {"py-io-impl": f"{__name__}.Chosen", "s3.endpoint": "http://elsewhere", "gcs.service.host": "elsewhere"}
+    table = catalog.create_table(f"{database}.t", SCHEMA, properties=hostile)
     with table.transaction() as transaction:
-        transaction.set_properties({"py-io-impl": f"{__name__}.Chosen"})
-    assert catalog.load_table(f"{database}.t").properties["py-io-impl"].endswith(".Chosen")
+        transaction.set_properties({"s3.proxy-uri": "http://elsewhere"})
+    for each in (
+        table,
+        catalog.load_table(f"{database}.t"),
+        catalog.register_table(f"{database}.u", table.metadata_location),
+    ):
+        assert each.properties.items() >= hostile.items()
+        assert each.io.properties == catalog.store.files.properties

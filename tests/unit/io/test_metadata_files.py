@@ -124,6 +124,25 @@ def test_special_file_is_not_opened(read: Callable[[str], object], tmp_path: Pat
             read(location)
 
 
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_local_file_without_content_is_not_opened(read: Callable[[str], object], tmp_path: Path) -> None:
+    """Reading /proc/kmsg waits for the next message of the kernel."""
+    (tmp_path / "x.metadata.json").touch()
+    for location in ((tmp_path / "x.metadata.json").as_uri(), "/proc/kmsg", "/proc/self/status"):
+        if os.path.exists(location.removeprefix("file://")):  # noqa: PTH110 -- some systems have no procfs
+            with pytest.raises(InvalidMetadataError, match="it is empty"):
+                read(location)
+
+
+def test_local_file_has_no_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyArrow would read `file://v/x` below the working directory."""
+    (tmp_path / "v").mkdir()
+    LOCAL.write((tmp_path / "v" / "x").as_uri(), metadata_of_a_view())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RefusedLocationError, match="a local file has no host"):
+        LOCAL.read("file://v/x")
+
+
 def test_files_are_read_by_the_limited_readers_only() -> None:
     """PyIceberg's FromInputFile limits neither sizes nor decompression."""
     package = Path(hive_views.__file__).parent
