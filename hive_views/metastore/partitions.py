@@ -58,7 +58,7 @@ def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
     """Return the values of all partitions of a Hive table or a view by name, with one call."""
     try:
         names = client.get_partition_names(row.name.database, row.name.name)
-    except (MetaException, NoSuchObjectException) as error:
+    except NoSuchObjectException as error:
         raise MetastoreRefusedError("get_partition_names", f"{row.name}: {error.message}") from error
     return {name: values_of(name) for name in sorted(names)}
 
@@ -75,7 +75,7 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     stored = []
     try:
         partitions = client.get_partitions(row.name.database, row.name.name, names)
-    except (MetaException, NoSuchObjectException) as error:
+    except NoSuchObjectException as error:
         raise MetastoreRefusedError("get_partitions_by_names", f"{row.name}: {error.message}") from error
     for partition in partitions:
         values = tuple(partition.values)

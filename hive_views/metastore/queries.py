@@ -18,12 +18,7 @@ from hive_views.errors import (
     NoSuchViewError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import (
-    InvalidOperationException,
-    MetaException,
-    Table,
-    UnknownDBException,
-)
+from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import (
     HIVE_UUID,
     ICEBERG_TABLE,
@@ -127,9 +122,7 @@ def _names_by_kind(
     client = store.client
     try:
         names = client.get_table_names_by_filter(database, condition)
-    except UnknownDBException:
-        names = []
-    except (MetaException, InvalidOperationException, MetastoreRefusedError):
+    except MetastoreRefusedError:
         names = _names_by_rows(client, database, kind, table_type)
     if not names:
         client.get_database(database)
@@ -138,13 +131,8 @@ def _names_by_kind(
 
 def _names_by_rows(client: MetastoreClient, database: str, kind: RowKind, table_type: str | None) -> list[str]:
     client.get_database(database)
-    try:
-        candidates = (
-            client.get_table_names_by_type(database, table_type) if table_type else client.get_all_tables(database)
-        )
-        return [table.tableName for table in client.get_tables(database, candidates) if row_kind(table) is kind]
-    except (MetaException, InvalidOperationException, UnknownDBException) as error:
-        raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
+    candidates = client.get_table_names_by_type(database, table_type) if table_type else client.get_all_tables(database)
+    return [table.tableName for table in client.get_tables(database, candidates) if row_kind(table) is kind]
 
 
 # -- Rows of all kinds ------------------------------------------------------------------------------------------------
@@ -152,20 +140,12 @@ def _names_by_rows(client: MetastoreClient, database: str, kind: RowKind, table_
 
 def database_names(store: MetastoreStore) -> list[str]:
     """Return the names of all databases, sorted."""
-    try:
-        return sorted(store.client.get_all_databases())
-    except MetaException as error:
-        raise MetastoreRefusedError("get_all_databases", error.message or "") from error
+    return sorted(store.client.get_all_databases())
 
 
 def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
     """Return the names of all views of a database, Iceberg's and Hive's, sorted; none if the database is missing."""
-    try:
-        names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException) as error:
-        raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
+    names = store.client.get_table_names_by_type(database, VIRTUAL_VIEW)
     return sorted(ViewName(database, name) for name in names)
 
 
@@ -177,10 +157,7 @@ def names_of_views(store: MetastoreStore, databases: Sequence[str] | None) -> li
 def names_by_table_type(store: MetastoreStore, database: str, table_type: str) -> list[ViewName]:
     """Return the names of a database's rows of one tableType, sorted."""
     store.client.get_database(database)
-    try:
-        names = store.client.get_table_names_by_type(database, table_type)
-    except (MetaException, UnknownDBException) as error:
-        raise MetastoreRefusedError("get_tables_by_type", f"{database}: {error.message}") from error
+    names = store.client.get_table_names_by_type(database, table_type)
     return sorted(ViewName(database, name) for name in names)
 
 
@@ -218,23 +195,13 @@ def read_rows(
 
 def read_database_rows(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
     """Return the rows of some names of one database; missing ones are left out."""
-    try:
-        return [read_row(table) for table in store.client.get_tables(database, names)]
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException) as error:
-        raise MetastoreRefusedError("get_tables", f"{database}: {error.message}") from error
+    return [read_row(table) for table in store.client.get_tables(database, names)]
 
 
 def read_all_rows(store: MetastoreStore) -> Iterator[Row]:
     """Yield the rows of all tables and views of all databases."""
     for database in database_names(store):
-        try:
-            names = store.client.get_all_tables(database)
-        except UnknownDBException:
-            continue  # dropped since it was listed
-        except (MetaException, InvalidOperationException) as error:
-            raise MetastoreRefusedError("get_all_tables", f"{database}: {error.message}") from error
+        names = store.client.get_all_tables(database)
         yield from read_rows(store, [ViewName(database, name) for name in names])
 
 
@@ -298,12 +265,7 @@ def read_view_texts(store: MetastoreStore, names: Sequence[ViewName]) -> dict[Vi
     database = names[0].database
 
     def read(batch: Sequence[ViewName]) -> list[Table]:
-        try:
-            return store.client.get_view_texts(database, [name.name for name in batch])
-        except UnknownDBException:
-            return []
-        except (MetaException, InvalidOperationException) as error:
-            raise MetastoreRefusedError("get_table_objects_by_name_req", f"{database}: {error.message}") from error
+        return store.client.get_view_texts(database, [name.name for name in batch])
 
     batches = [names[start : start + BATCH_SIZE] for start in range(0, len(names), BATCH_SIZE)]
     with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
@@ -327,9 +289,7 @@ def views_without_row_lineage(store: MetastoreStore, database: str, views: Itera
 def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName] | None:
     try:
         return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException, MetastoreRefusedError) as error:
+    except MetastoreRefusedError as error:
         logger.info("The metastore cannot filter %s by %s: %s", database, condition, error)
         return None
 

@@ -57,10 +57,7 @@ class MetastoreStore:
 
     def get_row(self, name: ViewName) -> Row | None:
         """Return the row of a table or view of any kind, or None if there is none."""
-        try:
-            table = self.client.get_table(name.database, name.name)
-        except MetaException as error:
-            raise MetastoreRefusedError("get_table", f"{name}: {rejection_message(error)}") from error
+        table = self.client.get_table(name.database, name.name)
         return None if table is None else read_row(table)
 
 

@@ -29,7 +29,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.queries import load_view
+from hive_views.metastore.queries import all_view_names, load_view
 from hive_views.spec.changes import SetProperties, apply
 from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
@@ -165,6 +165,29 @@ def test_row_dropped_during_read_is_read_again(
     else:
         with pytest.raises(MetastoreRefusedError, match="No such database row"):
             faulty.load_view((database, VIEW))
+
+
+@pytest.mark.parametrize(
+    ("method", "read"),
+    [
+        ("get_all_databases", lambda catalog, database: catalog.list_namespaces()),
+        ("get_all_tables", lambda catalog, database: catalog.store.client.get_all_tables(database)),
+        ("get_table_objects_by_name_req", lambda catalog, database: catalog.store.client.get_tables(database, [VIEW])),
+        ("get_tables_by_type", lambda catalog, database: all_view_names(catalog.store, database)),
+        ("get_database", lambda catalog, database: catalog.load_namespace_properties(database)),
+    ],
+)
+def test_failed_read_is_an_error_that_names_the_database(
+    method: str,
+    read: Callable[[HiveViewCatalog, str], object],
+    database: str,
+    scripted: ScriptedServer,
+    behind: Behind,
+) -> None:
+    scripted.on(method, Answer(MetaException("the disk")))
+    with pytest.raises(MetastoreRefusedError, match="the disk") as caught:
+        read(behind(uri=scripted.uri), database)
+    assert method == "get_all_databases" or database in str(caught.value)
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)

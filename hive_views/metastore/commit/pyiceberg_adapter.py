@@ -196,7 +196,7 @@ class PyIcebergClient:
         """
         try:
             is_applied = read_outcome()
-        except (MetastoreError, ttypes.MetaException) as error:
+        except MetastoreError as error:
             raise MetastoreConnectionLostError(method, f"{_message(failure)}; then: {_message(error)}") from failure
         if is_applied:
             return

@@ -1,9 +1,9 @@
 """The metastore's Thrift calls as Python methods, with retries, fail-over and defined errors.
 
 Reads are repeated over a fresh connection, also to the other metastores of the `uri` property. A write is sent once,
-unless it is certain that no byte of it has left. Errors that the server declares (`NoSuchObjectException`,
-`MetaException` …) are raised unchanged, because only the caller knows which view they concern; all others become errors
-of this package.
+unless it is certain that no byte of it has left. Errors that the server declares for a write (`MetaException` …) are
+raised unchanged, because only the caller can determine whether they prove that nothing was changed. All others become
+errors of this package.
 
 A connection that delivered anything but an answer or a declared error is closed and never used again: otherwise the
 answer to a request that timed out would be taken for the answer to the next one.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from struct import error as StructError  # noqa: N812 (it is a class)
 from time import monotonic
@@ -71,6 +72,9 @@ _DECLARED = (
     ttypes.TxnOpenException,
     ttypes.NoSuchLockException,
 )
+_FAILED_READS = (ttypes.MetaException, ttypes.InvalidOperationException)
+"""Declared errors by which a read fails; the others state that an object is missing."""
+
 _INCOMPARABLE_NAME = "Illegal mix of collations"
 """In the MetaException for a name that MySQL or MariaDB cannot compare with Hive's latin1 columns, nor store in them
 (4.2.0). Hive 3.1.3 does not quote the database's message, so that the name cannot be told from a failed read."""
@@ -85,7 +89,7 @@ class MetastoreClient:
     """Calls to one metastore, or to several that serve the same data.
 
     Thread-safe: each call has a connection to itself. After a fork the child starts without connections. Errors that
-    the server declares are raised as the generated classes. In addition, every method raises
+    the server declares for a write are raised as the generated classes. In addition, every method raises
 
     * `MetastoreUnavailableError` if no metastore can be reached; nothing was executed;
     * `MetastoreTimeoutError` if the answer does not come in time, and `MetastoreConnectionLostError` if the
@@ -131,19 +135,24 @@ class MetastoreClient:
     def get_table(self, database: str, name: str) -> ttypes.Table | None:
         """Return the row of a table or view, or None if there is none."""
         try:
-            return self._call("get_table", _GET_TABLE, (self._catalog, database, name), repeat=True)
+            return self._call(
+                "get_table", _GET_TABLE, (self._catalog, database, name), subject=f"{database}.{name}", repeat=True
+            )
         except ttypes.NoSuchObjectException:
             return None
-        except ttypes.MetaException as error:
-            if _INCOMPARABLE_NAME in (error.message or "") and not (name + database).isascii():
+        except MetastoreRefusedError as error:
+            if _is_incomparable(error, database + name):
                 return None
             raise
 
     def get_tables(self, database: str, names: Sequence[str]) -> list[ttypes.Table]:
         """Return the rows of several tables and views of one database, read in batches; missing ones are left out."""
         tables: list[ttypes.Table] = []
-        for batch in _batches(names, BATCH_SIZE):
-            tables += self._call("get_tables", _GET_TABLES, (self._catalog, database, batch), repeat=True)
+        with suppress(ttypes.UnknownDBException):
+            for batch in _batches(names, BATCH_SIZE):
+                tables += self._call(
+                    "get_tables", _GET_TABLES, (self._catalog, database, batch), subject=database, repeat=True
+                )
         return tables
 
     def get_view_texts(self, database: str, names: Sequence[str]) -> list[ttypes.Table]:
@@ -155,29 +164,45 @@ class MetastoreClient:
             dbName=database, catName=self._catalog, projectionSpec=ttypes.GetProjectionsSpec(_TEXT_FIELDS)
         )
         tables: list[ttypes.Table] = []
-        for batch in _batches(names, BATCH_SIZE):
-            request.tblNames = batch
-            tables += self._read(
-                "get_table_objects_by_name_req",
-                lambda client: client.get_table_objects_by_name_req(request).tables,
-            )
+        with suppress(ttypes.UnknownDBException):
+            for batch in _batches(names, BATCH_SIZE):
+                request.tblNames = batch
+                tables += self._read(
+                    "get_table_objects_by_name_req",
+                    lambda client: client.get_table_objects_by_name_req(request).tables,
+                    subject=database,
+                )
         return tables
 
     def get_table_names_by_filter(self, database: str, filter: str) -> list[str]:
-        """Return the names of the tables and views that match an expression of Hive's filter language."""
+        """Return the names of the tables and views that match an expression of Hive's filter language.
+
+        None if the database does not exist, as with the other names.
+        """
         qualified_database = _qualified(self._catalog, database)
-        return self._read(
-            "get_table_names_by_filter", lambda client: client.get_table_names_by_filter(qualified_database, filter, -1)
-        )
+        with suppress(ttypes.UnknownDBException):
+            return self._read(
+                "get_table_names_by_filter",
+                lambda client: client.get_table_names_by_filter(qualified_database, filter, -1),
+                subject=database,
+            )
+        return []
 
     def get_table_names_by_type(self, database: str, table_type: str) -> list[str]:
         """Return the names of the tables or views of one tableType."""
-        return self._call("get_tables_by_type", _NAMES_BY_TYPE, (self._catalog, database, table_type), repeat=True)
+        arguments = (self._catalog, database, table_type)
+        with suppress(ttypes.UnknownDBException):
+            return self._call("get_tables_by_type", _NAMES_BY_TYPE, arguments, subject=database, repeat=True)
+        return []
 
     def get_all_tables(self, database: str) -> list[str]:
         """Return the names of all tables and views of a database, in no order."""
         qualified_database = _qualified(self._catalog, database)
-        return self._read("get_all_tables", lambda client: client.get_all_tables(qualified_database))
+        with suppress(ttypes.UnknownDBException):
+            return self._read(
+                "get_all_tables", lambda client: client.get_all_tables(qualified_database), subject=database
+            )
+        return []
 
     # -- Databases ----------------------------------------------------------------------------------------------------
 
@@ -192,20 +217,15 @@ class MetastoreClient:
         """Return the names of the metastore's catalogs; the default one for Hive 2, which has no catalogs."""
         if not self.supports("get_catalogs"):
             return [METASTORE_CATALOG_DEFAULT]
-        try:
-            return list(self._read("get_catalogs", lambda client: client.get_catalogs()).names or ())
-        except ttypes.MetaException as error:
-            raise MetastoreRefusedError("get_catalogs", error.message or "") from error
+        return list(self._read("get_catalogs", lambda client: client.get_catalogs()).names or ())
 
     def get_database(self, name: str) -> ttypes.Database:
         """Return a database."""
+        qualified_database = _qualified(self._catalog, name)
         try:
-            qualified_database = _qualified(self._catalog, name)
-            return self._read("get_database", lambda client: client.get_database(qualified_database))
+            return self._read("get_database", lambda client: client.get_database(qualified_database), subject=name)
         except ttypes.NoSuchObjectException:
             raise NoSuchNamespaceError(name) from None
-        except ttypes.MetaException as error:
-            raise MetastoreRefusedError("get_database", f"{name}: {error.message}") from error
 
     def create_database(self, database: ttypes.Database) -> None:
         """Create a database."""
@@ -262,7 +282,9 @@ class MetastoreClient:
         """Return the names of all partitions, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
         qualified_database = _qualified(self._catalog, database)
         return self._read(
-            "get_partition_names", lambda client: client.get_partition_names(qualified_database, name, -1)
+            "get_partition_names",
+            lambda client: client.get_partition_names(qualified_database, name, -1),
+            subject=f"{database}.{name}",
         )
 
     def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
@@ -270,7 +292,11 @@ class MetastoreClient:
         qualified_database = _qualified(self._catalog, database)
         partitions: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
-            partitions += self._read("get_partitions_by_names", _partitions_by_names(qualified_database, name, batch))
+            partitions += self._read(
+                "get_partitions_by_names",
+                _partitions_by_names(qualified_database, name, batch),
+                subject=f"{database}.{name}",
+            )
         return partitions
 
     def get_delegation_token(self, owner: str, renewer: str) -> str:
@@ -369,8 +395,8 @@ class MetastoreClient:
             )
         connection.transport.request_left = False
 
-    def _read(self, method: str, invoke: Callable[[Client], T]) -> T:
-        return self._exchange(method, lambda connection: invoke(connection.client), repeat=True)
+    def _read(self, method: str, invoke: Callable[[Client], T], *, subject: str = "") -> T:
+        return self._exchange(method, lambda connection: invoke(connection.client), subject=subject, repeat=True)
 
     def _write(self, method: str, invoke: Callable[[Client], T]) -> T:
         return self._exchange(method, lambda connection: invoke(connection.client), repeat=False)
@@ -381,12 +407,14 @@ class MetastoreClient:
         variants: Mapping[str, Callable[..., T]],
         arguments: tuple[Any, ...],
         *,
+        subject: str = "",
         repeat: bool,
         only_verified_cas: bool = False,
     ) -> T:
         return self._exchange(
             method,
             lambda connection: call_first_supported(connection, variants, arguments),
+            subject=subject,
             repeat=repeat,
             only_verified_cas=only_verified_cas,
         )
@@ -396,11 +424,15 @@ class MetastoreClient:
         method: str,
         invoke: Callable[[Connection], T],
         *,
+        subject: str = "",
         repeat: bool,
         only_verified_cas: bool = False,
         probe: bool = False,
     ) -> T:
-        """Make one call; the only method that decides about repetition and maps failures to errors."""
+        """Make one call; the only method that decides about repetition and maps failures to errors.
+
+        `subject` is what a read concerns, for messages. `repeat` states that the call is a read.
+        """
         for attempt in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
             if only_verified_cas and not connection.capabilities.get(CAS_VERIFIED):
@@ -417,6 +449,9 @@ class MetastoreClient:
                 self._pool.give_back(connection, monotonic())
                 if repeat and attempt < MAX_SENDS and getattr(error, "message", None) == _DROPPED_DURING_READ:
                     continue
+                if repeat and isinstance(error, _FAILED_READS):
+                    message = error.message or type(error).__name__
+                    raise MetastoreRefusedError(method, f"{subject}: {message}" if subject else message) from error
                 raise
             except UnknownMethodError as error:
                 self._pool.give_back(connection, monotonic())
@@ -474,6 +509,11 @@ class MetastoreClient:
             self._pool.give_back(connection, monotonic())
             return answer
         raise AssertionError("the last attempt returns or raises")
+
+
+def _is_incomparable(error: Exception, name: str) -> bool:
+    """Whether a read failed because no row of MySQL or MariaDB can have the name."""
+    return not name.isascii() and _INCOMPARABLE_NAME in str(error)
 
 
 def _reads_from_cache(connection: Connection) -> bool:
