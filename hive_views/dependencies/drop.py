@@ -23,19 +23,13 @@ from hive_views.errors import (
     NoSuchViewError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.metastore.shared_files import (
-    FileOwner,
-    files_locked,
-    find_reason_to_keep_files,
-    find_rows_sharing_files,
-)
+from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files, purge_view_files
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import ObjectKind
 
@@ -81,7 +75,7 @@ class DropStep:
     text: str | None = None
     """The text of a plain Hive view, which no file keeps."""
     remaining_files: tuple[str, ...] = ()
-    """In a report: the metadata files that a purge could not delete."""
+    """In a report: the metadata files that a purge could not delete, and directories that it could not search."""
 
 
 @dataclass(frozen=True)
@@ -230,16 +224,7 @@ def drop_view(
     reject_shared_files(store, loaded)
     row = drop(store, name, expected or loaded.row.metadata_location, check=check)
     # Another name may have been registered from the files since the check.
-    owner, remaining_files = view_owner(loaded), []
-    try:
-        with files_locked(store, owner):
-            kept = find_reason_to_keep_files(store, owner)
-            if kept is None:
-                remaining_files = delete_view_files(store.files, owner.metadata_locations, loaded.metadata)
-    except HiveViewsError as error:  # the lock
-        kept = str(error)
-    if kept is not None:
-        logger.warning("The files of %s are kept, because %s", row.name, kept)
+    kept, remaining_files = purge_view_files(store, view_owner(loaded), loaded.metadata)
     location = row.metadata_location if kept is not None or row.metadata_location in remaining_files else None
     return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=tuple(remaining_files))
 

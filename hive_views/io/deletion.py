@@ -12,7 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlparse
 
-from hive_views.errors import InvalidPropertyError, MetadataFileError
+from hive_views.errors import (
+    InvalidMetadataError,
+    InvalidPropertyError,
+    MetadataFileError,
+    MetadataFileNotFoundError,
+)
 from hive_views.io.listing import list_file_names
 from hive_views.io.locations import path_of
 from hive_views.io.metadata_files import MetadataFiles
@@ -26,10 +31,14 @@ logger = logging.getLogger(__name__)
 def delete_view_files(
     files: MetadataFiles, metadata_locations: Iterable[str | None], metadata: ViewMetadata
 ) -> list[str]:
-    """Delete a dropped view's metadata files and return the locations of those that could not be deleted."""
+    """Delete a dropped view's metadata files.
+
+    Returns the locations of files that remain or may belong to the view, and of directories that cannot be listed.
+    """
     candidates = {location for location in metadata_locations if location}
     # A view whose location was changed has files in the directories of its earlier metadata files.
     directories = {location.rpartition("/")[0] for location in candidates}
+    remaining = set()
     try:
         directories.add(metadata_directory(metadata))
     except InvalidPropertyError as error:
@@ -37,18 +46,18 @@ def delete_view_files(
     for directory in directories:
         try:
             names = list_file_names(files, directory)
-        except (OSError, ValueError) as error:
-            logger.warning("Cannot list the metadata files in %s: %s", directory, error)
+        except MetadataFileError as error:
+            logger.warning("Not all metadata files of the view were found: %s", error)
+            remaining.add(directory)
         else:
             candidates.update(f"{directory}/{name}" for name in names if name.endswith(METADATA_FILE_SUFFIXES))
-    kept = sorted(
-        location
-        for location in candidates
-        if _belongs(files, location, metadata.view_uuid) and not files.delete(location)
-    )
+    for location in candidates:
+        belongs = _belongs(files, location, metadata.view_uuid)
+        if belongs is None or (belongs and not files.delete(location)):
+            remaining.add(location)
     for directory in directories:
         _remove_empty_directories(directory)
-    return kept
+    return sorted(remaining)
 
 
 def _remove_empty_directories(directory: str) -> None:
@@ -66,8 +75,12 @@ def _remove_empty_directories(directory: str) -> None:
             path.parent.rmdir()
 
 
-def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool:
+def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool | None:
+    """Return whether a file is one of a view; None if it exists and cannot be read."""
     try:
-        return files.read(location).view_uuid == view_uuid
-    except MetadataFileError:
+        return files.read(location).view_uuid.lower() == view_uuid.lower()
+    except (MetadataFileNotFoundError, InvalidMetadataError):
         return False
+    except MetadataFileError as error:
+        logger.warning("Could not determine whether %s is a file of the view: %s", location, error)
+        return None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlparse
 
+from hive_views.errors import MetadataFileError
 from hive_views.io.metadata_files import MetadataFiles
 
 
@@ -43,20 +44,26 @@ def list_entries(files: MetadataFiles, location: str, *, recursive: bool) -> Ite
 
 
 def list_file_names(files: MetadataFiles, directory: str) -> list[str]:
-    """Return the names of the files in a directory; none if the FileIO cannot list."""
+    """Return the names of the files in a directory; raises MetadataFileError if it cannot be listed."""
     # Which of PyIceberg's two FileIOs is used depends on what is installed.
-    with suppress(ImportError):
-        from pyiceberg.io.pyarrow import PyArrowFileIO
+    try:
+        with suppress(ImportError):
+            from pyiceberg.io.pyarrow import PyArrowFileIO
 
-        if isinstance(files.io(directory), PyArrowFileIO):
-            return [entry.name for entry in list_entries(files, directory, recursive=False) if entry.is_file]
-    with suppress(ImportError):
-        from pyiceberg.io.fsspec import FsspecFileIO
+            if isinstance(files.io(directory), PyArrowFileIO):
+                return [entry.name for entry in list_entries(files, directory, recursive=False) if entry.is_file]
+        with suppress(ImportError):
+            from pyiceberg.io.fsspec import FsspecFileIO
 
-        io = files.io(directory)
-        if isinstance(io, FsspecFileIO):
-            parsed = urlparse(directory)
-            with suppress(FileNotFoundError):
+            io = files.io(directory)
+            if isinstance(io, FsspecFileIO):
+                parsed = urlparse(directory)
                 entries = io.get_fs(parsed.scheme or "file", parsed.hostname).ls(directory, detail=True)
                 return [str(entry["name"]).rpartition("/")[2] for entry in entries if entry["type"] == "file"]
-    return []
+    except FileNotFoundError:
+        return []
+    except MetadataFileError:
+        raise
+    except Exception as error:  # FileIOs raise the exceptions of their storages' clients
+        raise MetadataFileError(directory, f"it cannot be listed: {type(error).__name__}: {error}") from error
+    raise MetadataFileError(directory, "its FileIO cannot list files")

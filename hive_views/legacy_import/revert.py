@@ -15,7 +15,6 @@ from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.drop import drop_view
 from hive_views.errors import HiveViewsError, RevertError
 from hive_views.identifiers import ViewName
-from hive_views.io.deletion import delete_view_files
 from hive_views.io.locations import directory_of
 from hive_views.io.table_files import is_collected
 from hive_views.legacy_import.backup import read_backup, row_from_text
@@ -39,7 +38,7 @@ from hive_views.metastore.row_codec import (
     renamed_row,
     row_fingerprint,
 )
-from hive_views.metastore.shared_files import FileOwner, find_reason_to_keep_files
+from hive_views.metastore.shared_files import FileOwner, purge_view_files
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
@@ -244,15 +243,13 @@ def _delete_files(store: MetastoreStore, row: Row, metadata: ViewMetadata, *, ha
     if not (has_journal or is_settled) or not rejects_late_requests(store):
         return
     locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
-    kept = find_reason_to_keep_files(store, FileOwner(metadata.view_uuid, locations))
+    kept, _ = purge_view_files(store, FileOwner(metadata.view_uuid, locations, row.name), metadata)
     if kept is not None:
-        logger.warning("The files of %s are kept, because %s", row.name, kept)
         return
     backup = row.parameters.get(LEGACY_ROW, "")
     # Any program can write the parameter: only a file that an import writes is deleted.
     if directory_of(backup) == directory_of(row.metadata_location or "") and _BACKUP_NAME.search(backup):
         store.files.delete(backup)
-    delete_view_files(store.files, locations, metadata)
 
 
 def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: str) -> None:

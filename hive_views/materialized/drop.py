@@ -288,9 +288,13 @@ def _remove(
                     _drop_row(store, tables, row, row.name)
     if not purge:
         return step
-    with after_steps(f"{name} was dropped; what remains are its files"), files_locked(store, definition):
+    with (
+        after_steps(f"{name} was dropped; what remains are its files"),
+        files_locked(store, definition) as check_current,
+    ):
         if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
             plan = _check_again(store, view, replace(plan, storage_row=None), definition)
+            check_current()
         if plan.storage_files is not None:
             delete_files(f"the storage of {name}", plan.storage_files, store.files)
         if collect_definition and plan.keep_definition is None:

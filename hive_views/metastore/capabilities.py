@@ -232,16 +232,14 @@ class TemporaryRow:
 
     def is_found_by(self, operator: str) -> bool:
         """Return whether the server's filter on parameters finds the row by an operator."""
-        with _converted_errors("get_table_names_by_filter"):
-            names = self._client.get_table_names_by_filter(
-                self.name.database, f'{FILTER_FIELD}{TEMPORARY_ROW_MARK} {operator} "{self.name.name}"'
-            )
+        names = self._client.get_table_names_by_filter(
+            self.name.database, f'{FILTER_FIELD}{TEMPORARY_ROW_MARK} {operator} "{self.name.name}"'
+        )
         return self.name.name in names
 
     def find_other_names(self) -> list[str]:
         """Return the names of other temporary rows in the database: of a concurrent run, or of one that was killed."""
-        with _converted_errors("get_tables_by_type"):
-            names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
+        names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
         return sorted(name for name in names if name.startswith(TEMPORARY_ROW_PREFIX) and name != self.name.name)
 
     def probe_lock(self, config: LockConfig) -> LockProbe:
@@ -250,19 +248,15 @@ class TemporaryRow:
         lock = acquire_lock(self._client, config, self.name)
         try:
             seconds = time.monotonic() - started
-            was_listed = self._is_listed(lock.lock_id)
+            was_listed = lock.is_listed()
         finally:
             release_started = time.monotonic()
             lock.release()
             seconds += time.monotonic() - release_started
-        return LockProbe(was_listed, not self._is_listed(lock.lock_id), seconds * 1000)
-
-    def _is_listed(self, lock_id: int) -> bool:
-        return any(lock.lockid == lock_id for lock in self._client.show_locks(*self.name.identifier))
+        return LockProbe(was_listed, not lock.is_listed(), seconds * 1000)
 
     def _read(self) -> Table:
-        with _converted_errors("get_table"):
-            table = self._client.get_table(*self.name.identifier)
+        table = self._client.get_table(*self.name.identifier)
         if table is None:
             raise MetastoreRefusedError("get_table", f"{self.name} is gone: another client dropped it")
         return copy.deepcopy(table)

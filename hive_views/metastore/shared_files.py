@@ -8,28 +8,28 @@ whose later files are in another directory.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hive_views.errors import MetadataFileError, MetastoreError, MetastoreRefusedError
+from hive_views.errors import HiveViewsError, LockError, MetadataFileError, MetastoreError
 from hive_views.identifiers import ViewName
+from hive_views.io.deletion import delete_view_files
 from hive_views.io.locations import directory_of, path_of
-from hive_views.metastore._thrift.hive_metastore.ttypes import (
-    InvalidOperationException,
-    MetaException,
-    UnknownDBException,
-)
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import FILTER_FIELD, database_names, read_rows
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.spec.metadata import ViewMetadata
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+
+logger = logging.getLogger(__name__)
 
 _FILTERED_LEVELS = 2
 """How many levels of a directory the filter compares, from its end: the rest may be written in several ways."""
@@ -107,11 +107,42 @@ def files_lock_name(uuid: str) -> ViewName:
     return ViewName("hive_views_files", re.sub(r"[^0-9a-z]", "", uuid.lower()) or "none")
 
 
-def files_locked(store: MetastoreStore, owner: FileOwner) -> AbstractContextManager[object]:
-    """Hold the exclusive lock on the files of an owner, unless the catalog disables locks."""
+@contextmanager
+def files_locked(store: MetastoreStore, owner: FileOwner) -> Iterator[Callable[[], None]]:
+    """Hold the exclusive lock on the files of an owner, unless the catalog disables locks.
+
+    Yields a check for after a search for other rows, which raises a LockError if the lock was lost meanwhile, or if the
+    metastore that answers now may lag behind.
+    """
     if not store.config.lock.enabled:
-        return nullcontext()
-    return hold_lock(store.client, store.config.lock, files_lock_name(owner.uuid))
+        yield lambda: None
+        return
+    name = files_lock_name(owner.uuid)
+    with hold_lock(store.client, store.config.lock, name) as lock:
+
+        def check() -> None:
+            lock.ensure_active()
+            if len(store.client.uris) > 1 and not lock.is_listed():
+                raise LockError(str(name), "the metastore that answers now does not list it, so it may lag behind")
+
+        yield check
+
+
+def purge_view_files(store: MetastoreStore, owner: FileOwner, metadata: ViewMetadata) -> tuple[str | None, list[str]]:
+    """Delete the metadata files of a view that has no row any more, unless other rows reference them.
+
+    Returns why they are kept, or None with the locations that could not be deleted. Raises no error: the row is gone.
+    """
+    try:
+        with files_locked(store, owner) as check_current:
+            kept = find_reason_to_keep_files(store, owner)
+            check_current()
+            remaining = delete_view_files(store.files, owner.metadata_locations, metadata) if kept is None else []
+    except HiveViewsError as error:  # the lock
+        kept, remaining = str(error), []
+    if kept is not None:
+        logger.warning("The files of %s are kept, because %s", owner.name, kept)
+    return kept, remaining
 
 
 def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str | None:
@@ -161,10 +192,4 @@ def _file_name(location: str) -> str:
 
 
 def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[ViewName]:
-    try:
-        return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]
-    except UnknownDBException:
-        return []
-    except (MetaException, InvalidOperationException) as error:
-        message = f"{database} cannot be searched for rows that reference the same files: {error.message}"
-        raise MetastoreRefusedError("get_table_names_by_filter", message) from error
+    return [ViewName(database, name) for name in store.client.get_table_names_by_filter(database, condition)]

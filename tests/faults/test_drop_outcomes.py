@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,7 +26,12 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, MetaException
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    EnvironmentContext,
+    MetaException,
+    ShowLocksRequest,
+    UnlockRequest,
+)
 from hive_views.metastore.capabilities import is_cas_verified
 from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer, until
@@ -33,7 +40,7 @@ from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW
 from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES
-from tests.proxy import Hold, ThriftProxy
+from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 
 
 def test_reported_file_is_that_of_the_dropped_state(
@@ -126,6 +133,34 @@ def test_unknown_drop_without_lock_names_the_new_name(
     (hidden,) = observer.names()
     assert hidden != VIEW
     assert f"look for {database}.{hidden}, too" in str(caught.value)
+    catalog.rename_view((database, hidden), (database, VIEW))
+    assert observer.view(VIEW).metadata == before.view.metadata
+
+
+def test_interrupted_drop_without_lock_names_the_new_name(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Ctrl-C after the view was renamed, before it is dropped."""
+    client, held = lock_free(behind, database), Hold()
+    proxy.on(DROP_TABLE, held)
+
+    def interrupt() -> None:
+        held.wait_until_held()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        interrupting = pool.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            client.drop_view((database, VIEW))
+        interrupting.result()
+    (hidden,) = observer.names()
+    assert f"look for the view under the name {database}.{hidden}, too" in caplog.text
     catalog.rename_view((database, hidden), (database, VIEW))
     assert observer.view(VIEW).metadata == before.view.metadata
 
@@ -242,6 +277,62 @@ def test_registration_after_purge_is_rejected(
     assert isinstance(registering.exception(), MetadataFileNotFoundError)
     assert observer.names() == set()
     assert observer.locks() == []
+
+
+def test_purge_keeps_files_if_its_lock_is_lost(
+    catalog: HiveViewCatalog,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    raw: Client,
+    aside: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The process was paused during its last search for other rows, and one was registered meanwhile."""
+    client, locking, held = behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), Hold(), Hold()
+    proxy.on("lock", locking, nth=2)
+    purging = aside.submit(client.drop_view, (database, VIEW), purge_files=True)
+    locking.wait_until_held()
+    proxy.on("get_table_names_by_filter", held)
+    locking.release()
+    held.wait_until_held()
+    for lock in raw.show_locks(ShowLocksRequest(dbname="hive_views_files")).locks:
+        raw.unlock(UnlockRequest(lockid=lock.lockid))
+    until(lambda: "is lost" in caplog.text)
+    catalog.register_view((database, NEW), before.view.pointer)
+    held.release()
+    (step,) = purging.result().steps
+    assert same_file(step.metadata_location, before.view.pointer)
+    assert observer.view(NEW).metadata == before.view.metadata
+
+
+@pytest.mark.extended
+def test_purge_keeps_files_if_a_lagging_metastore_answers(
+    catalog: HiveViewCatalog,
+    metastore: EmbeddedMetastore,
+    database: str,
+    proxy: ThriftProxy,
+    behind: Behind,
+    before: State,
+    observer: Observer,
+    aside: ThreadPoolExecutor,
+    tmp_path: Path,
+) -> None:
+    """The first metastore dies once the purge has its lock; the second one has none of the rows."""
+    held = Hold()
+    proxy.on("lock", held, nth=2)
+    with EmbeddedMetastore(tmp_path / "lagging") as lagging:
+        client = behind(uri=f"{proxy.uri},{lagging.uri}", warehouse=metastore.warehouse)
+        purging = aside.submit(client.drop_view, (database, VIEW), purge_files=True)
+        held.wait_until_held()
+        catalog.register_view((database, NEW), before.view.pointer)
+        proxy.on(ANY, DropRequest(), onwards=True)
+        held.release()
+        (step,) = purging.result().steps
+    assert same_file(step.metadata_location, before.view.pointer)
+    assert observer.view(NEW).metadata == before.view.metadata
 
 
 @pytest.mark.parametrize("uuid", [None, "00000000-0000-4000-8000-000000000000"], ids=["no UUID", "other UUID"])

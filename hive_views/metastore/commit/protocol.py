@@ -190,14 +190,13 @@ class ChangeRequest:
             raise self.outcome_unknown(str(self.lost_reply or error)) from error
 
     def is_read_current(self) -> bool:
-        """Whether the server that answers now reads a state that is as new as the lock: it lists the lock.
+        """Whether the server that answers now reads a state that is as new as the lock.
 
-        With several URIs it may be another server than before, and its database a replica that lags. Without a lock,
-        only the server of the first request is trusted.
+        Without a lock, only the server of the first request is trusted.
         """
         if self._lock is None:
             return self._server is None or self._client.current_server()[0] == self._server
-        return any(lock.lockid == self._lock.lock_id for lock in self._client.show_locks(*self._name.identifier))
+        return self._lock.is_listed()
 
     def mark_applied(self) -> None:
         """Record that one of the requests without a confirmation was applied, so that it is no longer pending."""

@@ -37,7 +37,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,
-    MetaException,
     NoSuchObjectException,
     Table,
 )
@@ -191,8 +190,18 @@ def _send_view_drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> 
 
 def _drop_renamed(store: MetastoreStore, row: Row) -> None:
     """Rename a view in the state that was read, and drop it under its new name."""
+    hidden = ViewName(row.name.database, f"{row.name.name[:_MAX_NAME_PART]}__dropped_{uuid.uuid4().hex[:12]}")
+    try:
+        _rename_and_drop(store, row, hidden)
+    except HiveViewsError:
+        raise
+    except BaseException:
+        logger.warning("The drop of %s was interrupted; look for the view under the name %s, too", row.name, hidden)
+        raise
+
+
+def _rename_and_drop(store: MetastoreStore, row: Row, hidden: ViewName) -> None:
     name = row.name
-    hidden = ViewName(name.database, f"{name.name[:_MAX_NAME_PART]}__dropped_{uuid.uuid4().hex[:12]}")
     try:
         renamed = _send_rename(store, row, hidden, ChangeRequest(store.client, store.config, name))
     except CommitStateUnknownError as error:
@@ -425,7 +434,7 @@ def _find_renamed(store: MetastoreStore, row: Row) -> list[Row] | None:
     try:
         owner = FileOwner(row.uuid or store.files.read(locations[0]).view_uuid, locations, row.name)
         return [sharing.row for sharing in find_rows_sharing_files(store, owner)]
-    except (MetaException, MetadataFileError, MetastoreRefusedError):
+    except (MetadataFileError, MetastoreRefusedError):
         return None
 
 
@@ -469,5 +478,5 @@ def _raise_missing_namespace(store: MetastoreStore, name: ViewName) -> None:
         store.client.get_database(name.database)
     except NoSuchNamespaceError:
         raise
-    except (MetastoreError, MetaException):
+    except MetastoreError:
         return  # the caller raises the rejection itself

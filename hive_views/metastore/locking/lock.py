@@ -92,6 +92,14 @@ class MetastoreLock:
         if reason is not None:
             raise LockError(str(self._acquisition.name), reason, lock_id=self.lock_id)
 
+    def is_listed(self) -> bool:
+        """Return whether the server that answers now lists the lock: then what it returns is as new as the lock.
+
+        With several URIs it may be another server than before, and its database a replica that lags.
+        """
+        locks = self._acquisition.client.show_locks(*self._acquisition.name.identifier)
+        return any(lock.lockid == self.lock_id for lock in locks)
+
     def release(self) -> None:
         """Release the lock. Never raises an error: a failure is retried, then logged.
 

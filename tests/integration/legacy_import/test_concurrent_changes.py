@@ -173,6 +173,23 @@ def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, o
     assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
 
 
+def test_registration_during_revert_keeps_the_file(views, plan, catalog, open_catalog, proxy, journal, raw):
+    """The registration has read the file and holds the lock on it; the revert waits before it looks for other rows."""
+    run_plan(plan(), catalog, journal)
+    location = catalog.load_view((views, "top")).metadata_location
+    hold = Hold()
+    proxy.on("create_table", hold)
+    with ThreadPoolExecutor(2) as pool:
+        registering = pool.submit(open_catalog({"uri": proxy.uri}).register_view, (views, "second"), location)
+        hold.wait_until_held()
+        reverting = pool.submit(revert_run, catalog, journal, names=[ViewName(views, "top")])
+        until(lambda: "metadata_location" not in raw.get_table(views, "top").parameters)
+        hold.release()
+        registering.result()
+        assert [outcome.status for outcome in reverting.result()] == [RevertStatus.REVERTED]
+    assert catalog.load_view((views, "second")).metadata_location == location
+
+
 def test_steps_of_an_import_can_be_pickled(views, catalog, plan):
     rows = [catalog.store.get_row(ViewName(views, name)) for name in ("base", "middle", "top")]
     import_plan = pickle.loads(pickle.dumps([scan_row(row, ImportOptions()) for row in rows]))
