@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-spark test-sqlglot release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -152,6 +152,12 @@ test-sqlglot: env
 	   rm -rf build/sqlglot && $(BIN)/pip install --quiet --no-deps --target build/sqlglot sqlglot==$$version && \
 	   PYTHONPATH=build/sqlglot:. $(BIN)/python -m pytest tests/unit/sql $(PYTEST_ARGS) || exit 1; \
 	done
+
+# dbt and Airflow in environments of their own, on views of a ViewSession (docs/how-to/spark-programs.md).
+test-programs: env
+	$(PYTHON) -m venv build/programs/dbt && build/programs/dbt/bin/pip install --quiet '.[spark]' 'dbt-core==1.10.*' 'dbt-spark==1.10.*'
+	$(PYTHON) -m venv build/programs/airflow && build/programs/airflow/bin/pip install --quiet apache-airflow-providers-apache-spark==6.3.4
+	$(BIN)/python -m pytest tests/integration/spark/test_programs.py $(PYTEST_ARGS)
 
 demo: env
 	$(BIN)/python -m examples.demo

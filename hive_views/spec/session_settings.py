@@ -149,6 +149,7 @@ _SAME_RESULTS = (
     "ansi.doubleQuotedIdentifiers",
     "catalog.",
     "defaultCatalog",
+    "legacy.storeAnalyzedPlanForView",  # of temporary views
     "parser.escapedStringLiterals",
     "parser.quotedRegexColumnNames",
     "variable.substitute",

@@ -137,11 +137,11 @@ class DefinitionAnalyzer:
                     return AnalyzedQuery.of(session.sql(source.spark_text))
 
             # First the typed query, so that Spark's errors point into it; then the query with its final column names.
-            prepared = self._queries.prepare_definition(query, context, typed, view).source
+            prepared = self._queries.prepare_definition(query, context, typed, view, settings).source
             typed_query = analyze_in_spark(
                 SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
             )
-            final = self._queries.prepare_definition(expanded, context).source
+            final = self._queries.prepare_definition(expanded, context, settings=settings).source
             final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
             check_equal(typed_query, final_query)
             return iceberg_schema(final_query.columns)

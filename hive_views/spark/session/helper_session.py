@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hive_views.spark.session.names import NameContext
-from hive_views.spark.session.settings import SUBSTITUTE, TEXT_SETTINGS
+from hive_views.spark.session.settings import STORE_PLAN, SUBSTITUTE, TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
 from hive_views.spec.session_settings import RECORDED, can_change_results
@@ -23,6 +23,15 @@ from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_PREFIX = "hive_views_"
+"""The beginning of the names of the views that are created here."""
+
+
+def is_own_view(parts: tuple[str, ...]) -> bool:
+    """Whether a name is that of a view which a `ViewSession` created in place of a view of its catalog."""
+    return parts[:1] == (GLOBAL_TEMP,) and parts[-1].startswith(_PREFIX)
 
 
 class HelperSession:
@@ -33,7 +42,7 @@ class HelperSession:
         self._session = session
         self._opened: SparkSession | None = None
         self._lock = threading.RLock()
-        self._prefix = f"hive_views_{uuid4().hex[:8]}"
+        self._prefix = f"{_PREFIX}{uuid4().hex[:8]}"
         self._views: dict[tuple[object, ...], str] = {}
         """The temporary views by what defines them."""
         self._names: set[str] = set()
@@ -133,6 +142,7 @@ class HelperSession:
         # Texts of views are analyzed here, which mean the same in every session.
         target.update({key: "false" for key in TEXT_SETTINGS if key == SUBSTITUTE or key in target})
         target.update(settings)
+        target.pop(STORE_PLAN, None)
         current = {key: value for key, value in all_settings(session).items() if key.startswith("spark.sql.")}
         for key in current.keys() - target.keys():
             if session.conf.isModifiable(key):

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
+_ICEBERG_CATALOGS = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
+_HIVE_CATALOG = "org.apache.iceberg.hive.HiveCatalog"
+_METASTORE_URIS = "spark.hadoop.hive.metastore.uris"
+"""The metastore of Spark's session catalog, and of Iceberg's catalogs without an address of their own."""
 _DEFAULT_PORT = 9083
 """The port of a metastore URI without one (Hive's `metastore.thrift.port`)."""
 
@@ -83,7 +87,8 @@ class NameResolver:
             )
         self.shares_session_catalog = self._optional_setting(
             "spark.sql.catalogImplementation"
-        ) == "hive" and is_same_metastore(self._optional_setting("spark.hadoop.hive.metastore.uris"), uris)
+        ) == "hive" and is_same_metastore(self._optional_setting(_METASTORE_URIS), uris)
+        self._uris = uris
 
     @property
     def session_catalog_is_replaced(self) -> bool:
@@ -97,7 +102,20 @@ class NameResolver:
 
     def is_on_metastore(self, catalog: str) -> bool:
         """Whether a Spark catalog is on the metastore."""
-        return catalog == self._catalog_name or (self.shares_session_catalog and catalog.lower() == SESSION_CATALOG)
+        is_shared = self.shares_session_catalog and catalog.lower() == SESSION_CATALOG
+        return is_shared or self.is_iceberg_catalog(catalog)
+
+    def is_iceberg_catalog(self, catalog: str) -> bool:
+        """Whether a Spark catalog is one of Iceberg's on the metastore, under the name of the catalog or another."""
+        if catalog == self._catalog_name:
+            return True
+        key = f"spark.sql.catalog.{catalog}"
+        if catalog.lower() == SESSION_CATALOG or self._optional_setting(key) not in _ICEBERG_CATALOGS:
+            return False
+        uris = self._optional_setting(f"{key}.uri") or self._optional_setting(_METASTORE_URIS)
+        is_hive = self._optional_setting(f"{key}.type") in (None, "hive")
+        is_hive = is_hive and self._optional_setting(f"{key}.catalog-impl") in (None, _HIVE_CATALOG)
+        return is_hive and uris is not None and is_same_metastore(uris, self._uris)
 
     def is_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of that name."""

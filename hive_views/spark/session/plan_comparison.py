@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
 from hive_views.spark.sessions import GLOBAL_TEMP, active_session, is_classic, run_plan, spark_exceptions
-from hive_views.sql.parsing.lexer import spark_tokens
+from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +32,10 @@ _SECTIONS = re.compile(
     r"(?:== Optimized Logical Plan ==.*|\Z)",
     re.DOTALL,
 )
-_CASTS = re.compile(r"\[cast\(")
+_NAME_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
+"""A part of an alias, which Spark quotes unless it consists of letters, digits and underscores."""
+_CASTS = re.compile(r"\[(cast\(|\.\.\. \d+ more fields)")
+"""How the columns of a view of Iceberg's catalog begin; with the setting `spark.sql.debug.maxToStringFields` 0, any."""
 _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 _CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 """Words that make a statement which begins with WITH or FROM more than a query."""
@@ -41,6 +44,10 @@ _NOT_ICEBERG = frozenset({"Relation", "HiveTableRelation"})
 """The leaves for tables that Spark's session catalog reads itself."""
 _ERROR = "org.apache.spark."
 """How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
+_TRUNCATED = re.compile(r"(\.\.\. \d+ more characters|Truncated plan of \d+ characters)\Z")
+"""The end of a plan that is longer than `spark.sql.maxPlanStringLength`."""
+_REDACTED = "*********(redacted)"
+"""What Spark prints in plans in place of text that `spark.sql.redaction.string.regex` matches."""
 _WRITE_MARK = "__required_write_privileges__"
 """An option that Spark's parser gives to the relations that a statement writes to (4.0, 4.1)."""
 
@@ -78,6 +85,8 @@ class AnalyzedRelation:
     """Whether it is a view, and not a table."""
     may_be_iceberg: bool = True
     """Whether it may be an Iceberg table, and not only one that Spark's session catalog reads."""
+    reader: tuple[str, ...] = ()
+    """The innermost view of Spark, temporary or plain, that reads it, and under whose settings it is analyzed."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class PlanReader:
         """The plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
         session = session or self._spark
         if is_classic(session):
-            return tuple(plan_nodes(_parsed_plan(session, text).treeString()))
+            return tuple(plan_nodes(complete_plan(_parsed_plan(session, text).treeString())))
         return tuple(plan_nodes(_explained(session, text, None)["parsed"]))
 
     def analyzed(self, text: str, args: Any = None) -> AnalyzedStatement | None:
@@ -128,7 +137,7 @@ class PlanReader:
             return None
         if tree.startswith(_ERROR):
             return None
-        return AnalyzedStatement(tuple(_relations(tuple(plan_nodes(tree)))), frame, change)
+        return AnalyzedStatement(tuple(relations_of(tuple(plan_nodes(complete_plan(tree))))), frame, change)
 
     def run(self, plan: Any) -> DataFrame:
         """Run an analyzed change."""
@@ -163,14 +172,30 @@ def plan_nodes(tree: str) -> Iterator[PlanNode]:
         yield node
 
 
-def _relations(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
+def relations_of(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
+    """The tables and views in an analyzed plan."""
     for alias, child in pairwise(nodes):
         if alias.name == "SubqueryAlias" and child.parent is alias:
-            parts = tuple(alias.arguments.split("."))
+            parts = _name_parts(alias)
             # Iceberg's catalog (1.11) names a view as the text does, and projects its columns to the declared types.
             # Other aliases with few parts are those of a statement.
             if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
-                yield AnalyzedRelation(parts, child.name not in _LEAVES, child.name not in _NOT_ICEBERG)
+                is_view, may_be_iceberg = child.name not in _LEAVES, child.name not in _NOT_ICEBERG
+                yield AnalyzedRelation(parts, is_view, may_be_iceberg, _reader_of(alias))
+
+
+def _name_parts(alias: PlanNode) -> tuple[str, ...]:
+    """The parts of the name that a SubqueryAlias gives."""
+    return tuple(map(unquote_identifier, _NAME_PART.findall(alias.arguments)))
+
+
+def _reader_of(node: PlanNode) -> tuple[str, ...]:
+    """The name of the innermost view of Spark within whose plan a node is; empty if there is none."""
+    while node.parent is not None:
+        child, node = node, node.parent
+        if node.name == "SubqueryAlias" and child.name == "View":
+            return _name_parts(node)
+    return ()
 
 
 def _parsed_plan(session: SparkSession, text: str) -> Any:
@@ -179,13 +204,26 @@ def _parsed_plan(session: SparkSession, text: str) -> Any:
         return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
 
 
+def complete_plan(printed: str) -> str:
+    """A printed plan; raises SqlError if Spark has left out parts of it, which may be the names of views."""
+    if _TRUNCATED.search(printed):
+        raise SqlError("Spark truncates plans, which tell what a statement reads: RESET spark.sql.maxPlanStringLength")
+    return printed
+
+
 def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
     """The plans that EXPLAIN EXTENDED prints; raises Spark's error if the text is invalid."""
     # The planning of a statement that creates a view ends after its analysis. It cannot contain parameters.
     is_view = args is None and is_query(text) and not {"?", ":"} & {token.text for token in spark_tokens(text)}
     explain = f"EXPLAIN EXTENDED {'CREATE TEMPORARY VIEW hive_views_explained AS ' if is_view else ''}{text}"
     [row] = (session.sql(explain) if args is None else session.sql(explain, args)).collect()
-    sections = _SECTIONS.match(row[0])
+    printed = complete_plan(row[0])
+    if _REDACTED in printed:
+        raise SqlError(
+            "What this statement reads is determined from a printed plan, of which spark.sql.redaction.string.regex "
+            "hides parts: RESET it, or use a classic session without parameters"
+        )
+    sections = _SECTIONS.match(printed)
     if sections is None:
         raise ValueError(f"Spark's EXPLAIN EXTENDED is not understood: {row[0][:200]}")
     return sections.groupdict()

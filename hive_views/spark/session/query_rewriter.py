@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,14 @@ from hive_views.errors import (
     ViewDriftWarning,
 )
 from hive_views.identifiers import ViewName
+from hive_views.legacy_import.readers.detection import read_view
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.time_travel import stored_rows
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema, spark_type
+from hive_views.spark.session.helper_session import is_own_view
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.metadata_tables import (
     METADATA_TABLES,
@@ -49,20 +52,28 @@ from hive_views.spark.session.names import (
     ResolvedName,
 )
 from hive_views.spark.session.plan_comparison import AnalyzedRelation, PlanReader
-from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, applied_by_execution
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.table_reads import (
     Replacement,
     TableRead,
     TimeTravel,
     blank_explain,
+    called_functions,
     is_function,
     possible_table_reads,
     replace_tables,
     table_reads,
 )
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_spark_3, spark_exceptions
-from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting, recorded_settings
+from hive_views.spec.json_text import parse_json
+from hive_views.spec.session_settings import (
+    RECORDED,
+    can_change_results,
+    differing_settings,
+    is_same_setting,
+    recorded_settings,
+)
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
@@ -129,6 +140,20 @@ class _TableReplacement:
     """Whether Spark would read the object incorrectly, and not only look for it under another name."""
 
 
+@dataclass(frozen=True)
+class _Enclosing:
+    """The views within whose definitions a text is; none for a statement."""
+
+    views: tuple[ViewName, ...] = ()
+    """Their names, the outermost first."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings under which the innermost definition is analyzed; empty for those of the session."""
+
+    def within(self, name: ViewName, settings: Mapping[str, str]) -> _Enclosing:
+        """These views and one that they read."""
+        return _Enclosing((*self.views, name), settings)
+
+
 class _TableReadError(Exception):
     """An error about one table that a text reads; the caller knows its position."""
 
@@ -163,7 +188,7 @@ class QueryRewriter:
         statement = blank_explain(text)
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
-        if analyzed is not None and not is_function(text) and not any(map(self._may_be_replaced, analyzed.relations)):
+        if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):
             return PreparedStatement(
                 RewrittenText.unchanged(text), {}, frame, analyzed.plan if statement == text else None
             )
@@ -171,7 +196,7 @@ class QueryRewriter:
             reads = table_reads(text, self._plans.parsed)
         except spark_exceptions():
             return PreparedStatement.unchanged(text)  # Spark rejects it
-        prepared = self._replace(text, reads, self._names.current() if reads else None, ())
+        prepared = self._replace(text, reads, self._names.current() if reads else None, _Enclosing())
         if prepared.views and is_function(text, is_permanent=True):
             [name, *_] = prepared.views.values()
             raise SqlError(f"{name} is a view that Spark by itself would read incorrectly: {_FUNCTION_ADVICE}")
@@ -188,26 +213,25 @@ class QueryRewriter:
         """Run the plan of a prepared statement."""
         return self._plans.run(plan)
 
-    def _may_be_replaced(self, relation: AnalyzedRelation) -> bool:
-        """Whether a table or view in an analyzed statement is one that this class may replace."""
-        if not relation.is_view and not relation.may_be_iceberg and self._names.has_iceberg_catalog:
-            return False
-        resolved, row = self._find(relation)
-        if resolved is None or row is None:
-            return False
+    def _reads_replaceable(self, relations: tuple[AnalyzedRelation, ...]) -> bool:
+        """Whether an analyzed statement reads a table or view that this class may replace."""
+        if self._names.has_iceberg_catalog:
+            relations = tuple(relation for relation in relations if relation.is_view or relation.may_be_iceberg)
+        return any(self._may_be_replaced(*item) for item in self._find(relations))
+
+    def _may_be_replaced(self, relation: AnalyzedRelation, resolved: ResolvedName, row: Row) -> bool:
+        """Whether an object in an analyzed statement is one that this class may replace."""
         if row.kind is RowKind.ICEBERG_TABLE:
             return METADATA in row.parameters
         if row.kind is not RowKind.ICEBERG_VIEW:
             return False
-        return is_materialized(self._catalog.load_view(resolved.name.identifier).metadata) or self._is_misread(resolved)
+        view = self._catalog.load_view(resolved.name.identifier)
+        return is_materialized(view.metadata) or self._is_misread(relation, resolved)
 
     def _check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
         """Reject a statement that still reads a view which Spark does not read according to its definition."""
-        for relation in relations:
-            resolved, row = self._find(relation) if relation.is_view else (None, None)
-            if resolved is None or row is None or row.kind is not RowKind.ICEBERG_VIEW:
-                continue
-            if self._is_misread(resolved):
+        for relation, resolved, row in self._find(relation for relation in relations if relation.is_view):
+            if row.kind is RowKind.ICEBERG_VIEW and self._is_misread(relation, resolved):
                 raise SqlError(
                     f"This statement reads {resolved.name}, a view that Spark by itself would read incorrectly, "
                     "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
@@ -215,21 +239,40 @@ class QueryRewriter:
                     name=str(resolved.name),
                 )
 
-    def _find(self, relation: AnalyzedRelation) -> tuple[ResolvedName | None, Row | None]:
-        """The object on the metastore that a relation of an analyzed plan is, and its row."""
-        context = _NO_CONTEXT if len(relation.parts) == 3 else self._names.current()
-        resolved = self._names.resolve(relation.parts, context)
-        return resolved, None if resolved is None else self._row(resolved.name)
+    def _find(self, relations: Iterable[AnalyzedRelation]) -> Iterator[tuple[AnalyzedRelation, ResolvedName, Row]]:
+        """The objects on the metastore that relations of an analyzed plan are, with their rows."""
+        resolved_names: list[tuple[AnalyzedRelation, ResolvedName]] = []
+        for relation in relations:
+            context = _NO_CONTEXT if len(relation.parts) == 3 else self._names.current()
+            resolved = self._names.resolve(relation.parts, context)
+            if resolved is not None:
+                resolved_names.append((relation, resolved))
+        rows = RowCache(self._catalog.store)
+        rows.load(resolved.name for _, resolved in resolved_names)
+        for relation, resolved in resolved_names:
+            row = rows.get(resolved.name)
+            if row is not None:
+                yield relation, resolved, row
 
-    def _is_misread(self, resolved: ResolvedName) -> bool:
+    def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName) -> bool:
         """Whether Spark by itself reads a view otherwise than its definition says."""
+        if is_own_view(relation.reader):
+            return False  # `_replace` has decided about the views in its definition
         view = self._catalog.load_view(resolved.name.identifier)
         version = view.current_version()
         try:
             text = self._spark_text(resolved.name, version)
         except _TableReadError:
             return True
-        return not self._is_read_natively(resolved, view, version, text)
+        return not self._is_read_natively(resolved, view, version, text, self._settings_of(relation.reader))
+
+    def _settings_of(self, reader: tuple[str, ...]) -> Mapping[str, str]:
+        """The settings that a plain view records; empty for a temporary view, whose settings are not known."""
+        resolved = self._names.resolve(reader, _NO_CONTEXT) if len(reader) == 3 else None
+        row = None if resolved is None else self._row(resolved.name)
+        if row is None or row.kind is not RowKind.HIVE_VIEW:
+            return {}
+        return {key: value for key, value in read_view(row).settings.items() if can_change_results(key)}
 
     def check_unparsed(self, text: str, reason: str) -> None:
         """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
@@ -242,7 +285,7 @@ class QueryRewriter:
                 raise SqlError(message, line=position[0], column=position[1])
             context = context or self._names.current()
             try:
-                replacement = self._replacement(text, read, context, (), is_parsed=False)
+                replacement = self._replacement(text, read, context, _Enclosing(), is_parsed=False)
             except _TableReadError as error:
                 problem = error.reason
             except HiveViewsError as error:
@@ -250,6 +293,7 @@ class QueryRewriter:
                 raise
             else:
                 if replacement is None:
+                    self._check_indirect_reads(f"TABLE {quote_name(read.parts)}", position)
                     continue
                 problem = f"{replacement.resolved.name} is a view that Spark by itself would read incorrectly"
             raise SqlError(
@@ -258,16 +302,55 @@ class QueryRewriter:
                 column=position[1],
                 name=".".join(read.parts),
             )
+        for function, start in called_functions(text):
+            try:
+                self.check_unparsed(self._body_of(function), reason)
+            except SqlError as error:
+                line, column = line_and_column(text, start)
+                raise SqlError(f"{function}: {error.reason}", line=line, column=column, name=error.name) from error
+
+    def _check_indirect_reads(self, query: str, position: tuple[int, int]) -> None:
+        """Reject a statement with a table or function whose query reads a view that Spark would read incorrectly."""
+        analyzed = self._plans.analyzed(query)
+        try:
+            self._check_relations(() if analyzed is None else analyzed.relations)
+        except SqlError as error:
+            error.point_at(*position)
+            raise
+
+    def _body_of(self, function: str) -> str:
+        """The body of a function that is defined in SQL; empty for any other function."""
+        try:
+            rows = self._spark.sql(f"DESCRIBE FUNCTION EXTENDED {function}").collect()
+        except spark_exceptions():
+            return ""
+        described = {label: text for label, _, text in (str(row[0]).partition(":") for row in rows)}
+        if "Body" in described:
+            return described["Body"]
+        try:
+            properties = parse_json(described.get("Usage", ""))  # so far Spark (4.1) prints the function as JSON
+        except ValueError:
+            properties = None
+        if not isinstance(properties, dict):
+            return ""
+        return str(properties.get("sqlFunction.expression") or properties.get("sqlFunction.query") or "")
 
     def prepare_definition(
-        self, text: str, context: NameContext, typed: tuple[str, int] | None = None, view: str | None = None
+        self,
+        text: str,
+        context: NameContext,
+        typed: tuple[str, int] | None = None,
+        view: str | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> PreparedStatement:
         """A query that is to be a view's definition, prepared likewise; it does not see temporary views.
 
-        `typed` is the statement that contains the query, and the query's offset in it.
+        `typed` is the statement that contains the query, and the query's offset in it; `settings` are those under which
+        it is analyzed, None for the session's.
         """
         reads = self.reads_of_definition(text)
-        return self._replace(text, reads, context, (), is_definition=True, view=view, typed=typed)
+        enclosing = _Enclosing((), settings or {})
+        return self._replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
 
     def reads_of_statement(self, text: str) -> tuple[TableRead, ...]:
         """The tables that a text reads, as the user's session parses it."""
@@ -324,7 +407,7 @@ class QueryRewriter:
         text: str,
         reads: tuple[TableRead, ...],
         context: NameContext | None,
-        enclosing_views: tuple[ViewName, ...],
+        enclosing: _Enclosing,
         *,
         is_definition: bool = False,
         view: str | None = None,
@@ -338,7 +421,7 @@ class QueryRewriter:
             assert context is not None
             line, column = line_and_column(typed_text, start + read.start)
             try:
-                replacement = self._replacement(text, read, context, enclosing_views, is_definition=is_definition)
+                replacement = self._replacement(text, read, context, enclosing, is_definition=is_definition)
             except _TableReadError as error:
                 if view is not None:
                     reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
@@ -362,7 +445,7 @@ class QueryRewriter:
         text: str,
         read: TableRead,
         context: NameContext,
-        enclosing_views: tuple[ViewName, ...],
+        enclosing: _Enclosing,
         *,
         is_definition: bool = False,
         is_parsed: bool = True,
@@ -374,13 +457,13 @@ class QueryRewriter:
         if resolved is not None and row is not None:
             is_materialized_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
             if is_materialized_table and self._names.has_iceberg_catalog and is_parsed:
-                return self._replace_materialized_table(read, resolved, enclosing_views, is_definition=is_definition)
+                return self._replace_materialized_table(read, resolved, enclosing, is_definition=is_definition)
             if row.kind is not RowKind.ICEBERG_VIEW:
                 return self._replace_other(resolved, row.kind, is_definition=is_definition)
             if not is_definition and self._is_temporary(parts):
                 return None
-            replacement = self._replace_view(text, read, resolved, enclosing_views)
-            if replacement is None and is_definition and resolved.catalog == self._catalog.name:
+            replacement = self._replace_view(text, read, resolved, enclosing)
+            if replacement is None and is_definition and self._names.is_iceberg_catalog(resolved.catalog):
                 # Iceberg resolves an unqualified view in the reading session's current catalog, not in the one that
                 # was current for the definition (its ResolveViews, 1.11).
                 return _TableReplacement(quote_name(resolved.parts), resolved, is_required=False)
@@ -401,7 +484,7 @@ class QueryRewriter:
         self,
         read: TableRead,
         resolved: ResolvedName,
-        enclosing_views: tuple[ViewName, ...],
+        enclosing: _Enclosing,
         *,
         is_definition: bool,
     ) -> _TableReplacement | None:
@@ -414,12 +497,13 @@ class QueryRewriter:
         metadata = self._catalog.materialized.load(resolved.name.identifier).metadata
         version = metadata.current_version()
         text = self._spark_text(resolved.name, version)
+        settings = recorded_settings(version.summary) or enclosing.settings
         try:
-            reads = self.reads_of_definition(text, recorded_settings(version.summary))
+            reads = self.reads_of_definition(text, settings)
         except SqlError as error:
             raise _TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(resolved, version, text, reads, enclosing_views)
-        name = self._create_temporary_view(resolved, metadata.current_schema(), version, prepared)
+        prepared = self._prepare_view(resolved, version, text, reads, enclosing.within(resolved.name, settings))
+        name = self._create_temporary_view(resolved, metadata.current_schema(), version, prepared, settings)
         return _TableReplacement(name, resolved)
 
     def _replace_other(self, resolved: ResolvedName, kind: RowKind, *, is_definition: bool) -> _TableReplacement | None:
@@ -561,11 +645,11 @@ class QueryRewriter:
         return text
 
     def _replace_view(
-        self, text: str, read: TableRead, resolved: ResolvedName, enclosing_views: tuple[ViewName, ...]
+        self, text: str, read: TableRead, resolved: ResolvedName, enclosing: _Enclosing
     ) -> _TableReplacement | None:
         name = resolved.name
-        if name in enclosing_views:
-            raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing_views, name)])
+        if name in enclosing.views:
+            raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing.views, name)])
         view = self._catalog.load_view(name.identifier)
         time_travel = read.time_travel
         if time_travel is not None:
@@ -576,14 +660,18 @@ class QueryRewriter:
             return _TableReplacement(self._helper.frame_as_view(stored), resolved)
         version = view.current_version() if time_travel is None else self._version_as_of(text, view, time_travel)
         definition = self._spark_text(name, version)
-        is_native = time_travel is None and self._is_read_natively(resolved, view, version, definition)
+        is_native = time_travel is None and self._is_read_natively(
+            resolved, view, version, definition, enclosing.settings
+        )
+        # A view without settings has those of the view or session that reads it.
+        settings = recorded_settings(version.summary) or enclosing.settings
         try:
-            reads = self.reads_of_definition(definition, recorded_settings(version.summary))
+            reads = self.reads_of_definition(definition, settings)
         except SqlError as error:
             if is_native:
                 return None  # only Spark can parse it
             raise _TableReadError(f"The definition of {name} cannot be parsed: {error}") from error
-        prepared = self._prepare_view(resolved, version, definition, reads, enclosing_views)
+        prepared = self._prepare_view(resolved, version, definition, reads, enclosing.within(name, settings))
         if is_native and not prepared.views:
             return None
         if _has_other_definition(view):
@@ -594,7 +682,7 @@ class QueryRewriter:
                 stacklevel=6,
             )
         schema = view.schemas()[version.schema_id]
-        return _TableReplacement(self._create_temporary_view(resolved, schema, version, prepared), resolved)
+        return _TableReplacement(self._create_temporary_view(resolved, schema, version, prepared, settings), resolved)
 
     def _prepare_view(
         self,
@@ -602,14 +690,14 @@ class QueryRewriter:
         version: ViewVersion,
         definition: str,
         reads: tuple[TableRead, ...],
-        enclosing_views: tuple[ViewName, ...],
+        enclosing: _Enclosing,
     ) -> PreparedStatement:
         """A view's definition with the views that it reads replaced."""
         return self._replace(
             definition,
             reads,
             self.context_of(version, resolved.name, resolved.catalog),
-            (*enclosing_views, resolved.name),
+            enclosing,
             is_definition=True,
             view=str(resolved.name),
         )
@@ -627,15 +715,28 @@ class QueryRewriter:
         """Whether a Spark catalog is the session catalog in the form of Iceberg's SparkSessionCatalog."""
         return catalog.lower() == SESSION_CATALOG and self._names.session_catalog_is_replaced
 
-    def _is_read_natively(self, resolved: ResolvedName, view: HiveView, version: ViewVersion, definition: str) -> bool:
-        """Whether Spark reads the current version of a view according to its definition."""
+    def _is_read_natively(
+        self,
+        resolved: ResolvedName,
+        view: HiveView,
+        version: ViewVersion,
+        definition: str,
+        enclosing_settings: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Whether Spark reads the current version of a view according to its definition.
+
+        `enclosing_settings` are those of the view that reads it, None or empty for the session's.
+        """
         if any(mark in definition and self._is_on(key) for key, marks in TEXT_SETTINGS.items() for mark in marks):
             return False
         settings = recorded_settings(version.summary)
-        if resolved.catalog == self._catalog.name:
+        if self._names.is_iceberg_catalog(resolved.catalog):
+            texts = sql_texts(version)
+            if definition != texts.get("spark", next(iter(texts.values()))):
+                return False  # without a text for Spark, Iceberg takes the first one, whatever its dialect
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
-            return self._names.has_iceberg_catalog and self._has_settings(settings)
+            return self._names.is_catalog(resolved.catalog) and self._has_settings(settings, enclosing_settings)
         # The session catalog, also Iceberg's SparkSessionCatalog (1.11), reads the row's text, with ANSI off and the
         # default time zone; names without a catalog mean the session's current one, whichever that is. It finds columns
         # by their names, which the text of another program need not have.
@@ -645,10 +746,12 @@ class QueryRewriter:
         context = self.context_of(version, resolved.name)
         return context.catalog == SESSION_CATALOG and self._names.current().catalog == SESSION_CATALOG
 
-    def _has_settings(self, settings: Mapping[str, str]) -> bool:
-        """Whether the session has the recorded settings of a view, and Spark's defaults for those that it lacks."""
+    def _has_settings(self, settings: Mapping[str, str], enclosing: Mapping[str, str] | None) -> bool:
+        """Whether the reader has the recorded settings of a view, and Spark's defaults for those that it lacks."""
         if not settings:
             return True
+        if enclosing:
+            return not differing_settings(settings, enclosing)
         relevant = settings.keys() | captured_settings(self._spark, can_change_results).keys() - {*RECORDED}
         return all(
             key in settings and is_same_setting(key, settings[key], self._names.setting(key)) for key in relevant
@@ -658,13 +761,17 @@ class QueryRewriter:
         return self._names.setting(key).lower() == "true"
 
     def _create_temporary_view(
-        self, resolved: ResolvedName, schema: Schema, version: ViewVersion, prepared: PreparedStatement
+        self,
+        resolved: ResolvedName,
+        schema: Schema,
+        version: ViewVersion,
+        prepared: PreparedStatement,
+        settings: Mapping[str, str],
     ) -> str:
-        """Create a temporary view with the definition, the recorded settings and the declared columns of a view."""
+        """Create a temporary view with the definition, the settings and the declared columns of a view."""
         name = resolved.name
         columns = tuple(field.name for field in schema.fields)
         context = self.context_of(version, name, resolved.catalog)
-        settings = recorded_settings(version.summary)
         definition = prepared.source
         self._check_settings_at_execution(name, definition.text, settings)
         source = SourceText(definition.text, definition.spark_text, definition.offset, str(name))
@@ -705,6 +812,10 @@ class QueryRewriter:
         """
         if not settings:
             return
+        if self._is_on(USE_CURRENT):
+            raise _TableReadError(
+                f"Spark would not apply the settings of view {name} in this session: RESET {USE_CURRENT}"
+            )
         by_execution = applied_by_execution(self._spark)
         not_applied = {*by_execution} | (
             {*captured_settings(self._spark, can_change_results), *settings} - APPLIED_BY_ANALYSIS

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Whether Spark replaces `${name}` by the setting's value before it parses a text; on by default."""
 
+USE_CURRENT = "spark.sql.legacy.useCurrentConfigsForView"
+"""Whether Spark analyzes views, temporary ones included, under the settings of the session that reads them."""
+
+STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
+"""Whether a temporary view keeps its plan, with the snapshots of its tables, and not its text."""
+
 TEXT_SETTINGS = {SUBSTITUTE: ("${",), **PARSER_SETTINGS, CASE_SENSITIVE: ("",)}
 """All settings that change the meaning of a text. They are off when a view's text is read, unless it records others."""
 
@@ -56,8 +62,7 @@ APPLIED_BY_ANALYSIS = frozenset(
         *("spark.sql.orderByOrdinal", "spark.sql.groupByOrdinal", "spark.sql.groupByAliases"),
         *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.function.concatBinaryAsString"),
         *("spark.sql.function.eltOutputAsString", f"{_LEGACY}consecutiveStringLiterals.enabled"),
-        *(f"{_LEGACY}createEmptyCollectionUsingStringType"),
-        *(f"{_LEGACY}exponentLiteralAsDecimal.enabled"),
+        *(f"{_LEGACY}createEmptyCollectionUsingStringType", f"{_LEGACY}exponentLiteralAsDecimal.enabled"),
         *(f"{_LEGACY}integerGroupingId", f"{_LEGACY}javaCharsets", f"{_LEGACY}literal.pickMinimumPrecision"),
         *(f"{_LEGACY}lpadRpadAlwaysReturnString", f"{_LEGACY}negativeIndexInArrayInsert"),
         *(f"{_LEGACY}setopsPrecedence.enabled", f"{_LEGACY}sizeOfNull", f"{_LEGACY}statisticalAggregate"),

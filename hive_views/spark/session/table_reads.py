@@ -157,6 +157,16 @@ def possible_table_reads(sql: str) -> tuple[TableRead, ...]:
     return tuple(reads.values())
 
 
+def called_functions(sql: str) -> tuple[tuple[str, int], ...]:
+    """The names before an opening bracket, each once, as they are written and with their offsets."""
+    tokens = list(spark_tokens(sql))
+    calls: dict[str, int] = {}
+    for name in _dotted_names(tokens):
+        if [token.text for token in tokens[name.last + 1 : name.last + 2]] == ["("]:
+            calls.setdefault(sql[name.start : tokens[name.last].end].lower(), name.start)
+    return tuple(calls.items())
+
+
 def replace_tables(sql: str, replacements: Iterable[Replacement], reads: Iterable[TableRead]) -> RewrittenText:
     """Replace the names of some of a statement's tables.
 

@@ -47,6 +47,7 @@ class Shell:
             "PATH": binaries,
             "PYTHONPATH": str(DOCS.parent),
             "COLUMNS": "200",
+            "SPARK_LOCAL_IP": "127.0.0.1",
             "XDG_CACHE_HOME": str(directory / "cache"),
             **environment,
         }

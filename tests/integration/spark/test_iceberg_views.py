@@ -8,8 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import SqlError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
+from hive_views.spark.runtime import catalog_settings
 from tests.integration.spark.session_kinds import SessionClient
 
 
@@ -65,3 +67,31 @@ def test_session_catalog_of_iceberg(
             assert replaced.sql(f"SELECT b, a FROM {prefix}native{suffix}").collect() == [(1, 2)]
             assert replaced.sql(f"SELECT a, b, h FROM {prefix}ours{suffix}").collect() == [(1, 2, hour)]
             assert replaced.sql(f"SELECT * FROM {prefix}top{suffix}").collect() == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["lake", "my-lake"])
+def test_other_catalog_on_the_same_metastore(
+    name: str, spark: SparkSession, metastore: EmbeddedMetastore, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    session = spark.newSession()
+    for key, value in catalog_settings(metastore.uri, metastore.warehouse, name).items():
+        if key != "spark.sql.extensions":
+            session.conf.set(key, value)
+    with ViewSession(session, session_catalog) as views:
+        views.sql("SET spark.sql.session.timeZone=Asia/Tokyo")
+        views.sql(f"CREATE VIEW prod.{home}.v AS SELECT hour(timestamp_seconds(0)) AS h FROM prod.{home}.i")
+        views.sql("SET spark.sql.session.timeZone=UTC")
+        assert views.sql(f"SELECT h FROM `{name}`.{home}.v").collect() == [(9,)]
+        views.sql(f"USE `{name}`.{home}")
+        assert views.sql("SELECT h FROM v VERSION AS OF 1").collect() == [(9,)]
+        assert views.sql("SELECT version_id FROM v.versions").collect() == [(1,)]
+        views.sql("CREATE VIEW top AS SELECT h + 0 AS h FROM v")
+        views.sql("SET spark.sql.session.timeZone=Asia/Tokyo")
+        assert (
+            views.sql(f"SELECT h FROM prod.{home}.top").collect() == views.sql("SELECT h FROM top").collect() == [(9,)]
+        )
+        with pytest.raises(SqlError, match="use DROP VIEW"):
+            views.sql(f"DROP TABLE `{name}`.{home}.v")
+        views.sql("DROP VIEW top")
+        views.sql(f"DROP VIEW `{name}`.{home}.v")
+        assert session_catalog.list_views(home) == []

@@ -99,6 +99,23 @@ def test_view_over_view_with_other_settings(session: ViewSession, home: str) -> 
     assert rows(session, "SELECT * FROM lax VERSION AS OF 1 WHERE a = 3") == [(3, None)]
 
 
+def test_nested_views_have_their_own_settings(session: ViewSession) -> None:
+    hours = {"UTC": 0, "Asia/Tokyo": 9}
+    for number, zone in enumerate(hours):
+        session.sql(f"SET spark.sql.session.timeZone={zone}")
+        session.sql(f"CREATE VIEW inner_{number} AS SELECT hour(timestamp_seconds(0)) AS i FROM iced LIMIT 1")
+    for number, zone in enumerate(hours):
+        session.sql(f"SET spark.sql.session.timeZone={zone}")
+        for inner in range(len(hours)):
+            query = f"SELECT i, hour(timestamp_seconds(0)) AS o FROM inner_{inner}"
+            session.sql(f"CREATE VIEW outer_{number}_{inner} AS {query}")
+    for zone in hours:
+        session.sql(f"SET spark.sql.session.timeZone={zone}")
+        for number, outer in enumerate(hours.values()):
+            for inner_number, inner in enumerate(hours.values()):
+                assert rows(session, f"SELECT i, o FROM outer_{number}_{inner_number}") == [(inner, outer)]
+
+
 def test_views_inside_other_statements(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     session.sql("ALTER VIEW v AS SELECT a, b FROM iced")
@@ -156,6 +173,19 @@ def test_text_of_another_dialect_is_rejected(session: ViewSession, session_catal
     with pytest.raises(SqlError, match="has no text for Spark, only for trino") as caught:
         session.sql("SELECT *\n FROM t")
     assert (caught.value.line, caught.value.column) == (2, 7)
+
+
+def test_text_for_hive_is_preferred_to_other_dialects(
+    session: ViewSession, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    made = session_catalog.author((home, "t"), "SELECT 1 AS a", database=home)
+    trino, hive = (
+        define(f"SELECT {value} AS a", dialect=dialect, default_namespace=(home,))
+        for dialect, value in (("trino", 1), ("hive", 2))
+    )
+    version = trino.model_copy(update={"representations": [*trino.representations, *hive.representations]})
+    session_catalog.create_view((home, "t"), made.schema, version)
+    assert session.sql("SELECT a FROM t").collect() == [(2,)]
 
 
 def test_columns_have_declared_types_or_raise(

@@ -14,7 +14,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, SessionSettingsWarning, SparkSqlError
 from hive_views.spark import ViewSession
 from hive_views.spark.session.helper_session import HelperSession
-from hive_views.spark.session.settings import applied_by_execution
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution
 from hive_views.spark.sessions import captured_settings, error_condition
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
 from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
@@ -159,6 +159,13 @@ def test_every_entry_is_recorded_and_applied(spark: SparkSession) -> None:
             key: value for key, value in recorded.items() if can_change_results(key)
         }
     helper.close()
+
+
+def test_applied_settings_are_entries_of_spark(spark: SparkSession) -> None:
+    entries = getattr(spark._jvm.org.apache.spark.sql.internal, "SQLConf$").__getattr__("MODULE$").getConfigEntries()
+    keys = {entry.key() for entry in entries.toArray()}
+    unknown = {*APPLIED_BY_ANALYSIS, *applied_by_execution(spark)} - keys
+    assert not unknown or (IS_SPARK_3 and all(key.startswith(LEGACY) for key in unknown))
 
 
 @needs_spark_4  # the second setting is one of Spark 4

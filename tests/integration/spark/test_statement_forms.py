@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
-from tests.integration.spark.spark_versions import IS_SPARK_3
+from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
 
 QUERIES = [
     "SELECT h FROM v",
@@ -56,6 +56,19 @@ WRITES = [
     "INSERT INTO out SELECT h FROM IDENTIFIER('v')",
 ]
 """Statements after which the table `out` contains 9."""
+
+UNPARSED = [
+    "BEGIN SELECT h FROM (v); END",
+    "BEGIN SELECT h FROM temporary_view; END",
+    "BEGIN SELECT h FROM spark_catalog.statement_forms.plain_view; END",
+    "BEGIN SELECT scalar_function(); END",
+    "BEGIN SELECT h FROM plain_function(); END",
+    "SET VAR x = scalar_function()",
+    "EXECUTE IMMEDIATE 'TABLE v'",
+    "EXECUTE IMMEDIATE 'SELECT h FROM temporary_view'",
+    "EXECUTE IMMEDIATE 'SELECT scalar_function()'",
+]
+"""Statements in which no name is replaced, since Spark's parser or another text contains the query."""
 
 
 def skip_if_unknown(text: str) -> None:
@@ -132,3 +145,41 @@ def test_statement_stores_rows_under_recorded_settings(statement: str, reader: V
         assert reader.sql("SELECT * FROM out").collect() == []
     else:
         assert [row.h for row in reader.sql("SELECT * FROM out").collect()] == [9]
+
+
+def test_view_within_a_plain_view_of_other_settings_is_rejected(reader: ViewSession) -> None:
+    reader.sql("SET spark.sql.session.timeZone=Asia/Tokyo")
+    with pytest.raises(SqlError, match=MISREAD):
+        reader.sql("SELECT h FROM spark_catalog.statement_forms.plain_view")
+    assert reader.sql("SELECT h FROM v").collect() == [(9,)]
+
+
+@needs_spark_4
+@pytest.mark.parametrize("statement", UNPARSED)
+def test_statement_that_is_not_rewritten_is_rejected(statement: str, reader: ViewSession) -> None:
+    with pytest.raises(SqlError, match=MISREAD):
+        reader.sql(statement)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.sql.maxPlanStringLength", "60"),
+        ("spark.sql.debug.maxToStringFields", "0"),
+        ("spark.sql.debug.maxToStringFields", "2"),
+        ("spark.sql.legacy.useCurrentConfigsForView", "true"),
+        ("spark.sql.redaction.string.regex", "(?i)statement_forms"),
+        ("spark.sql.legacy.ctePrecedencePolicy", "LEGACY"),
+        ("spark.sql.legacy.storeAnalyzedPlanForView", "true"),
+    ],
+)
+def test_settings_of_the_reader_hide_no_view(key: str, value: str, reader: ViewSession) -> None:
+    reader.conf.set(key, value)
+    try:
+        for query in ("SELECT h FROM v", "SELECT h FROM outer_view", "WITH v AS (SELECT h FROM v) SELECT h FROM v"):
+            try:
+                assert reader.sql(query).collect() == [(9,)]
+            except SqlError as error:
+                assert any(reason in str(error) for reason in (key, MISREAD, "Cannot determine where"))
+    finally:
+        reader.conf.unset(key)

@@ -1,0 +1,104 @@
+"""dbt and Airflow, with the files of docs/how-to/spark-programs.md, in environments of their own (make test-programs).
+
+The other programs of that page are run by tests/integration/docs/test_guides.py.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.spark.runtime import fetch_runtime
+from tests.integration.docs.test_guides import BLOCK, DOCS
+from tests.integration.spark.conftest import CACHE
+
+pytestmark = [pytest.mark.extended, pytest.mark.timeout(600)]
+ENVIRONMENTS = DOCS.parent / "build" / "programs"
+SPARK_SUBMIT = Path(sys.executable).parent / "spark-submit"
+
+
+def python_of(program: str) -> Path:
+    """The Python of a program's environment."""
+    python = ENVIRONMENTS / program / "bin" / "python"
+    if not python.exists():
+        pytest.skip("make test-programs installs dbt and Airflow")
+    return python
+
+
+@pytest.fixture
+def sales(metastore: EmbeddedMetastore, database: str, tmp_path: Path) -> Iterator[HiveViewCatalog]:
+    """A catalog with a view in `database`, and the files of the page, for that database, in a directory."""
+    text = (DOCS / "how-to" / "spark-programs.md").read_text(encoding="utf-8")
+    text = text.replace("thrift://metastore.example.com:9083", metastore.uri)
+    text = text.replace("s3://lake/warehouse", metastore.warehouse)
+    for _, title, content in BLOCK.findall(text):
+        if title:
+            (tmp_path / title).write_text(content.replace("sales", database), encoding="utf-8")
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
+        catalog.execute(f"CREATE VIEW {database}.orders AS SELECT 1 AS id, 'ann' AS customer, 20 AS total")
+        yield catalog
+
+
+def run(directory: Path, *command: str | Path, **environment: str) -> str:
+    """Run a program; its output."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=directory,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    return done.stdout
+
+
+def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
+    python = python_of("dbt")
+    models = tmp_path / "models"
+    models.mkdir()
+    (tmp_path / "dbt_project.yml").write_text(
+        "name: shop\nprofile: shop\nversion: '1.0.0'\nmodels: {+materialized: view}\n", encoding="utf-8"
+    )
+    (models / "cheap.sql").write_text(f"select id, total from {database}.orders where total < 100\n", encoding="utf-8")
+    (models / "cheapest.sql").write_text("select min(total) as total from {{ ref('cheap') }}\n", encoding="utf-8")
+    (models / "models.yml").write_text(
+        "models: [{name: cheap, columns: [{name: id, data_tests: [not_null, unique]}]}]\n", encoding="utf-8"
+    )
+    for command in ("run", "run", "test"):
+        run(
+            tmp_path,
+            *(SPARK_SUBMIT, "--properties-file", "lake.conf", "--jars", fetch_runtime(CACHE), "run_dbt.py", command),
+            PYSPARK_PYTHON=str(python),
+            PYTHONPATH=str(DOCS.parent),
+            DBT_SEND_ANONYMOUS_USAGE_STATS="false",
+        )
+    assert set(sales.list_views(database)) == {(database, name) for name in ("cheap", "cheapest", "orders")}
+    view = sales.load_view((database, "cheapest"))
+    assert "min(total)" in (view.original_text or "")
+    assert f"`{database}`.`cheap`" in (view.expanded_text or "")
+
+
+def test_airflow_submits_the_program(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
+    python = python_of("airflow")
+    (tmp_path / "run_task.py").write_text(
+        "import sys\nfrom build_views_dag import dag\n[task] = dag.tasks\ntask.jars = sys.argv[1]\ntask.execute({})\n"
+    )
+    run(
+        tmp_path,
+        *(python, "run_task.py", fetch_runtime(CACHE)),
+        PATH=f"{SPARK_SUBMIT.parent}{os.pathsep}{os.environ['PATH']}",
+        AIRFLOW_HOME=str(tmp_path / "airflow"),
+        AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[1]"}',
+        PYSPARK_PYTHON=sys.executable,
+    )
+    assert sales.load_view((database, "totals")).current_version().version_id == 1
