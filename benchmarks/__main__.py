@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME …] [--json FILE]`: run benchmarks on their own metastore, and print a table."""
+"""`python -m benchmarks [NAME …] [--quick] [--json FILE]`: run benchmarks on their own metastore, and print a table.
+
+Each result is printed as soon as it is available, and all of them as a table at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from time import perf_counter
 
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +23,7 @@ from rich.table import Table
 from benchmarks import (
     catalog_operations,
     dependents,
+    growth,
     import_time,
     java_catalog,
     legacy_import,
@@ -30,36 +37,61 @@ from benchmarks import (
 )
 from benchmarks.measure import Result
 
-BENCHMARKS: dict[str, Callable[[Path], list[Result]]] = {
-    "import": import_time.run,
-    "operations": catalog_operations.run,
-    "listing": listing.run,
-    "java": java_catalog.run,
-    "dependents": dependents.run,
-    "plain-views": plain_views.run,
-    "partitions": partitions.run,
-    "materialized": materialized.run,
-    "writers": writers.run,
-    "legacy-import": legacy_import.run,
-    "upgrade": upgrade.run,
-    "upgrade-size": upgrade_size.run,
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark and its approximate duration on two idle cores."""
+
+    run: Callable[[Path], Iterator[Result]]
+    minutes: float
+    quick: Callable[[Path], Iterator[Result]] | None = None
+    """The short form of `--quick`, which takes less than a minute; None if there is none."""
+
+
+BENCHMARKS = {
+    "import": Benchmark(import_time.run, 0.5, partial(import_time.run, quick=True)),
+    "operations": Benchmark(catalog_operations.run, 1.5, partial(catalog_operations.run, quick=True)),
+    "listing": Benchmark(listing.run, 1.5, partial(listing.run, quick=True)),
+    "java": Benchmark(java_catalog.run, 8, partial(java_catalog.run, quick=True)),
+    "growth": Benchmark(growth.run, 3, partial(growth.run, quick=True)),
+    "dependents": Benchmark(dependents.run, 5),
+    "plain-views": Benchmark(plain_views.run, 8),
+    "partitions": Benchmark(partitions.run, 5),
+    "materialized": Benchmark(materialized.run, 6),
+    "writers": Benchmark(writers.run, 1.5, partial(writers.run, quick=True)),
+    "legacy-import": Benchmark(legacy_import.run, 30),
+    "upgrade": Benchmark(upgrade.run, 6),
+    "upgrade-size": Benchmark(upgrade_size.run, 6),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, less than five minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results")
     parser.add_argument("--markdown", action="store_true", help="also print a Markdown table")
     arguments = parser.parse_args()
-    arguments.names = [name.replace("_", "-") for name in arguments.names]
-    unknown = set(arguments.names) - BENCHMARKS.keys()
-    if unknown:
+    names = [name.replace("_", "-") for name in arguments.names] or list(BENCHMARKS)
+    if unknown := set(names) - BENCHMARKS.keys():
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
+    if arguments.quick:
+        left_out = [name for name in names if BENCHMARKS[name].quick is None]
+        names = [name for name in names if name not in left_out]
+        print(f"{', '.join(names)}: less than 5 minutes; without a quick form: {', '.join(left_out) or 'none'}")
+    else:
+        minutes = sum(BENCHMARKS[name].minutes for name in names)
+        print(f"{', '.join(names)}: about {minutes:.0f} minutes on two idle cores")
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="hive-views-bench-") as directory:
-        for name in arguments.names or BENCHMARKS:
-            results += BENCHMARKS[name](Path(directory))
+        for name in names:
+            benchmark, started = BENCHMARKS[name], perf_counter()
+            run = (benchmark.quick or benchmark.run) if arguments.quick else benchmark.run
+            for result in run(Path(directory)):
+                results.append(result)
+                cells = (result.ours, f"{result.peer} {result.theirs}".strip(), result.ratio, result.target)
+                print(f"{result.what}: {' | '.join(cell for cell in cells if cell)}", flush=True)
+            print(f"({name}: {perf_counter() - started:.0f} s)", flush=True)
     show(results)
     if arguments.markdown:
         print(markdown(results))

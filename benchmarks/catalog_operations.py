@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyiceberg.schema import Schema
@@ -13,13 +14,13 @@ from benchmarks.raw import RawMetastore, write_file
 from hive_views import EmbeddedMetastore, HiveViewCatalog, define
 from hive_views.metastore._thrift.hive_metastore import ttypes
 
-TURNS = 150
+TURNS, QUICK_TURNS = 150, 40
 WARM_UP = 60
 COLUMNS = 20
 
 
-def run(directory: Path) -> list[Result]:
-    """Measure on an embedded metastore."""
+def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
+    """Measure on an embedded metastore; with `quick`, fewer times."""
     with (
         EmbeddedMetastore(directory / "operations") as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
@@ -28,8 +29,8 @@ def run(directory: Path) -> list[Result]:
         try:
             catalog.create_namespace("bench")
             raw.client.create_table(_table(f"{metastore.warehouse}/bench.db/t"))
-            _measure(catalog, raw, directory, WARM_UP, "w")
-            return _measure(catalog, raw, directory, TURNS, "m")
+            list(_measure(catalog, raw, directory, WARM_UP, "w"))
+            yield from _measure(catalog, raw, directory, QUICK_TURNS if quick else TURNS, "m")
         finally:
             raw.close()
 
@@ -46,7 +47,7 @@ def _table(location: str) -> ttypes.Table:
     )
 
 
-def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns: int, prefix: str) -> list[Result]:
+def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns: int, prefix: str) -> Iterator[Result]:
     schema = Schema(*(NestedField(index, f"column_{index}", LongType()) for index in range(1, COLUMNS + 1)))
     texts = [
         f"SELECT {', '.join(f'column_{i} + {n} AS column_{i}' for i in range(1, COLUMNS + 1))} FROM t" for n in range(2)
@@ -80,24 +81,22 @@ def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns
     create = alternate(
         lambda turn: catalog.create_view(f"bench.{prefix}_{turn}", schema, definition(turn)), raw_create, turns
     )
+    yield compare("create", "get source, write file, get_database, lock, get, create, unlock", *create, 1.25)
     load = alternate(
         lambda turn: catalog.load_view(f"bench.{prefix}_{turn}"),
         lambda turn: raw.get("bench", f"{prefix}_raw_{turn}"),
         turns,
     )
+    yield compare(f"load a view of {COLUMNS} columns", "get_table", *load, 1.15)
     loaded = [catalog.load_view(f"bench.{prefix}_{turn}") for turn in range(turns)]
     replace = alternate(
         lambda turn: loaded[turn].update().replace_version(definition(turn + 1), schema).commit(), raw_replace, turns
     )
+    yield compare("replace", "get source, write file, lock, get, alter, unlock", *replace, 1.25)
     drop = alternate(
         lambda turn: catalog.drop_view(f"bench.{prefix}_{turn}"),
         lambda turn: raw.drop("bench", f"{prefix}_raw_{turn}"),
         turns,
     )
+    yield compare("drop", "lock, get, drop, unlock", *drop, 1.25)
     catalog.drop_view(f"bench.{prefix}")
-    return [
-        compare(f"load a view of {COLUMNS} columns", "get_table", *load, 1.15),
-        compare("create", "get child, write file, get_database, lock, get, create, unlock", *create, 1.25),
-        compare("replace", "get child, write file, lock, get, alter, unlock", *replace, 1.25),
-        compare("drop", "lock, get, drop, unlock", *drop, 1.25),
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
@@ -24,17 +24,17 @@ TURNS = 15
 T = TypeVar("T")
 
 
-def run(directory: Path) -> list[Result]:
+def run(directory: Path) -> Iterator[Result]:
     """Measure on an embedded metastore."""
     with (
         EmbeddedMetastore(directory / "dependents") as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         fill(catalog, directory / "files")
-        return measure(catalog)
+        yield from measure(catalog)
 
 
-def measure(catalog: HiveViewCatalog) -> list[Result]:
+def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
     """Measure on a metastore with the views of `fill`."""
     store = catalog.store
     reader = LineageReader(store)
@@ -58,22 +58,19 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         _check(DependentFinder(reader, databases=[DATABASE]).find_direct(TABLE))
 
     absent = "the same filter on a key that no row has"
-    results = [
-        compare(
-            f"names of a table's dependents among {VIEWS:,} views", absent, *alternate(by_name, floor, TURNS), None
-        ),
-        compare("the same, renamed tables too", absent, *alternate(by_name_and_uuid, floor, TURNS), None),
-        compare("the same, with their rows", absent, *alternate(recorded, floor, TURNS), None),
-        compare("the same, and views of other writers", absent, *alternate(all_dependents, floor, TURNS), None),
-    ]
+    for what, question in (
+        (f"names of a table's dependents among {VIEWS:,} views", by_name),
+        ("the same, renamed tables too", by_name_and_uuid),
+        ("the same, with their rows", recorded),
+        ("the same, and views of other writers", all_dependents),
+    ):
+        yield compare(what, absent, *alternate(question, floor, TURNS), None)
     seconds, graph = _timed(lambda: catalog.graph(DATABASE))
-    results.append(Result(f"graph of {VIEWS:,} views, read", f"{seconds:.1f} s", "", "", "", "", None))
+    yield Result(f"graph of {VIEWS:,} views, read", f"{seconds:.1f} s", "", "", "", "", None)
     seconds, dependents = _timed(lambda: graph.dependents(TABLE))
     _check(dependents)
-    results.append(
-        Result("the same question to that graph", f"{seconds * 1e3:.3f} ms", "", "", "", "50 ms", seconds < 0.05)
-    )
-    return [*results, *_measure_check(catalog)]
+    yield Result("the same question to that graph", f"{seconds * 1e3:.3f} ms", "", "", "", "50 ms", seconds < 0.05)
+    yield from _measure_check(catalog)
 
 
 def _check(names: object) -> None:

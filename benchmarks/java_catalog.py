@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 
@@ -25,7 +27,7 @@ CLIENT_OF_HIVE_4 = "4.0.1"
 """The newest Hive client for Java 17; the classes of 4.2.0 need Java 21."""
 PROGRAM = Path(__file__).with_name("JavaCatalog.java")
 COLUMNS = 20
-TURNS = 60
+TURNS, QUICK_TURNS = 60, 25
 WARM_UP = 40
 LISTED = (200, 2_000)
 LISTINGS = 8
@@ -80,26 +82,24 @@ def java_catalog(
         process.wait(60)
 
 
-def run(directory: Path) -> list[Result]:
-    """Measure on each of SERVERS on Derby, or only on the server of `HIVE_VIEWS_BENCH_SERVER`."""
-    server = os.environ.get("HIVE_VIEWS_BENCH_SERVER")
-    results = []
+def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
+    """Measure on each of SERVERS on Derby; with `quick`, or `HIVE_VIEWS_BENCH_SERVER`, on one."""
+    server = os.environ.get("HIVE_VIEWS_BENCH_SERVER") or (SERVERS[0] if quick else None)
     for version in (server,) if server else SERVERS:
         with ExitStack() as stack:
             metastore = stack.enter_context(started(directory / f"java-{version.replace('/', '-')}", version))
             catalog = stack.enter_context(HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse))
             catalog.create_namespace(DATABASE)
             java = stack.enter_context(java_catalog(metastore, version))
-            _measure(catalog, java, WARM_UP, "w")
-            results += [(version, line) for line in _measure(catalog, java, TURNS, "m")]
-            results += [(version, line) for line in _listings(catalog, java)]
-    return [
-        Result(f"{version}: {line.what}", line.ours, line.peer, line.theirs, line.ratio, line.target, line.met)
-        for version, line in results
-    ]
+            list(_measure(catalog, java, WARM_UP, "w"))
+            for line in chain(
+                _measure(catalog, java, QUICK_TURNS if quick else TURNS, "m"),
+                _listings(catalog, java, LISTED[:1] if quick else LISTED),
+            ):
+                yield replace(line, what=f"{version}: {line.what}")
 
 
-def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: str) -> list[Result]:
+def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: str) -> Iterator[Result]:
     schema = Schema(*(NestedField(index, f"column_{index}", LongType()) for index in range(1, COLUMNS + 1)))
     names = ", ".join(f"column_{index}" for index in range(1, COLUMNS + 1))
 
@@ -136,7 +136,6 @@ def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: st
             None,
         ),
     }
-    results = []
     for what, (ours, theirs, most) in steps.items():
         our_times, java_times = [], []
         for turn in range(turns):
@@ -147,15 +146,13 @@ def _measure(catalog: HiveViewCatalog, java: JavaCatalog, turns: int, prefix: st
             our_times.append(perf_counter() - started)
             if not turn % 2:
                 java_times.append(theirs(turn))
-        results.append(compare(what, "Iceberg HiveCatalog (Java)", our_times, java_times, most))
-    return results
+        yield compare(what, "Iceberg HiveCatalog (Java)", our_times, java_times, most)
 
 
-def _listings(catalog: HiveViewCatalog, java: JavaCatalog) -> list[Result]:
+def _listings(catalog: HiveViewCatalog, java: JavaCatalog, sizes: tuple[int, ...]) -> Iterator[Result]:
     schema = Schema(NestedField(1, "column_1", LongType()))
     created = 0
-    results = []
-    for number in LISTED:
+    for number in sizes:
         while created < number:
             definition = define("SELECT 1", dialect="spark", default_namespace=(DATABASE,), expanded="SELECT 1")
             catalog.create_view(f"{DATABASE}.l_{created}", schema, definition)
@@ -169,5 +166,4 @@ def _listings(catalog: HiveViewCatalog, java: JavaCatalog) -> list[Result]:
                 raise AssertionError(f"{count} views listed")
             java_times.append(java.run("list", str(number)))
         target = FIFTIETH if number == LISTED[-1] else None
-        results.append(compare(f"list {number:,} views", "Iceberg HiveCatalog (Java)", our_times, java_times, target))
-    return results
+        yield compare(f"list {number:,} views", "Iceberg HiveCatalog (Java)", our_times, java_times, target)

@@ -15,6 +15,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -45,10 +46,9 @@ _THREADS = 4
 _REPOSITORY = Path(__file__).parents[1]
 
 
-def run(directory: Path) -> list[Result]:
+def run(directory: Path) -> Iterator[Result]:
     """Measure on a metastore of its own for each size."""
-    results: list[Result] = []
-    found: dict[int, dict[str, float]] = {}
+    by_size: dict[int, dict[str, float]] = {}
     for size in SIZES:
         with started_server(directory / f"import-{size}", SERVER) as metastore:
             _fill(metastore, "legacy", size)
@@ -60,14 +60,13 @@ def run(directory: Path) -> list[Result]:
                 text=True,
                 check=True,
             )
-            measured = found[size] = json.loads(done.stdout)
+            measured = by_size[size] = json.loads(done.stdout)
             floor, bare = _floor(metastore, directory / f"floor-{size}", size)
-            results += _lines(size, measured, floor, bare)
+            yield from _lines(size, measured, floor, bare)
             if size == SIZES[0] and SERVER == EMBEDDED_VERSION:
-                results += _cores(metastore, size)
-    if len(found) > 1:
-        results += _growth(found)
-    return results
+                yield from _cores(metastore, size)
+    if len(by_size) > 1:
+        yield from _growth(by_size)
 
 
 def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
@@ -129,16 +128,16 @@ def _lines(size: int, measured: dict[str, float], floor: float, bare: float) -> 
     ]
 
 
-def _growth(found: dict[int, dict[str, float]]) -> list[Result]:
+def _growth(by_size: dict[int, dict[str, float]]) -> list[Result]:
     few, many = SIZES[0], SIZES[-1]
-    ratio = found[many]["ran"] / many / (found[few]["ran"] / few)
-    kilobytes = {name: (found[many][name] - found[few][name]) * 1024 / (many - few) for name in ("plan", "run")}
+    ratio = by_size[many]["ran"] / many / (by_size[few]["ran"] / few)
+    kilobytes = {name: (by_size[many][name] - by_size[few][name]) * 1024 / (many - few) for name in ("plan", "run")}
     return [
         Result(
             f"time of a view, {many:,} against {few:,} views",
-            f"{found[many]['ran'] / many * 1e3:.1f} ms",
+            f"{by_size[many]['ran'] / many * 1e3:.1f} ms",
             f"{few:,} views",
-            f"{found[few]['ran'] / few * 1e3:.1f} ms",
+            f"{by_size[few]['ran'] / few * 1e3:.1f} ms",
             f"{ratio:.2f}x",
             "<= 1.25x",
             ratio <= 1.25,

@@ -29,17 +29,16 @@ SHOPS = 100
 DEEP = 20
 
 
-def run(directory: Path) -> list[Result]:
+def run(directory: Path) -> Iterator[Result]:
     """Measure on an embedded metastore and a Spark session of its own; freshness also on a server as it is deployed."""
-    found = _on_spark(directory)
+    yield from _on_spark(directory)
     with (
         _all_compilers(),
         EmbeddedMetastore(directory / "compiled") as metastore,
         HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         catalog.create_namespace(DATABASE)
-        found.append(_freshness(catalog, DuckEngine(catalog), "a server with all of the JVM's compilers", 400))
-    return found
+        yield _freshness(catalog, DuckEngine(catalog), "a server with all of the JVM's compilers", 400)
 
 
 @contextmanager
@@ -56,7 +55,7 @@ def _all_compilers() -> Iterator[None]:
             os.environ["_JAVA_OPTIONS"] = before
 
 
-def _on_spark(directory: Path) -> list[Result]:
+def _on_spark(directory: Path) -> Iterator[Result]:
     with EmbeddedMetastore(directory / "materialized") as metastore:
         spark = iceberg_session(metastore.uri, metastore.warehouse, conf={"spark.local.dir": str(directory)})
         try:
@@ -67,13 +66,11 @@ def _on_spark(directory: Path) -> list[Result]:
                 spark.sql(
                     f"INSERT INTO {owners} SELECT concat('shop', id), concat('owner', id % 7) FROM range({SHOPS})"
                 )
-                return [
-                    _overhead(spark, catalog, 2_000_000),
-                    _overhead(spark, catalog, 10_000_000),
-                    *_incremental(spark, catalog, 1_000_000),
-                    *_incremental(spark, catalog, 10_000_000),
-                    _freshness(catalog, SparkEngine(spark, catalog), "the embedded server", 40),
-                ]
+                yield _overhead(spark, catalog, 2_000_000)
+                yield _overhead(spark, catalog, 10_000_000)
+                yield from _incremental(spark, catalog, 1_000_000)
+                yield from _incremental(spark, catalog, 10_000_000)
+                yield _freshness(catalog, SparkEngine(spark, catalog), "the embedded server", 40)
         finally:
             spark.stop()
 
@@ -112,7 +109,7 @@ def _overhead(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Resul
     return compare(what, "INSERT OVERWRITE of the same query", mine, other, 1.05)
 
 
-def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> list[Result]:
+def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Iterator[Result]:
     """What is appended to one table, taken up by three views: a filter, a sum by group, a join with a small table."""
     name = f"grows_{rows}"
     table = _source(spark, name, rows)
@@ -126,7 +123,7 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> li
         catalog.materialized.create(view, query)
         catalog.materialized.refresh(view, engine)
         full[kind] = [_timed(catalog, view, engine, "full") for _ in range(2)]
-    found, first = [], rows
+    first = rows
     for share in (0.01, 0.1):
         added = int(rows * share)
         seconds: dict[str, list[float]] = {kind: [] for kind in views}
@@ -137,8 +134,7 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> li
                 seconds[kind].append(_timed(catalog, (DATABASE, f"{kind}_{rows}"), engine, "incremental"))
         for kind in views:
             what = f"incremental refresh, {kind}, {share:.0%} appended to {rows // 1_000_000} million rows"
-            found.append(compare(what, "full refresh of the whole table", seconds[kind], full[kind], None))
-    return found
+            yield compare(what, "full refresh of the whole table", seconds[kind], full[kind], None)
 
 
 def _timed(catalog: HiveViewCatalog, view: tuple[str, str], engine: Engine, mode: str) -> float:

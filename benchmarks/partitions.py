@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.measure import Result
-from benchmarks.plain_views import SERVER, count_calls
+from benchmarks.measure import Result, count_calls
+from benchmarks.plain_views import SERVER
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -31,14 +31,14 @@ COLUMNS, READERS = 1_000, 20
 _CONNECTIONS = 4
 
 
-def run(directory: Path) -> list[Result]:
+def run(directory: Path) -> Iterator[Result]:
     """Measure on a metastore of this machine."""
     with (
         started(directory / "partitions", SERVER) as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         fill(catalog, directory / "files")
-        return measure(catalog)
+        yield from measure(catalog)
 
 
 def fill(catalog: HiveViewCatalog, directory: Path) -> None:
@@ -65,10 +65,10 @@ def fill(catalog: HiveViewCatalog, directory: Path) -> None:
         catalog.execute(f"CREATE VIEW reader_{number} AS SELECT * FROM {source}", database=DATABASE)
 
 
-def measure(catalog: HiveViewCatalog) -> list[Result]:
+def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
     """Measure on a metastore with the objects of `fill`."""
     calls = count_calls()
-    results = []
+    results: list[Result] = []
 
     def ask(question: str, call: Callable[[], Any]) -> Any:
         calls.clear()
@@ -97,6 +97,8 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
         stale += ask(f"which of 120 months are stale {label}", lambda view=monthly: catalog.marked_partitions(view))
         if len(stale) != 620 or any(item.stale for item in stale):
             raise AssertionError(f"{len(stale)} marks, of which {sum(item.stale is True for item in stale)} are stale")
+        yield from results
+        results.clear()
     kept = [(f"column_{number}", "bigint") for number in range(COLUMNS - 1)]
     affected = ask(
         f"impact of a dropped column of {COLUMNS:,} on {READERS} views",
@@ -104,7 +106,7 @@ def measure(catalog: HiveViewCatalog) -> list[Result]:
     )
     if len(affected) != READERS:
         raise AssertionError(f"not the {READERS} views: {len(affected)}")
-    return results
+    yield from results
 
 
 def _table(name: str, directory: Path, columns: list[str], keys: list[str]) -> Table:

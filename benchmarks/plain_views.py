@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.many_views import DATABASE, VIEWS, fill
-from benchmarks.measure import Result
+from benchmarks.measure import Result, count_calls
 from benchmarks.raw import RawMetastore
 from hive_views import HiveViewCatalog
 from hive_views.dependencies.render import html
 from hive_views.errors import DependentsError
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore.transport.client import BATCH_SIZE, MetastoreClient
+from hive_views.metastore.transport.client import BATCH_SIZE
 from tests.conftest import started
 
 SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
@@ -33,17 +33,17 @@ _CONNECTIONS = 2
 _BATCHES = ("get_table_objects_by_name", "get_table_objects_by_name_req")
 
 
-def run(directory: Path) -> list[Result]:
+def run(directory: Path) -> Iterator[Result]:
     """Measure on a metastore of this machine."""
     with (
         started(directory / "plain", SERVER) as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         fill(catalog, directory / "files", plain=True)
-        return measure(catalog, metastore.port)
+        yield from measure(catalog, metastore.port)
 
 
-def measure(catalog: HiveViewCatalog, port: int) -> list[Result]:
+def measure(catalog: HiveViewCatalog, port: int) -> Iterator[Result]:
     """Measure on a metastore with the views of `fill`, half of them plain Hive views."""
     batches = record_batches()
     calls = count_calls()
@@ -76,7 +76,6 @@ def measure(catalog: HiveViewCatalog, port: int) -> list[Result]:
         ("deps check", lambda: catalog.check_views(DATABASE)),
         ("page", lambda: html(catalog.picture(DATABASE, with_columns=True))),
     ]
-    results = []
     connections = [RawMetastore(port) for _ in range(_CONNECTIONS)]
 
     def timed(what: str, ask: Callable[[], Any]) -> Result:
@@ -108,29 +107,14 @@ def measure(catalog: HiveViewCatalog, port: int) -> list[Result]:
 
     for question, ask in questions:
         batches.clear()
-        results.append(timed(question, ask))
-        results.append(timed(f"{question}: floor", lambda requests=list(batches): floor(requests)))
-        print(*results[-2:], sep="\n", flush=True)
+        yield timed(question, ask)
+        yield timed(f"{question}: floor", lambda requests=list(batches): floor(requests))
     strict.close()
-    return results
 
 
 def _check(names: Any) -> None:
     if len(names) < 20:
         raise AssertionError(f"not the dependents: {names}")
-
-
-def count_calls() -> list[str]:
-    """Return a list to which each call to the metastore adds its method."""
-    calls: list[str] = []
-    exchange = MetastoreClient._exchange
-
-    def counted(client: MetastoreClient, method: str, *arguments: Any, **options: Any) -> Any:
-        calls.append(method)
-        return exchange(client, method, *arguments, **options)
-
-    MetastoreClient._exchange = counted  # type: ignore[method-assign]
-    return calls
 
 
 def record_batches() -> list[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -32,18 +33,16 @@ ROWS = 1_000_000
 ROUNDS = 2
 
 
-def run(_: Path) -> list[Result]:
-    results: list[Result] = []
+def run(_: Path) -> Iterator[Result]:
     for kind, start in (("mysql", servers.mariadb), ("postgresql", servers.postgresql)):
         if reason := servers.missing(kind):
-            results.append(Result("back-fill of TBL_TYPE", "not run", f"needs {reason}", "", "", "", None))
+            yield Result("back-fill of TBL_TYPE", "not run", f"needs {reason}", "", "", "", None)
             continue
         with ExitStack() as stack:
             server = stack.enter_context(start())
             server.create("bench")
             address = parse_address(server.url("bench"), user="hive", password=Password(servers.PASSWORD))
-            results += _compare("MariaDB" if kind == "mysql" else "PostgreSQL", address)
-    return results
+            yield from _compare("MariaDB" if kind == "mysql" else "PostgreSQL", address)
 
 
 def _compare(title: str, address: Address) -> list[Result]:

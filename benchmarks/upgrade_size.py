@@ -14,6 +14,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -43,38 +44,34 @@ QUICK = "verify --skip-views"
 COMMANDS = ("apply", QUICK, "verify", "rollback")
 
 
-def run(_: Path) -> list[Result]:
-    results: list[Result] = []
+def run(_: Path) -> Iterator[Result]:
     for kind, start in (("mysql", servers.mariadb), ("postgresql", servers.postgresql)):
         if reason := servers.missing(kind):
-            results.append(Result("upgrade of a large metastore", "not run", f"needs {reason}", "", "", "", None))
+            yield Result("upgrade of a large metastore", "not run", f"needs {reason}", "", "", "", None)
             continue
         with ExitStack() as stack:
             server = stack.enter_context(start())
-            results += _measure("MariaDB" if kind == "mysql" else "PostgreSQL", server)
-    return results
+            yield from _measure("MariaDB" if kind == "mysql" else "PostgreSQL", server)
 
 
-def _measure(title: str, server: servers.Server) -> list[Result]:
+def _measure(title: str, server: servers.Server) -> Iterator[Result]:
     server.create("bench")
     for script in hive_scripts("mariadb" if server.kind == "mysql" else "postgresql", "1.2.0"):
         server.run(script, "bench")
     with connect(_address(server.url("bench"))) as session:
         fill(session, TABLES)
-    results, seconds = [], dict[str, float]()
+    seconds: dict[str, float] = {}
     for command in COMMANDS:
         done, waited = _while_writing(server.url("bench"), command)
         seconds[command], peak = float(done["seconds"]), int(done["peak_mb"])
         share = f"{seconds[command] / seconds['apply']:.2f} of apply"
         what = f"{title}, {TABLES:,} tables: {command}"
         target, met = ("<= 0.33", seconds[QUICK] <= seconds["apply"] / 3) if command == QUICK else ("", None)
-        results += [
+        yield from (
             Result(what, f"{seconds[command]:.1f} s", str(done["note"]), "", share, target, met),
             Result(f"{what}, peak memory", f"{peak} MB", "", "", "", "", None),
             Result(f"{what}, longest wait of another writer", f"{waited:.2f} s", "", "", "", "", None),
-        ]
-        print(*(f"{result.what}: {result.ours} {result.peer} {result.ratio}" for result in results[-3:]), sep="\n")
-    return results
+        )
 
 
 def _while_writing(url: str, command: str) -> tuple[dict[str, str | float], float]:

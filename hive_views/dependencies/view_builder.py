@@ -12,7 +12,7 @@ from hive_views.dependencies.view_text import READABLE
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
-from hive_views.metastore.queries import load_view
+from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
@@ -149,13 +149,15 @@ def build_definition_of_statement(
     """
     if catalog_name is not None:
         _reject_other_catalogs(store, statement, catalog_name)
-    engine = EngineSchemas(store, statement.dialect)
-    schemas = engine if analyzer is None else MetastoreSchemas(store)
+    # Columns and lineage come from the same rows, also if a source is replaced meanwhile.
+    source_rows = RowCache(store)
+    engine = EngineSchemas(store, statement.dialect, source_rows)
+    schemas = engine if analyzer is None else MetastoreSchemas(store, source_rows)
     functions = _user_functions(statement)
     query_definition = define_view(statement, schemas, database=database, functions=functions)
     expansion = query_definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
-    rows = {table: row for table in tables if (row := store.get_row(table)) is not None}
+    rows = {table: row for table in tables if (row := source_rows.get(table)) is not None}
     schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(query_definition.expanded)
     columns = statement.columns if isinstance(statement, CreateView) else None
     if columns is not None:

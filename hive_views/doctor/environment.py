@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 from uuid import uuid4
 
+from hive_views.catalog.views import HiveView
 from hive_views.config import CatalogConfig
 from hive_views.doctor.report import Finding, Level, abbreviate
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
+from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.jvm import INSTALL_JAVA, OLDEST_JAVA, find_jars, find_java
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
+from hive_views.metastore.queries import load_view, read_rows
 from hive_views.metastore.transport.client import MetastoreClient
 
 if TYPE_CHECKING:
@@ -132,10 +135,12 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
     results = {str(result.view): result for result in catalog.check_views(database)}
     good = {name for name, result in results.items() if not result.problems}
     unloadable = set[str]()
-    iceberg_views = [".".join(name) for name in catalog.list_views(database)]
-    for shown in iceberg_views:
+    names = [ViewName(*name) for name in catalog.list_views(database)]
+    iceberg_views = [str(name) for name in names]
+    rows = {row.name: row for row in read_rows(catalog.store, names)}
+    for name, shown in zip(names, iceberg_views, strict=True):
         try:
-            view = catalog.load_view(shown)
+            view = HiveView(load_view(catalog.store, name, rows.get(name)), catalog.store)
             drift, irregular = view.drift, view.metadata.irregularities()
         except HiveViewsError as error:
             advice = "Restore its metadata file, or drop the view and register another of its metadata files"

@@ -60,9 +60,9 @@ no faster (measured on two cores)."""
 # -- Iceberg views and tables -----------------------------------------------------------------------------------------
 
 
-def load_view(store: MetastoreStore, name: ViewName) -> LoadedView:
-    """Read a view's row and the metadata file that it points to."""
-    row = store.get_row(name)
+def load_view(store: MetastoreStore, name: ViewName, row: Row | None = None) -> LoadedView:
+    """Read a view's row, unless it was read already, and the metadata file that it points to."""
+    row = row or store.get_row(name)
     for attempt in range(1, _MAX_LOAD_ATTEMPTS + 1):
         if row is None:
             raise NoSuchViewError(str(name))

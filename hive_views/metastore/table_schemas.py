@@ -61,9 +61,9 @@ ZONED, LOCAL = "timestamp with local time zone", "timestamp_ntz"
 class EngineSchemas(MetastoreSchemas):
     """The schemas that one statement uses, with timestamp types as its engine names them."""
 
-    def __init__(self, store: MetastoreStore, dialect: str) -> None:
-        """Create it for one statement."""
-        super().__init__(store)
+    def __init__(self, store: MetastoreStore, dialect: str, rows: RowCache | None = None) -> None:
+        """Create it for one statement; `rows` saves requests for rows that were read already."""
+        super().__init__(store, rows)
         self._is_timestamp_zoned = dialect != "trino"
 
     def _read(self, name: ViewName) -> TableSchema | None:
