@@ -29,7 +29,14 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.materialized.drop import discard_new_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView, create_attached_storage
-from hive_views.materialized.layouts.layout import DETACHED, STAGED_WRITES, Layout, storage_link_of, storage_name
+from hive_views.materialized.layouts.layout import (
+    DETACHED,
+    MERGE_MODE,
+    STAGED_WRITES,
+    Layout,
+    storage_link_of,
+    storage_name,
+)
 from hive_views.materialized.layouts.loading import MaterializedView, is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.properties import check_settings, partition_spec, split_properties
@@ -202,7 +209,10 @@ def _storage_schema(schema: Schema) -> Schema:
 
 
 def _storage_properties(properties: Mapping[str, str] | None, view_uuid: str) -> dict[str, str]:
-    return {"format-version": "2", **(properties or {}), STORAGE_OF: view_uuid, STAGED_WRITES: "true"}
+    given = {"format-version": "2", **(properties or {})}
+    if given["format-version"] != "1":
+        given.setdefault(MERGE_MODE, "merge-on-read")  # a refresh of some rows then does not rewrite their files
+    return {**given, STORAGE_OF: view_uuid, STAGED_WRITES: "true"}
 
 
 def _free_storage_name(store: MetastoreStore, view: ViewName) -> ViewName:

@@ -103,6 +103,9 @@ MAX_STALENESS_MS = "hive-views.max-staleness-ms"
 TARGET_LAG = "hive-views.target-lag"
 """How long changes may wait for `refresh --due`: `10 minutes`, or `downstream` for the lag of what reads the view."""
 
+MERGE_FROM_ROWS = "hive-views.merge-from-rows"
+"""From how many stored groups on an incremental refresh writes only those that change, instead of all."""
+
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
 
@@ -110,7 +113,16 @@ REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
 
 SETTINGS = frozenset(
-    {ALLOW_STALE_DATA, MAX_STALENESS_MS, REPEATABLE, REQUIRE_ENGINES, SEQUENCE_IDS, TARGET_LAG, TIME_TRAVEL}
+    {
+        ALLOW_STALE_DATA,
+        MAX_STALENESS_MS,
+        MERGE_FROM_ROWS,
+        REPEATABLE,
+        REQUIRE_ENGINES,
+        SEQUENCE_IDS,
+        TARGET_LAG,
+        TIME_TRAVEL,
+    }
 )
 """The view properties with the prefix `hive-views.` that users set; all but one are for materialized views."""
 
@@ -161,8 +173,9 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     for key in (ALLOW_STALE_DATA, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
-    if MAX_STALENESS_MS in updates and not _is_number(updates[MAX_STALENESS_MS]):
-        raise InvalidPropertyError(MAX_STALENESS_MS, updates[MAX_STALENESS_MS], "it must be a number of milliseconds")
+    for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows")):
+        if key in updates and not _is_number(updates[key]):
+            raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
     SequenceIds.of(updates)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -170,9 +171,9 @@ def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
 class BoundedCache:
     """A bounded cache for several threads; a value may be computed twice, and none is computed under the lock."""
 
-    def __init__(self, maxsize: int) -> None:
-        """Make an empty cache."""
-        self._entries: LRUCache[Any, Any] = LRUCache(maxsize)
+    def __init__(self, maxsize: int, size_of: Callable[[Any], int] | None = None) -> None:
+        """Make an empty cache; without `size_of`, each value has the size 1."""
+        self._entries: LRUCache[Any, Any] = LRUCache(maxsize, size_of)
         self._lock = threading.Lock()
 
     def get(self, key: object, default: Any = None) -> Any:
@@ -182,7 +183,7 @@ class BoundedCache:
 
     def put(self, key: object, value: Any) -> None:
         """Set the value of a key."""
-        with self._lock:
+        with self._lock, suppress(ValueError):  # larger than the cache
             self._entries[key] = value
 
     def compute(self, key: object, function: Callable[[], Any]) -> Any:
@@ -201,7 +202,8 @@ class MetadataCache:
         """Make an empty cache."""
         self._store = store
         self._states = BoundedCache(2_000)
-        self._tables = BoundedCache(64)
+        # A listing reads the storage of each view; some tables have many thousand snapshots.
+        self._tables = BoundedCache(20_000, lambda metadata: 1 + len(metadata.snapshots))
         self._views = BoundedCache(2_000)
 
     def table_state(self, name: str, location: str | None) -> TableState:

@@ -22,6 +22,9 @@ from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_o
 FORMAT_VERSION = 1
 """The only version of the draft; documents of a later version are rejected."""
 
+MERGE_MODE = "write.merge.mode"
+"""The table property for how a MERGE writes: the rows that change, or the files that contain them."""
+
 STAGED_WRITES = "write.wap.enabled"
 """Property of a storage table (Iceberg's TableProperties): Spark may stage a write before it is published."""
 

@@ -126,7 +126,7 @@ def explain(
     if not observation.is_unchanged:
         prepared = prepare(store, tables, view, observation, engine)
         plans = tuple(prepared.plans)
-        rows_read = _max_rows_read(prepared.leaves, plans[0], changes, rows_before, stored_rows(view))
+        rows_read = _max_rows_read(prepared.maintained, plans[0], changes, rows_before, stored_rows(view))
     listed = tuple(changes[name] for name in sorted(changes))
     return RefreshExplanation(view.name, observation.freshness, plans, listed, stored_rows(view), rows_read)
 

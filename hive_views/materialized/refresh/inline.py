@@ -13,6 +13,7 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
+from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 _MAX_VIEWS = 500
@@ -65,6 +66,19 @@ def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: f
     """Replace the views in a definition by their queries, down to tables."""
     sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
     return _leaves(name, sql, dialect, name.database)
+
+
+def for_maintenance(leaves: IncrementalQuery, name: ViewName, sources: Sources) -> IncrementalQuery:
+    """The definition for rules that need the tables' columns and have none for WITH. It must be deterministic."""
+    columns = {
+        (table.database, table.name): tuple(column.name for column in state.columns[state.schema_id])
+        for table, state in sources.tables.items()
+    }
+    try:
+        sql = without_with(leaves.sql, leaves.dialect)
+    except NotIncrementalError:
+        sql = leaves.sql  # the rules refuse it
+    return IncrementalQuery(sql, leaves.dialect, name.database, columns)
 
 
 class _Inliner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
 
-from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
+from hive_views.sql.analysis.incremental import NotIncrementalError
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -24,18 +24,22 @@ MAX_PARTITIONS = 100
 _EPOCH = date(1970, 1, 1)
 
 
-def changed_partitions(
-    leaves: IncrementalQuery, leaf: int, storage: Table, source: TableMetadata, io: FileIO, since: int
-) -> str:
-    """The condition on the storage table's columns for the rows that may have changed."""
+def changed_partitions(storage: Table, source: TableMetadata, io: FileIO, since: int, keys: Mapping[int, str]) -> str:
+    """The condition on the storage table's columns for the rows that may have changed.
+
+    `keys` are columns of the changed table by the positions of the storage table's columns that are keys for it.
+    """
     columns = [field.name for field in storage.schema().fields]
     why = "its storage is not partitioned by an untransformed column"
     for field in storage.spec().fields:
         if not isinstance(field.transform, IdentityTransform):
             continue
         name = storage.schema().find_column_name(field.source_id) or ""
+        column = keys.get(columns.index(name))
+        if column is None:
+            why = f"{name} is not a key of the changed table"
+            continue
         try:
-            column = leaves.passed_through(leaf, columns.index(name))
             values = sorted(set(_changed_values(source, io, since, column)), key=repr)
         except NotIncrementalError as error:
             why = str(error)
@@ -51,8 +55,8 @@ def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) 
     positions = {}
     for spec in source.partition_specs:
         for position, field in enumerate(spec.fields):
-            is_identity = isinstance(field.transform, IdentityTransform)
-            if is_identity and source.schema().find_column_name(field.source_id) == column:
+            name = source.schema().find_column_name(field.source_id) or ""
+            if isinstance(field.transform, IdentityTransform) and name.lower() == column:
                 positions[spec.spec_id] = position
     snapshot_id = source.current_snapshot_id
     while snapshot_id is not None and snapshot_id != since:

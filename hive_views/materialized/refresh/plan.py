@@ -18,11 +18,12 @@ from hive_views.sql.analysis.incremental import (
     IncrementalQuery,
     NotIncrementalError,
     RowSelection,
-    key_columns,
 )
+from hive_views.sql.analysis.key_columns import key_columns
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
 
     from hive_views.materialized.freshness.cache import TableState
     from hive_views.materialized.state.refresh_state import RefreshState
@@ -53,12 +54,18 @@ class RefreshPlan:
     """For `incremental`: how new rows are merged with the stored ones; None appends them."""
     where: str | None = None
     """For `partitions`: the condition that selects them."""
-    keys: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
-    """For `keys`: by changed leaf, the table's column by the position of the output column."""
+    keys: Mapping[int, Mapping[Positions, str]] = field(default_factory=dict)
+    """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
+    in_place: bool = False
+    """For `incremental` with an aggregate: whether only the stored groups that change are written."""
 
 
-PartitionCondition = Callable[[int, int], str]
-"""Maps a leaf and a snapshot to the condition for the partitions that changed since; raises NotIncrementalError."""
+Positions = tuple[int, ...]
+"""The positions of the output columns of a key: its value is that of the first one that is not NULL."""
+
+PartitionCondition = Callable[[int, int, Mapping[int, str]], str]
+"""Maps a leaf, a snapshot and keys to the condition for the partitions that changed since; raises NotIncrementalError.
+The keys are the table's columns by the position of the output column."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class PlanInput:
     """The engine's settings."""
     can_replace_keys: bool = False
     """Whether the engine can replace the rows with some keys."""
+    merges_in_place: bool = False
+    """Whether changed groups are better written alone than with all others."""
 
 
 def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Iterator[RefreshPlan]:
@@ -104,6 +113,10 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
         name for name in changed if not given.tables[name].only_grew_since(_known_snapshot(state, given.tables, name))
     ]
     changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
+    if not changed_leaves:
+        yield RefreshPlan("incremental", "only tables changed that a query in WITH reads, which is not used")
+        yield RefreshPlan("full", "its sources changed")
+        return
     if rewritten:
         why = f"rows of {', '.join(map(str, rewritten))} were changed or deleted"
     else:
@@ -111,35 +124,53 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
         try:
             aggregate = given.leaves.aggregate(_decimal_precisions(given.schema), _are_floats(given.schema))
             selections = given.leaves.added(changed_leaves, grouped=aggregate is not None)
-            yield RefreshPlan("incremental", why, selections, aggregate)
+            has_keys = aggregate is not None and None in aggregate.merge
+            in_place = has_keys and given.can_replace_keys and given.merges_in_place
+            yield RefreshPlan("incremental", why, selections, aggregate, in_place=in_place)
         except NotIncrementalError as error:
             why = f"its definition cannot be updated from added rows: {error}"
-    if len(changed) == 1 and len(changed_leaves) == 1:
+    try:
+        keys = {leaf: _keys(given, leaf) for leaf in changed_leaves}
+    except NotIncrementalError as error:
+        yield RefreshPlan("full", f"{why}; keys: {error}")
+        return
+    if len(changed) == 1 and len(keys) == 1:
+        [(leaf, columns)] = keys.items()
+        single = {positions[0]: column for positions, column in columns.items() if len(positions) == 1}
         try:
-            where = changed_partitions(changed_leaves[0], _known_snapshot(state, given.tables, changed[0]))
+            where = changed_partitions(leaf, _known_snapshot(state, given.tables, changed[0]), single)
             yield RefreshPlan("partitions", f"{why}, where {where}", where=where)
         except NotIncrementalError as error:
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
-        try:
-            keys = {leaf: _keys(given, leaf) for leaf in changed_leaves}
-            positions = set.intersection(*(set(columns) for columns in keys.values()))
-            if not positions:
-                raise NotIncrementalError("the changed tables have no key of the stored column's type in common")
-            common = {leaf: {at: keys[leaf][at] for at in sorted(positions)} for leaf in changed_leaves}
-            names = ", ".join(given.schema.fields[at].name for at in sorted(positions))
-            yield RefreshPlan("keys", f"{why}; by the keys {names}", keys=common)
-        except NotIncrementalError as error:
-            why = f"{why}; keys: {error}"
+        common = sorted(set.intersection(*map(set, keys.values())))
+        if common:
+            chosen = {leaf: {at: columns[at] for at in common} for leaf, columns in keys.items()}
+            names = [[given.schema.fields[at].name for at in positions] for positions in common]
+            listed = ", ".join(name[0] if len(name) == 1 else f"coalesce({', '.join(name)})" for name in names)
+            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen)
+        else:
+            why = f"{why}; keys: the changed tables have no key in common"
     yield RefreshPlan("full", why)
 
 
-def _keys(given: PlanInput, leaf: int) -> dict[int, str]:
-    """The key columns of a leaf that are compared under their own type: 1 = '01', but their texts differ."""
-    table = given.tables[ViewName(*given.leaves.leaves[leaf].name)]
-    types = {column.name.lower(): column.field_type for column in table.columns[table.schema_id]}
-    keys = key_columns(given.leaves, leaf).items()
-    return {at: column for at, column in keys if types.get(column) == given.schema.fields[at].field_type}
+def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:
+    """The keys of a leaf whose columns all have its own type: 1 = '01', but their texts differ."""
+
+    def type_of(number: int, column: str) -> IcebergType | None:
+        table = given.tables.get(ViewName(*given.leaves.leaves[number].name))
+        fields = () if table is None else table.columns[table.schema_id]
+        return next((item.field_type for item in fields if item.name.lower() == column), None)
+
+    keys = {}
+    for positions, key in key_columns(given.leaves, leaf, len(given.schema.fields)).items():
+        types: list[IcebergType | None] = [given.schema.fields[at].field_type for at in positions]
+        types += [type_of(number, column) for number, column in key.same_type]
+        if all(item == type_of(leaf, key.column) for item in types):
+            keys[positions] = key.column
+    if not keys:
+        raise NotIncrementalError("no output column has the type of the key that it is compared with")
+    return keys
 
 
 def _reason_for_full(given: PlanInput) -> str | None:

@@ -13,10 +13,10 @@ from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.redefine import new_storage_columns
-from hive_views.materialized.refresh.inline import catalog_names, inline
+from hive_views.materialized.refresh.inline import catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import changed_partitions
 from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
-from hive_views.materialized.refresh.stage import Engine, staging_request
+from hive_views.materialized.refresh.stage import Engine, merges_in_place, staging_request
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
@@ -63,6 +63,8 @@ class PreparedRefresh:
     """Its columns after the refresh."""
     leaves: IncrementalQuery
     """The definition over tables alone."""
+    maintained: IncrementalQuery
+    """The same for plans that do not compute everything."""
     functions: tuple[str, ...]
     """The nondeterministic functions of the definition."""
     plans: Iterable[RefreshPlan]
@@ -110,20 +112,29 @@ def prepare(
             casts = engine.casts_relative_times(request)
         if casts is False:
             functions = without_datetime_words(functions)
+    maintained = for_maintenance(leaves, view.name, sources)
     plans: Iterable[RefreshPlan] = (full_plan,)
     if mode is not Mode.FULL:
         given = PlanInput(
             recorded,
             observation.freshness,
             sources.tables,
-            leaves,
+            maintained,
             schema,
             not functions or is_true(view.properties, REPEATABLE),
             observation.settings,
             engine is None or engine.can_replace_keys,
+            merges_in_place(view),
         )
-        plans = plan_refresh(given, lambda leaf, since: _changed_partitions(store, view, sources, leaves, leaf, since))
-    return PreparedRefresh(columns, schema, leaves, functions, plans)
+
+        def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> str:
+            assert view.storage is not None, "`observe` checks that the storage table can be read"
+            location = sources.locations[ViewName(*maintained.leaves[leaf].name)]
+            source = store.files.read_table_metadata(location)
+            return changed_partitions(view.storage, source, store.files.io(location), since, keys)
+
+        plans = plan_refresh(given, partitions)
+    return PreparedRefresh(columns, schema, leaves, maintained, functions, plans)
 
 
 def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> None:
@@ -165,12 +176,3 @@ def _check_leaves(view: MaterializedView, sources: Sources, leaves: IncrementalQ
         name = ViewName(*leaf.name)
         if name not in sources.tables and name not in sources.hive_tables:
             raise RefreshError(str(view.name), f"its text reads {name}, which was renamed")
-
-
-def _changed_partitions(
-    store: MetastoreStore, view: MaterializedView, sources: Sources, leaves: IncrementalQuery, leaf: int, since: int
-) -> str:
-    assert view.storage is not None, "the refresh checks that the storage table can be read"
-    location = sources.locations[ViewName(*leaves.leaves[leaf].name)]
-    metadata = store.files.read_table_metadata(location)
-    return changed_partitions(leaves, leaf, view.storage, metadata, store.files.io(location), since)

@@ -116,8 +116,9 @@ def refresh(
             store, view, sources, state, prepared.functions, observation.settings, refresh_id
         )
         with staging_table(store, tables, view, refresh_id, columns) as target:
+            leaves = prepared.leaves if plan.action == "full" else prepared.maintained
             request = staging_request(
-                target, view, recorded, sources, prepared.leaves, plan, prepared.schema, summary, refresh_id
+                target, view, recorded, sources, leaves, plan, prepared.schema, summary, refresh_id
             )
             try:
                 staged_id = engine.stage(request)

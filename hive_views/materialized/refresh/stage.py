@@ -17,6 +17,7 @@ from pyiceberg.types import DecimalType, LongType
 from hive_views.errors import CommitStateUnknownError, HiveViewsError, MetastoreError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import write_table_metadata
+from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.redefine import schema_updates
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.staleness_policy import METADATA
@@ -26,6 +27,7 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.types import IcebergType
 
     from hive_views.io.metadata_files import MetadataFiles
     from hive_views.materialized.freshness.sources import Sources
@@ -49,6 +51,8 @@ class Action(Enum):
     """Those of some partitions are replaced."""
     KEYS = "keys"
     """Those with some keys are replaced."""
+    MERGE = "merge"
+    """The rows of the queries are merged into those with the same keys, or added."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,10 @@ class StagingRequest:
     """Write options of Iceberg's Spark runtime that override table properties."""
     keys_query: str | None = None
     """For KEYS: the query of the affected keys, without duplicates."""
-    key_columns: tuple[str, ...] = ()
-    """For KEYS: the columns of the table that they are compared with."""
+    keys: tuple[tuple[str, ...], ...] = ()
+    """For KEYS and MERGE: the table's columns of each key, whose value is that of the first one that is not NULL."""
+    merges: Mapping[str, str] = field(default_factory=dict)
+    """For MERGE: `sum`, `min` or `max` by the column that it merges."""
     max_keys: int = 0
     """For KEYS: with more affected keys all rows are recomputed."""
 
@@ -110,7 +116,7 @@ class Engine(Protocol):
     """Runs queries and writes Iceberg tables, like `hive_views.spark.SparkEngine`."""
 
     can_replace_keys: bool
-    """Whether `stage` supports the action KEYS."""
+    """Whether `stage` supports the actions KEYS and MERGE."""
 
     def settings(self, keys: Collection[str] = ()) -> Mapping[str, str]:
         """Settings that query results depend on, e.g. the session's time zone, if they differ from the defaults.
@@ -248,27 +254,33 @@ def staging_request(
     if is_incremental and plan.aggregate is None:
         action = Action.APPEND
     elif is_incremental and plan.aggregate is not None:
-        queries = (_merge_query(inputs.add_stored_rows(target), plan.aggregate, queries, schema),)
+        stored = None if plan.in_place else inputs.add_stored_rows(target)
+        queries = (_merge_query(stored, plan.aggregate, queries, schema),)
     if plan.where is not None:
         action = Action.PARTITIONS
         listed = ", ".join(map(quote_identifier, columns))
         queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {plan.where}" for query in queries)
     keys_query: str | None = None
-    key_names: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
+    merges: dict[str, str] = {}
+    if plan.in_place and plan.aggregate is not None:
+        action = Action.MERGE
+        merges = {name: how for name, how in zip(columns, plan.aggregate.merge, strict=True) if how is not None}
+        keys = tuple((name,) for name in columns if name not in merges)
     if plan.keys:
         action = Action.KEYS
         positions = sorted(next(iter(plan.keys.values())))
-        key_names = tuple(columns[at] for at in positions)
+        keys = tuple(tuple(columns[at] for at in key) for key in positions)
         listed = ", ".join(map(quote_identifier, columns))
         keys_query = " UNION ".join(
             "SELECT {} FROM {}".format(
-                ", ".join(f"{quote_identifier(given[at])} AS {quote_identifier(columns[at])}" for at in positions),
+                ", ".join(f"{quote_identifier(given[at])} AS {key_name(n)}" for n, at in enumerate(positions)),
                 inputs.add(leaves.leaves[leaf], RowSelection.CHANGED),
             )
             for leaf, given in sorted(plan.keys.items())
         )
         keys_query = f"SELECT DISTINCT * FROM ({keys_query}) AS k"
-        is_key = " AND ".join(f"q.{name} <=> k.{name}" for name in map(quote_identifier, key_names))
+        is_key = " AND ".join(f"{key_value('q', key)} <=> k.{key_name(number)}" for number, key in enumerate(keys))
         queries = tuple(
             f"SELECT {listed} FROM ({query}) AS q ({listed}) LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}"
             for query in queries
@@ -285,7 +297,8 @@ def staging_request(
         plan.where,
         _write_options({} if view.storage is None else view.storage.properties),
         keys_query,
-        key_names,
+        keys,
+        merges,
         max(_MIN_MAX_KEYS, stored_rows(view) // _MAX_KEYS_SHARE),
     )
 
@@ -303,6 +316,34 @@ def stored_rows(view: MaterializedView) -> int:
 
 KEYS_VIEW = "hive_views_keys"
 """The name by which the queries of the action KEYS read the rows of `keys_query`."""
+
+
+def key_name(number: int) -> str:
+    """The column of `keys_query` with the values of a key."""
+    return f"hive_views_key_{number}"
+
+
+def key_value(alias: str, columns: tuple[str, ...]) -> str:
+    """The value of a key in a row."""
+    names = [f"{alias}.{quote_identifier(column)}" for column in columns]
+    return names[0] if len(names) == 1 else f"coalesce({', '.join(names)})"
+
+
+_MIN_ROWS_IN_PLACE = 50_000
+_MAX_DELETED_SHARE = 5
+
+
+def merges_in_place(view: MaterializedView) -> bool:
+    """Whether a refresh writes only the groups that change: if there are many, and few rows in delete files.
+
+    Otherwise it writes all of them, which also removes the delete files of earlier refreshes.
+    """
+    rows = stored_rows(view)
+    summary = None if view.snapshot is None else view.snapshot.summary
+    deleted = 0 if summary is None else int(summary.additional_properties.get("total-position-deletes", "0"))
+    threshold = view.properties.get(MERGE_FROM_ROWS, "")
+    minimum = int(threshold) if threshold.isdecimal() else _MIN_ROWS_IN_PLACE
+    return rows >= minimum and deleted * _MAX_DELETED_SHARE <= max(rows, 1)
 
 
 def _write_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -355,11 +396,11 @@ class _Inputs:
         return quote_identifier(self._inputs[key].alias)
 
 
-def _merge_query(stored: str, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
-    """A query that groups the stored rows together with the partial results of the new rows."""
+def _merge_query(stored: str | None, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
+    """A query that groups the partial results of the new rows, and the stored rows if they are given."""
     columns = [quote_identifier(field.name) for field in schema.fields]
     listed = ", ".join(columns)
-    parts = [f"SELECT {listed} FROM {stored} AS s"]
+    parts = [] if stored is None else [f"SELECT {listed} FROM {stored} AS s"]
     parts += [f"SELECT {listed} FROM ({query}) AS a ({listed})" for query in queries]
     items, keys = [], []
     for column, stored_field, function in zip(columns, schema.fields, aggregate.merge, strict=True):
@@ -367,11 +408,13 @@ def _merge_query(stored: str, aggregate: Aggregate, queries: tuple[str, ...], sc
             items.append(column)
             keys.append(column)
             continue
-        merged = f"{function}({column})"
-        if isinstance(stored_field.field_type, DecimalType):
-            merged = f"CAST({merged} AS DECIMAL({stored_field.field_type.precision}, {stored_field.field_type.scale}))"
-        elif isinstance(stored_field.field_type, LongType):
-            merged = f"CAST({merged} AS BIGINT)"
-        items.append(f"{merged} AS {column}")
+        items.append(f"{merged_type(f'{function}({column})', stored_field.field_type)} AS {column}")
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     return f"SELECT {', '.join(items)} FROM ({' UNION ALL '.join(parts)}) AS m{group}"
+
+
+def merged_type(value: str, field_type: IcebergType) -> str:
+    """A merged value in the type of its column: a sum of decimals or integers has a wider one."""
+    if isinstance(field_type, DecimalType):
+        return f"CAST({value} AS DECIMAL({field_type.precision}, {field_type.scale}))"
+    return f"CAST({value} AS BIGINT)" if isinstance(field_type, LongType) else value

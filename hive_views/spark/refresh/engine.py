@@ -14,7 +14,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from hive_views.errors import RefreshError, SqlError
-from hive_views.materialized.refresh.stage import KEYS_VIEW, Action, Input, StagingRequest
+from hive_views.materialized.refresh.stage import (
+    KEYS_VIEW,
+    Action,
+    Input,
+    StagingRequest,
+    key_name,
+    key_value,
+    merged_type,
+)
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
@@ -124,7 +132,8 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
 _CHANGELOG_COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
 _IS_KEY = "hive_views_is_key"
 _ROWS_VIEW = "hive_views_rows"
-_SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+_ICEBERG_PREFIX = "spark.sql.iceberg."
+_SNAPSHOT_PROPERTY = f"{_ICEBERG_PREFIX}snapshot-property."
 
 
 def _exact_values(fields: Sequence[StructField]) -> list[str]:
@@ -133,27 +142,59 @@ def _exact_values(fields: Sequence[StructField]) -> list[str]:
     return [f"CAST({quote_identifier(field.name)} AS STRING)" for field in fields if field.dataType.typeName() in exact]
 
 
-def _replace_keys(session: SparkSession, work: StagingRequest, target: str, rows: DataFrame, keys: DataFrame) -> None:
-    """Replace the rows with some keys in one snapshot: delete those with a key, and insert the new ones."""
-    columns = list(map(quote_identifier, work.columns))
+def _replacement(work: StagingRequest, target: str, rows: DataFrame) -> str:
+    """The MERGE that deletes the rows with a key, and inserts the new ones."""
     rows.createOrReplaceTempView(_ROWS_VIEW)
-    values = [name if raw in work.key_columns else "NULL" for name, raw in zip(columns, work.columns, strict=True)]
+    listed = ", ".join(map(quote_identifier, work.columns))
+    keys = [key_name(number) for number in range(len(work.keys))]
     source = (
-        f"SELECT {', '.join(columns)}, false AS {_IS_KEY} FROM {_ROWS_VIEW} "
-        f"UNION ALL SELECT {', '.join(values)}, true FROM {KEYS_VIEW}"
+        f"SELECT {listed}, {', '.join(f'NULL AS {key}' for key in keys)}, false AS {_IS_KEY} FROM {_ROWS_VIEW} "
+        f"UNION ALL SELECT {', '.join('NULL' for _ in work.columns)}, {', '.join(keys)}, true FROM {KEYS_VIEW}"
     )
-    is_key = " AND ".join(f"t.{name} <=> s.{name}" for name in map(quote_identifier, work.key_columns))
-    properties = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.summary.items()}
+    is_key = " AND ".join(
+        f"{key_value('t', columns)} <=> s.{key}" for columns, key in zip(work.keys, keys, strict=True)
+    )
+    return (
+        f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} WHEN MATCHED THEN DELETE "
+        f"WHEN NOT MATCHED AND NOT s.{_IS_KEY} THEN {_insert(work)}"
+    )
+
+
+def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
+    """The MERGE that updates the rows of the groups that change, and inserts the others."""
+    rows.createOrReplaceTempView(_ROWS_VIEW)
+    is_group = " AND ".join(f"{key_value('t', columns)} <=> {key_value('s', columns)}" for columns in work.keys)
+    updates = []
+    for field in work.schema.fields:
+        name, how = quote_identifier(field.name), work.merges.get(field.name)
+        merged = {
+            "sum": f"coalesce(t.{name} + s.{name}, t.{name}, s.{name})",
+            "min": f"least(t.{name}, s.{name})",
+            "max": f"greatest(t.{name}, s.{name})",
+        }
+        if how is not None:
+            updates.append(f"{name} = {merged_type(merged[how], field.field_type)}")
+    return (
+        f"MERGE INTO {target} AS t USING {_ROWS_VIEW} AS s ON {is_group} "
+        f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} WHEN NOT MATCHED THEN {_insert(work)}"
+    )
+
+
+def _insert(work: StagingRequest) -> str:
+    names = [quote_identifier(name) for name in work.columns]
+    return f"INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
+
+
+def _merge(session: SparkSession, work: StagingRequest, statement: str) -> None:
+    """Run a MERGE whose snapshot gets the summary and the write options of a request."""
+    settings = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.summary.items()}
+    settings |= {f"{_ICEBERG_PREFIX}{key}": value for key, value in work.options.items()}
     try:
-        for key, value in properties.items():
+        for key, value in settings.items():
             session.conf.set(key, value)
-        session.sql(
-            f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} WHEN MATCHED THEN DELETE "
-            f"WHEN NOT MATCHED AND NOT s.{_IS_KEY} THEN INSERT ({', '.join(columns)}) "
-            f"VALUES ({', '.join(f's.{name}' for name in columns)})"
-        )
+        session.sql(statement)
     finally:
-        for key in properties:
+        for key in settings:
             session.conf.unset(key)
 
 
@@ -345,10 +386,13 @@ class SparkEngine:
                 if count > work.max_keys:
                     raise RefreshError(str(work.target), f"{count} keys changed, more than {work.max_keys}")
                 if count:
-                    _replace_keys(session, work, target, whole, keys)
+                    _merge(session, work, _replacement(work, target, whole))
                     return
             finally:
                 keys.unpersist()
+        if work.action is Action.MERGE:
+            _merge(session, work, _group_update(work, target, whole))
+            return
         writer = whole.writeTo(target)
         for key, value in work.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)

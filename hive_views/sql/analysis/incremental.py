@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 
 from sqlglot import exp
 
@@ -95,9 +95,17 @@ class Aggregate:
 class IncrementalQuery:
     """A parsed query and the occurrences of its tables."""
 
-    def __init__(self, sql: str, dialect: str, database: str) -> None:
+    def __init__(
+        self,
+        sql: str,
+        dialect: str,
+        database: str,
+        columns: Mapping[tuple[str, str], Sequence[str]] | None = None,
+    ) -> None:
         self.sql = sql
         self.dialect = dialect
+        self._columns = columns or {}
+        """The columns of the tables, as far as they are known."""
         self.query = parse_query(sql, dialect)
         self.tree = self.query.tree
         self._numbers: dict[int, int] = {}
@@ -146,13 +154,10 @@ class IncrementalQuery:
         if not isinstance(select, exp.Select) or not has_aggregates(select):
             return None
         refuse_clauses(select, ("having", "distinct", "windows", "qualify", "limit", "offset"))
-        group = select.args.get("group")
-        if group is not None and any(group.args.get(key) for key in GROUPING_SETS):
-            raise NotIncrementalError("GROUP BY with grouping sets")
-        items = [unwrapped(item) for item in select.expressions]
+        keys = self.group_keys(select) or []
+        items = [unwrapped(item) for item in output_items(select)]
         if len(items) != len(floats):
             raise NotIncrementalError("its columns are not those of its schema")
-        keys = [resolve_ordinal(unwrapped(key), items) for key in (group.expressions if group is not None else ())]
         merge: list[str | None] = []
         for number, item in enumerate(items):
             is_key = any(item == key for key in keys)
@@ -171,46 +176,44 @@ class IncrementalQuery:
         leaves = range(len(self.leaves))
         return tuple({number: given.get(number, RowSelection.NOW) for number in leaves} for given in assignments)
 
-    def passed_through(self, leaf: int, position: int) -> str:
-        """Return the column of a table that an output column copies, if it also partitions the query's result.
+    def number_of(self, node: exp.Expr) -> int | None:
+        """Return the number of a table's node in `leaves`; None for another node."""
+        return self._numbers.get(id(node))
 
-        Every result row with a value of the column then comes from table rows with that value only. So the result rows
-        with some values can be recomputed while all others stay.
-        """
-        self.refuse_scripts()
-        select = self.tree
-        if not isinstance(select, exp.Select):
-            raise NotIncrementalError("it is not a SELECT at the top")
-        refuse_clauses(select, (key for key in _UNSUPPORTED_CLAUSES if key != "distinct"))
-        from_ = select.args.get("from_")
-        joins = select.args.get("joins") or []
-        sources = [] if from_ is None else [from_.this, *(join.this for join in joins)]
-        for number, join in enumerate(joins, start=1):
-            words = " ".join(str(join.args.get(key) or "").upper() for key in ("side", "kind", "method")).split()
-            is_inner = set(words) <= {"INNER", "CROSS"}
-            keeps_leaf = set(words) <= {"LEFT", "OUTER"} and self._numbers.get(id(sources[number])) != leaf
-            if not is_inner and not keeps_leaf:
-                raise NotIncrementalError(f"{' '.join(words)} JOIN")
-        node = next((source for source in sources if self._numbers.get(id(source)) == leaf), None)
-        if node is None:
-            raise NotIncrementalError("the changed table is not in the FROM clause at the top")
-        _refuse_source_clauses(node, names=True)
-        if select.find(exp.Window) is not None:
-            raise NotIncrementalError("a window function")
-        item = unwrapped(select.expressions[position])
-        owner = node.alias_or_name.lower()
-        if not isinstance(item, exp.Column) or not (
-            item.table.lower() == owner or (not item.table and len(sources) == 1)
-        ):
-            raise NotIncrementalError(f"{item.sql()} is not a column of the changed table")
-        if has_aggregates(select):
-            group = select.args.get("group")
-            items = list(select.expressions)
-            keys = [] if group is None else [resolve_ordinal(unwrapped(key), items) for key in group.expressions]
-            has_sets = group is not None and any(group.args.get(key) for key in GROUPING_SETS)
-            if item not in [unwrapped(key) for key in keys] or has_sets:
-                raise NotIncrementalError(f"it does not group by {item.sql()}")
-        return item.name.lower()
+    def columns_of(self, leaf: int) -> tuple[str, ...] | None:
+        """Return the columns of a table in lower case; None if they are not known."""
+        columns = self._columns.get(self.leaves[leaf].name)
+        return None if columns is None else tuple(column.lower() for column in columns)
+
+    def group_keys(self, select: exp.Select) -> list[exp.Expr] | None:
+        """Return the expressions that a SELECT groups its rows by; None if it does not group them."""
+        if not has_aggregates(select):
+            return None
+        group, items = select.args.get("group"), list(select.expressions)
+        if group is None:
+            return []
+        if group.args.get("all") is True and not group.expressions:
+            return [unwrapped(item) for item in items if not _has_aggregate_calls(select, item)]
+        if any(group.args.get(key) for key in GROUPING_SETS):
+            raise NotIncrementalError("GROUP BY with grouping sets")
+        return [self._group_key(select, unwrapped(resolve_ordinal(key, items))) for key in group.expressions]
+
+    def _group_key(self, select: exp.Select, key: exp.Expr) -> exp.Expr:
+        """The item whose alias a key of GROUP BY is; the key itself if it is, or may be, a column of the sources."""
+        if not isinstance(key, exp.Column) or key.table:
+            return key
+        item = next((item for item in select.expressions if item.alias.lower() == key.name.lower()), None)
+        sources = [select.args.get("from_"), *(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
+        names: set[str] = set()
+        for source in filter(None, sources):
+            names |= {node.name.lower() for node in source.find_all(exp.Identifier)}
+            for table in source.find_all(exp.Table):
+                number = self.number_of(table)
+                columns = None if number is None else self.columns_of(number)
+                if columns is None:
+                    return key
+                names |= set(columns)
+        return key if item is None or key.name.lower() in names else unwrapped(item)
 
     def leaf_node(self, leaf: int) -> exp.Table:
         """Return the node of a leaf in the tree."""
@@ -239,7 +242,7 @@ class _DeltaRules:
         if node.args.get("with_") is not None:
             raise NotIncrementalError("WITH")
         if isinstance(node, exp.Union) and not node.args.get("distinct"):
-            refuse_clauses(node, ("limit", "offset", "order"))
+            refuse_clauses(node, ("limit", "offset"))
             left, right = node.left, node.right
             no_left = dict.fromkeys(self._leaves(left), RowSelection.NONE)
             no_right = dict.fromkeys(self._leaves(right), RowSelection.NONE)
@@ -252,7 +255,9 @@ class _DeltaRules:
         return self._select(node, grouped)
 
     def _select(self, node: exp.Select, grouped: bool) -> _Assignments:
-        refuse_clauses(node, _UNSUPPORTED_CLAUSES)
+        refuse_clauses(node, ("distinct", *REFUSED_CLAUSES))
+        for lateral in node.args.get("laterals") or ():
+            refuse_lateral(lateral)
         if not grouped and (has_aggregates(node) or node.args.get("having") is not None):
             raise NotIncrementalError("GROUP BY or an aggregate below the top of the query")
         from_ = node.args.get("from_")
@@ -269,8 +274,6 @@ class _DeltaRules:
         for part in [*node.expressions, *filter(None, conditions)]:
             if part.find(exp.Query) is not None:
                 raise NotIncrementalError("a subquery outside FROM")
-            if part.find(exp.Explode, exp.Posexplode, exp.Inline, exp.UDTF) is not None:
-                raise NotIncrementalError("a table-generating function")
             if part.find(exp.Window) is not None:
                 raise NotIncrementalError("a window function")
         assignments: _Assignments = []
@@ -285,7 +288,7 @@ class _DeltaRules:
 
     def _source(self, node: exp.Expr) -> _Assignments:
         if isinstance(node, exp.Table):
-            _refuse_source_clauses(node)
+            refuse_source_clauses(node)
             number = self._numbers.get(id(node))
             if number is None:
                 raise NotIncrementalError(f"{node.sql()} is not a table")
@@ -298,8 +301,8 @@ class _DeltaRules:
         return [self._numbers[id(table)] for table in node.find_all(exp.Table) if id(table) in self._numbers]
 
 
-_REFUSED = tuple("limit offset windows qualify laterals pivots match sample with_ connect kind into".split())
-_UNSUPPORTED_CLAUSES = ("distinct", "cluster", "distribute", "sort", "order", *_REFUSED)
+REFUSED_CLAUSES = tuple("limit offset windows qualify pivots match sample with_ connect kind into fetch".split())
+"""Clauses of a SELECT that no rule covers. The order of rows (ORDER BY …) is no property of stored rows."""
 
 GROUPING_SETS = ("cube", "rollup", "grouping_sets", "all", "totals")
 _MERGES: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Count: "sum", exp.Min: "min", exp.Max: "max"}
@@ -313,11 +316,36 @@ def refuse_clauses(node: exp.Expr, keys: Iterable[str]) -> None:
             raise NotIncrementalError(key.rstrip("_").upper())
 
 
-def _refuse_source_clauses(node: exp.Expr, *, names: bool = False) -> None:
+def refuse_source_clauses(node: exp.Expr, *, names: bool = False) -> None:
     """Refuse clauses of a source in FROM, and on request a list of column names."""
     refuse_clauses(node, ("joins", "pivots", "laterals", "sample", "version", "when"))
     if names and _renames(node):
         raise NotIncrementalError("a table with a list of column names")
+
+
+def refuse_lateral(node: exp.Expr) -> None:
+    """Refuse a LATERAL VIEW that is not computed from one row."""
+    if not node.args.get("view") or node.find(exp.Query) is not None:
+        raise NotIncrementalError("LATERAL with a query")
+
+
+def output_items(select: exp.Select) -> list[exp.Expr]:
+    """Return the items of a SELECT, each of which must be one column.
+
+    A table-generating function may return several, so that the columns after it are at other positions.
+    """
+    items = list(select.expressions)
+    for item in items:
+        call = item.expression if isinstance(item, exp.Dot) else item
+        is_unknown = isinstance(call, exp.Anonymous) and (
+            call is not item or call.name.lower() in _GENERATORS or call.name.lower() not in SPARK_FUNCTIONS
+        )
+        if is_unknown or isinstance(item, (exp.Explode, exp.Inline, exp.Stack, exp.Aliases)):
+            raise NotIncrementalError("a function without a name that may return several columns")
+    return items
+
+
+_GENERATORS = frozenset({"explode_outer", "inline_outer", "json_tuple", "posexplode_outer", "variant_explode"})
 
 
 def _renames(node: exp.Expr) -> bool:
@@ -331,11 +359,15 @@ def _counts_rows(node: exp.Expr | None) -> bool:
 
 def has_aggregates(select: exp.Select) -> bool:
     """Return whether a SELECT groups its rows."""
-    if select.args.get("group") is not None:
-        return True
+    return select.args.get("group") is not None or any(
+        _has_aggregate_calls(select, item) for item in select.expressions
+    )
+
+
+def _has_aggregate_calls(select: exp.Select, item: exp.Expr) -> bool:
+    """Whether an item of a SELECT calls a function that is, or may be, an aggregate."""
     return any(
         call.find_ancestor(exp.Select) is select and call.find_ancestor(exp.Window) is None
-        for item in select.expressions
         for call in item.find_all(exp.AggFunc, exp.Any, exp.Anonymous)
         if not isinstance(call, exp.Anonymous) or isinstance(call.parent, exp.Dot) or may_be_aggregate(call.name)
     )
@@ -363,206 +395,3 @@ def _merge_function(item: exp.Expr, precision: int | None, floating: bool) -> st
     if precision is not None and precision >= _MAX_PRECISION and function == "sum":
         raise NotIncrementalError(f"{item.sql()} may overflow in a partial result only")
     return function
-
-
-# -- Output columns of a query through which its rows depend on the rows of a table: the keys of a recomputation -------
-#
-# If rows of a table change, only the result rows are affected whose key columns have the values of the changed rows.
-# They are recomputed and replaced as a whole, which also maintains what cannot be merged: any aggregate by group,
-# DISTINCT, outer, semi and anti joins by equality, windows by partition, HAVING, UNION, INTERSECT and EXCEPT.
-
-_LEFT_JOINS = ({"LEFT"}, {"LEFT", "OUTER"}, {"SEMI"}, {"LEFT", "SEMI"}, {"ANTI"}, {"LEFT", "ANTI"})
-_INNER_JOINS: tuple[set[str], ...] = (set(), {"INNER"}, {"CROSS"})
-
-
-class _Conversion(IntEnum):
-    """What may have converted a key's values to another type on the way to a column.
-
-    The plan compares the types of both ends, which shows one conversion, but not one there and back: at most one
-    equality, or any number of set operations, each of which only widens.
-    """
-
-    NONE = 0
-    SET_OPERATION = 1
-    EQUALITY = 2
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a source, and the columns of the table that each stands for."""
-
-    names: tuple[str, ...] | None
-    """In order, in lower case; None for the table itself, whose columns stand for themselves."""
-    keys: Mapping[str, tuple[str, _Conversion]]
-    """The table's column by the name of the source's column; for some columns only."""
-
-    def key(self, name: str) -> tuple[str, _Conversion] | None:
-        return (name, _Conversion.NONE) if self.names is None else self.keys.get(name)
-
-
-def key_columns(query: IncrementalQuery, leaf: int) -> dict[int, str]:
-    """Return the key columns of a query for one of its tables, by the position of the output column.
-
-    A result row depends on no other rows of the table than those that have its value in that column.
-    """
-    query.refuse_scripts()
-    columns = _query(query.tree, query.leaf_node(leaf))
-    keys = {at: columns.keys[name][0] for at, name in enumerate(columns.names or ()) if name in columns.keys}
-    if not keys:
-        raise NotIncrementalError("no output column is a key of the changed table")
-    return keys
-
-
-def _contains(node: exp.Expr, leaf: exp.Table) -> bool:
-    return any(table is leaf for table in node.find_all(exp.Table))
-
-
-def _query(node: exp.Expr, leaf: exp.Table) -> _Columns:
-    while type(node) in (exp.Subquery, exp.Paren):
-        refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
-        node = node.this
-    if isinstance(node, exp.SetOperation):
-        refuse_clauses(node, ("limit", "offset", "with_", "by_name"))
-        sides = [side for side in (node.left, node.right) if _contains(side, leaf)]
-        columns, first = _query(sides[0], leaf), _query_names(node.left)
-        # Rows are compared by position; the names are those of the first query.
-        names = columns.names or ()
-        if first is None or len(first) != len(names):
-            raise NotIncrementalError("the columns of a set operation are not known")
-        keys = {
-            new: (columns.keys[old][0], _Conversion.SET_OPERATION)
-            for new, old in zip(first, names, strict=True)
-            if old in columns.keys and columns.keys[old][1] is not _Conversion.EQUALITY
-        }
-        return _Columns(first, keys)
-    if not isinstance(node, exp.Select):
-        raise NotIncrementalError(f"{type(node).__name__.upper()} is not a SELECT")
-    return _select(node, leaf)
-
-
-def _query_names(node: exp.Expr) -> tuple[str, ...] | None:
-    """The output names of a query; None if they are not written."""
-    while isinstance(node, (exp.Subquery, exp.Paren, exp.SetOperation)):
-        node = node.left if isinstance(node, exp.SetOperation) else node.this
-    names = tuple(item.alias_or_name.lower() for item in node.expressions) if isinstance(node, exp.Select) else ()
-    return names if names and all(names) and "*" not in names and len(set(names)) == len(names) else None
-
-
-def _select(node: exp.Select, leaf: exp.Table) -> _Columns:
-    refuse_clauses(node, ("fetch", *_REFUSED))
-    from_ = node.args.get("from_")
-    joins = node.args.get("joins") or []
-    sources = [] if from_ is None else [from_.this, *(join.this for join in joins)]
-    number = next((at for at, source in enumerate(sources) if _contains(source, leaf)), None)
-    if number is None:
-        raise NotIncrementalError("the changed table is in a subquery outside FROM")
-    own = _source(sources[number], leaf)
-    owner = sources[number].alias_or_name.lower()
-    is_only = len(sources) == 1
-    if len(sources) > 1 and not all(source.alias_or_name for source in sources):
-        raise NotIncrementalError("a source without a name")
-    is_preserved = _check_joins(joins, number)
-    keys: dict[tuple[str, str], tuple[str, _Conversion]] = {}
-    for join_number, join in enumerate(joins, start=1):
-        for left, right in _equalities(join):
-            for column, other in ((left, right), (right, left)):
-                key = own.key(column.name.lower()) if column.table.lower() == owner else None
-                # In an outer join, only the join of the changed table itself says which rows depend on it.
-                if key is not None and other.table.lower() != owner and (is_preserved or join_number == number):
-                    if key[1] or (is_preserved and _words(join) not in _INNER_JOINS):
-                        continue
-                    keys[(other.table.lower(), other.name.lower())] = (key[0], _Conversion.EQUALITY)
-
-    def key_of(item: exp.Expr) -> tuple[str, _Conversion] | None:
-        column = unwrapped(item)
-        if not isinstance(column, exp.Column) or len(column.parts) > 2 or (not column.table and not is_only):
-            return None
-        table, name = column.table.lower() or owner, column.name.lower()
-        return (own.key(name) if is_preserved else None) if table == owner else keys.get((table, name))
-
-    star = node.expressions[0] if len(node.expressions) == 1 else None
-    if isinstance(star, exp.Star) and not any(star.args.values()) and is_only:
-        return own
-    names = _query_names(node)
-    if names is None:
-        raise NotIncrementalError("a SELECT whose columns have no names, or a star")
-    valid = _determining(node)
-    found = {
-        name: key
-        for name, item in zip(names, node.expressions, strict=True)
-        if (key := key_of(item)) is not None and valid(unwrapped(item))
-    }
-    return _Columns(names, found)
-
-
-def _source(node: exp.Expr, leaf: exp.Table) -> _Columns:
-    _refuse_source_clauses(node, names=node is leaf)
-    if node is leaf:
-        return _Columns(None, {})
-    if not isinstance(node, exp.Subquery):
-        raise NotIncrementalError(f"{type(node).__name__.upper()} in FROM")
-    columns = _query(node.this, leaf)
-    renamed = tuple(column.lower() for column in node.alias_column_names)
-    if not renamed:
-        return columns
-    if columns.names is None or len(renamed) != len(columns.names):
-        raise NotIncrementalError("a list of column names that do not fit")
-    return _Columns(
-        renamed,
-        {new: columns.keys[old] for new, old in zip(renamed, columns.names, strict=True) if old in columns.keys},
-    )
-
-
-def _words(join: exp.Expr) -> set[str]:
-    return set(" ".join(str(join.args.get(key) or "").upper() for key in ("side", "kind", "method")).split())
-
-
-def _check_joins(joins: Iterable[exp.Join], number: int) -> bool:
-    """Whether the changed source's rows are kept by all joins; an error for joins that are not supported."""
-    is_preserved = True
-    for join_number, join in enumerate(joins, start=1):
-        words = _words(join)
-        if words in _INNER_JOINS and not join.args.get("using"):
-            continue
-        if words not in _LEFT_JOINS or join.args.get("using"):
-            raise NotIncrementalError(f"{' '.join(sorted(words)) or 'USING'} JOIN")
-        if join_number == number:
-            is_preserved = False
-    return is_preserved
-
-
-def _equalities(join: exp.Join) -> list[tuple[exp.Column, exp.Column]]:
-    """The conjuncts `a.x = b.y` of a join's condition."""
-    condition = join.args.get("on")
-    conjuncts = [] if condition is None else [unwrapped(part) for part in unwrapped(condition).flatten()]
-    if condition is not None and not isinstance(unwrapped(condition), exp.And):
-        conjuncts = [unwrapped(condition)]
-    pairs = []
-    for part in conjuncts:
-        if isinstance(part, exp.EQ):
-            left, right = unwrapped(part.this), unwrapped(part.expression)
-            if isinstance(left, exp.Column) and isinstance(right, exp.Column) and left.table and right.table:
-                pairs.append((left, right))
-    return pairs
-
-
-def _determining(node: exp.Select) -> Callable[[exp.Expr], bool]:
-    """A predicate: whether all rows that compute a result row have the result row's value of an item."""
-    group = node.args.get("group")
-    if group is not None and any(group.args.get(key) for key in GROUPING_SETS):
-        raise NotIncrementalError("GROUP BY with grouping sets")
-    items = list(node.expressions)
-    group_keys = None
-    if has_aggregates(node):
-        group_keys = [] if group is None else [unwrapped(resolve_ordinal(key, items)) for key in group.expressions]
-    windows = [
-        [unwrapped(part) for part in window.args.get("partition_by") or ()]
-        for item in items
-        for window in item.find_all(exp.Window)
-        if window.find_ancestor(exp.Select) is node
-    ]
-
-    def is_determining(item: exp.Expr) -> bool:
-        return (group_keys is None or item in group_keys) and all(item in partition for partition in windows)
-
-    return is_determining

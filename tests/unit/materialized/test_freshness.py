@@ -256,7 +256,11 @@ def first_action(
     reasons = (StalenessReason(Cause.CHANGED, T, "snapshot 10", "snapshot 11"),)
     refresh = replace(RecordedRefresh(state, settings=SETTINGS), **recorded)
     stored = Schema(NestedField(1, "x", LongType()), NestedField(2, "y", LongType()))
-    query = IncrementalQuery(sql, "spark", "db")
+    columns = {
+        (name.database, name.name): [column.name for column in table.columns[table.schema_id]]
+        for name, table in tables.items()
+    }
+    query = IncrementalQuery(sql, "spark", "db", columns)
     given = PlanInput(refresh, Freshness(Verdict.STALE, reasons), tables, query, stored, True, SETTINGS, True)
     return next(plan_refresh(given, no_partitions)).action
 
