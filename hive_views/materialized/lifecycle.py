@@ -30,6 +30,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.drop import discard_new_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView, create_attached_storage
 from hive_views.materialized.layouts.layout import (
+    DEFAULT_MERGE_MODE,
     DETACHED,
     MERGE_MODE,
     STAGED_WRITES,
@@ -211,7 +212,7 @@ def _storage_schema(schema: Schema) -> Schema:
 def _storage_properties(properties: Mapping[str, str] | None, view_uuid: str) -> dict[str, str]:
     given = {"format-version": "2", **(properties or {})}
     if given["format-version"] != "1":
-        given.setdefault(MERGE_MODE, "merge-on-read")  # a refresh of some rows then does not rewrite their files
+        given.setdefault(MERGE_MODE, DEFAULT_MERGE_MODE)
     return {**given, STORAGE_OF: view_uuid, STAGED_WRITES: "true"}
 
 

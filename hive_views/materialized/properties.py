@@ -25,17 +25,19 @@ from pyiceberg.transforms import (
     MonthTransform,
     Transform,
     TruncateTransform,
+    VoidTransform,
     YearTransform,
 )
 
 from hive_views.config import REQUIRE_ENGINES
 from hive_views.errors import InvalidPropertyError
-from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
+from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
 from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -211,6 +213,45 @@ def split_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], dic
     """Split properties of a materialized view with a storage table of its own into the view's and the table's."""
     view = {key: value for key, value in properties.items() if is_view_property(key)}
     return view, {key: value for key, value in properties.items() if is_storage_property(key)}
+
+
+def user_properties(
+    layout: Layout, metadata: ViewMetadata, storage: Table | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The properties that users set, of a materialized view and of its storage table."""
+
+    def visible(properties: Mapping[str, str]) -> dict[str, str]:
+        return {
+            key: value
+            for key, value in properties.items()
+            if key not in _RESERVED and (key in _SETTINGS or not key.startswith(_PREFIX))
+        }
+
+    table = {} if storage is None else visible(storage.metadata.properties)
+    if layout is Layout.TABLE:
+        return table, {}
+    if storage is not None and table.get(MERGE_MODE) == DEFAULT_MERGE_MODE:
+        del table[MERGE_MODE]
+    if storage is not None and storage.format_version != 2:
+        table[FORMAT_VERSION] = str(storage.format_version)
+    return visible(metadata.properties), table
+
+
+def partitions_of(storage: Table) -> tuple[str, ...]:
+    """The partitions of a storage table, as `partition_spec` and PARTITIONED BY read them."""
+    return tuple(
+        _partition_text(storage.schema().find_column_name(field.source_id) or "", field.transform)
+        for field in storage.spec().fields
+        if not isinstance(field.transform, VoidTransform)
+    )
+
+
+def _partition_text(column: str, transform: Transform) -> str:  # type: ignore[type-arg]
+    quoted = quote_identifier(column)
+    if isinstance(transform, IdentityTransform):
+        return quoted
+    numbered = re.fullmatch(r"(\w+)\[(\d+)\]", str(transform))
+    return f"{numbered[1]}({numbered[2]}, {quoted})" if numbered else f"{transform}({quoted})"
 
 
 def is_storage_property(key: str) -> bool:

@@ -41,6 +41,18 @@ class PastRefresh:
     """When it was written, in epoch milliseconds."""
     state: RefreshState
     """Its refresh state."""
+    action: str | None = None
+    """`full`, `incremental`, `partitions` or `keys`; None if it is not recorded."""
+    why: str | None = None
+    """Why the rows were computed in this way; None if it is not recorded."""
+    seconds: float | None = None
+    """From the start of the refresh to its snapshot; None if the start is not recorded."""
+    rows: int | None = None
+    """The number of stored rows."""
+    written: int | None = None
+    """The number of rows that it wrote."""
+    bytes: int | None = None
+    """The size of the files with the stored rows."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +65,7 @@ class ListedView:
     """Where it keeps its rows."""
     freshness: Freshness
     """How fresh they are."""
+    last: PastRefresh | None = None
+    """The refresh that wrote them; None if there was none, or it is not known."""
+    target_lag: str | None = None
+    """The property `hive-views.target-lag`."""

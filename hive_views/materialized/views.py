@@ -36,7 +36,8 @@ from hive_views.materialized.lifecycle import CreateRequest, create_materialized
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
-from hive_views.materialized.properties import DOWNSTREAM, is_due, target_lag_ms
+from hive_views.materialized.overview import ViewStatus
+from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.inline import catalog_names
@@ -44,6 +45,7 @@ from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, re
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
+from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import Row, RowKind
@@ -53,11 +55,13 @@ from hive_views.spec.staleness_policy import METADATA
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import DataScan
+    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.typedef import Identifier
 
     from hive_views.dependencies.drop import DropReport
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.state.refresh_state import RefreshState
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -282,6 +286,37 @@ class MaterializedViews:
         self._store.client.get_database(database)
         return self._listing(database, self._checker.rows())
 
+    def overview(self, namespaces: Sequence[str | Identifier] | None = None) -> list[ViewStatus]:
+        """Describe all materialized views: freshness, last refresh, target lag, and what they read.
+
+        Args:
+            namespaces: The databases; None describes those of all databases.
+
+        Returns:
+            The views by name. `overview_page` makes an HTML page of them.
+
+        Raises:
+            NoSuchNamespaceError: If a database does not exist.
+        """
+        databases = [parse_namespace(item, catalog=self._tables.name) for item in namespaces or ()]
+        for database in databases:
+            self._store.client.get_database(database)
+        rows = self._checker.rows()
+        names = database_names(self._store) if namespaces is None else databases
+        listed = [item for database in names for item in self._listing(database, rows)]
+        sources = self._sources_among([item.name for item in listed], rows)
+        return [
+            ViewStatus(
+                item.name,
+                item.layout,
+                item.freshness,
+                item.last,
+                item.target_lag,
+                tuple(sorted(sources.get(item.name, ()))),
+            )
+            for item in listed
+        ]
+
     def select(
         self,
         namespaces: Sequence[str | Identifier] | None = None,
@@ -325,7 +360,7 @@ class MaterializedViews:
         listed = [item for item in listed if item.layout is not Layout.TRINO]
         sources = self._sources_among([item.name for item in listed], rows)
         now = int(time.time() * 1000) if now_ms is None else now_ms
-        lags = {item.name: self._target_lag(item.name, rows) for item in listed} if due else {}
+        lags = {item.name: _target_lag(item) for item in listed} if due else {}
         due_names = {item.name for item in listed if is_due(item.freshness, lags.get(item.name), now)}
         needed_by_due = {source for name in due_names for source in sources[name]}
         due_names |= {
@@ -461,7 +496,7 @@ class MaterializedViews:
                 continue
             state = recorded_refresh(view, snapshot).state
             if state is not None:
-                refreshes.append(PastRefresh(snapshot.snapshot_id, snapshot.timestamp_ms, state))
+                refreshes.append(_past_refresh(snapshot, state))
         return refreshes
 
     def stored(
@@ -789,12 +824,6 @@ class MaterializedViews:
         ordered = [*(name for name in graph.ordered if name in sources), *names]  # names that are gone come last
         return {name: sources[name] for name in ordered}
 
-    def _target_lag(self, name: ViewName, rows: RowCache) -> int | None:
-        try:
-            return target_lag_ms(self._load(name, rows.shared()).properties)
-        except HiveViewsError:
-            return None  # a refresh reports what is wrong with it
-
     def _listing(self, database: str, rows: RowCache) -> list[ListedView]:
         """The materialized views of a database; rows are read in batches, and shared."""
         listed = []
@@ -819,12 +848,41 @@ class MaterializedViews:
             if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
                 return None
             view = self._load(name, rows)
-            return ListedView(name, view.layout, self._checker.check(view, rows)[1])
+            freshness, state = self._checker.check(view, rows)[1], view.last_refresh().state
+            last = None if view.snapshot is None or state is None else _past_refresh(view.snapshot, state)
+            return ListedView(name, view.layout, freshness, last, view.properties.get(TARGET_LAG))
         except NoSuchViewError:  # dropped meanwhile, or (NotMaterializedError) a plain view
             return None
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
             return ListedView(name, _layout_of_row(row), unknown)
+
+
+def _target_lag(listed: ListedView) -> int | None:
+    try:
+        return target_lag_ms({} if listed.target_lag is None else {TARGET_LAG: listed.target_lag})
+    except InvalidPropertyError:
+        return None  # another program set it
+
+
+def _past_refresh(snapshot: Snapshot, state: RefreshState) -> PastRefresh:
+    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+
+    def number(key: str) -> int | None:
+        return int(summary[key]) if summary.get(key, "").isdecimal() else None
+
+    started = state.started_ms if state.started_ms is not None else number(STARTED_MS)
+    return PastRefresh(
+        snapshot.snapshot_id,
+        snapshot.timestamp_ms,
+        state,
+        summary.get(ACTION),
+        summary.get(REASON),
+        None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
+        number("total-records"),
+        number("added-records") or 0,
+        number("total-files-size"),
+    )
 
 
 def _layout_of_row(row: Row | None) -> Layout:

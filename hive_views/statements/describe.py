@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SqlError
@@ -19,6 +21,11 @@ from hive_views.sql.rewriting.definition import NO_SUBSTITUTION, escape_variable
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
 from hive_views.statements.catalog_protocol import StatementView
 
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+
+    from hive_views.spec.metadata import ViewMetadata
+
 COMMENT = "comment"
 """The view property that holds COMMENT."""
 
@@ -26,39 +33,60 @@ DescribeRow = tuple[str, str | None, str | None]
 """Name, type and comment of a column; or a name and a value."""
 
 
-def create_statement(store: MetastoreStore, view: StatementView) -> str:
-    """The CREATE VIEW statement that recreates a view from its typed text."""
-    name = ViewName(*view.name())
-    text = text_of_version(name, view.current_version())
+def create_statement(
+    store: MetastoreStore,
+    name: ViewName,
+    metadata: ViewMetadata,
+    properties: Mapping[str, str],
+    *,
+    partitioned_by: Sequence[str] | None = None,
+    storage_properties: Mapping[str, str] | None = None,
+) -> str:
+    """The statement that creates a view again from its typed text: a materialized one if `partitioned_by` is given.
+
+    Args:
+        store: The metastore.
+        name: The view.
+        metadata: Its metadata.
+        properties: Its properties, as far as users set them.
+        partitioned_by: The partitions of its storage table, as in PARTITIONED BY.
+        storage_properties: The properties of its storage table.
+    """
+    version = metadata.current_version()
+    text = text_of_version(name, version)
     quote = IDENTIFIER_QUOTES[text.dialect]
     lines = []
     if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
         lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
-    head = f"CREATE VIEW {quote_name((name.database, name.name), quote)}"
-    columns = _column_list(store, view, text, quote)
+    kind = "VIEW" if partitioned_by is None else "MATERIALIZED VIEW"
+    head = f"CREATE {kind} {quote_name((name.database, name.name), quote)}"
+    columns = _column_list(store, metadata.current_schema(), text, quote)
     lines.append(f"{head} (\n  {columns})" if columns else head)
-    partitioned_on = partition_columns(view.current_version())
-    properties = dict(view.metadata.properties)
+    partitioned_on = partition_columns(version)
+    properties = dict(properties)
     comment = properties.pop(COMMENT, None)
     if comment is not None:
         lines.append(f"COMMENT {string_literal(comment, text.dialect)}")
     if partitioned_on:
         lines.append(f"PARTITIONED ON ({', '.join(quote_identifier(column, quote) for column in partitioned_on)})")
-    if properties:
+    if partitioned_by:
+        lines.append(f"PARTITIONED BY ({', '.join(partitioned_by)})")
+    for clause, values in (("TBLPROPERTIES", properties), ("STORAGE PROPERTIES", storage_properties or {})):
         pairs = (
             f"{string_literal(key, text.dialect)} = {string_literal(value, text.dialect)}"
-            for key, value in sorted(properties.items())
+            for key, value in sorted(values.items())
         )
-        lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
+        if values:
+            lines.append(f"{clause} (\n  " + ",\n  ".join(pairs) + ")")
     statement = "\n".join([*lines, f"AS {escape_variables(text.typed, text.dialect)}"])
     if "${" in statement and text.dialect in NO_SUBSTITUTION:
         return f"-- all in ${{ }} is meant to the letter: first {NO_SUBSTITUTION[text.dialect]}\n{statement}"
     return statement
 
 
-def _column_list(store: MetastoreStore, view: StatementView, text: ViewText, quote: str) -> str:
+def _column_list(store: MetastoreStore, schema: Schema, text: ViewText, quote: str) -> str:
     """The column list before AS: the author's, or one if the query alone would give other names or comments."""
-    fields = view.schema().fields
+    fields = schema.fields
     names = text.column_names
     comments = tuple(field.doc for field in fields)
     if names is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
-from hive_views.materialized.properties import MAX_STALENESS_MS
+from hive_views.materialized.properties import MAX_STALENESS_MS, partitions_of, user_properties
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
@@ -24,11 +24,12 @@ from hive_views.statements.context import (
     properties_of,
     unsupported,
 )
-from hive_views.statements.describe import COMMENT
+from hive_views.statements.describe import COMMENT, create_statement
 
 if TYPE_CHECKING:
     from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.identifiers import ViewName
+    from hive_views.metastore.store import MetastoreStore
 
 LAYOUT = "hive-views.layout"
 """TBLPROPERTIES key of CREATE MATERIALIZED VIEW: `registered`, `attached` or `table`. Not stored as a property."""
@@ -55,6 +56,7 @@ def create(context: StatementContext) -> Result[Any]:
         raise unsupported(statement, f"{LAYOUT} must be registered, attached or table, not {layout!r}")
     name = context.resolve_name()
     existing = _load_existing(context, name)
+    storage_properties = properties_of(statement, statement.storage_properties)
     if existing is not None and statement.if_not_exists:
         return Result("unchanged", name.identifier, view=_load_view(context, existing))
     query = sql.CreateView(
@@ -64,6 +66,10 @@ def create(context: StatementContext) -> Result[Any]:
     if existing is not None and statement.or_replace:
         if statement.partitioned_on is not None:
             raise unsupported(statement, "PARTITIONED ON cannot be changed by OR REPLACE: drop the view first")
+        if storage_properties:
+            raise unsupported(
+                statement, "STORAGE PROPERTIES cannot be changed by OR REPLACE: use ALTER TABLE on the storage table"
+            )
         if requested_layout is not None and layout != existing.layout.value:
             raise unsupported(
                 statement, f"The layout cannot be changed from {existing.layout.value} to {layout}: drop the view first"
@@ -76,6 +82,7 @@ def create(context: StatementContext) -> Result[Any]:
             layout=layout,
             partitioned_by=statement.partitioned_on or (),
             properties=properties,
+            storage_properties=storage_properties,
             location=statement.location,
         )
     except ViewAlreadyExistsError:
@@ -159,6 +166,24 @@ def show(context: StatementContext) -> Result[Any]:
         if pattern is None or pattern.fullmatch(listed.name.name)
     )
     return Result("rows", None, ("database", "view", "layout", "freshness", "why"), rows)
+
+
+def show_create(context: StatementContext) -> Result[Any]:
+    """SHOW CREATE MATERIALIZED VIEW: the statement that creates the view again, in any layout."""
+    view = context.catalog.materialized.load(context.resolve_name().identifier)
+    text = create_materialized_statement(context.catalog.store, view)
+    return Result("rows", view.name.identifier, ("statement",), ((text,),), _load_view(context, view))
+
+
+def create_materialized_statement(store: MetastoreStore, view: MaterializedView) -> str:
+    """The CREATE MATERIALIZED VIEW statement that creates a view again."""
+    properties, storage_properties = user_properties(view.layout, view.metadata, view.storage)
+    if view.layout is not Layout.REGISTERED:
+        properties = {LAYOUT: view.layout.value, **properties}
+    partitions = () if view.storage is None else partitions_of(view.storage)
+    return create_statement(
+        store, view.name, view.metadata, properties, partitioned_by=partitions, storage_properties=storage_properties
+    )
 
 
 def rewrite(context: StatementContext) -> Result[Any]:
@@ -254,5 +279,6 @@ HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result[Any]]] =
     sql.AlterMaterializedViewRewrite: rewrite,
     sql.Drop: drop,
     sql.ShowViews: show,
+    sql.ShowCreate: show_create,
 }
 """By class of statement; DROP, SHOW and ALTER only if they name MATERIALIZED VIEW."""

@@ -8,6 +8,8 @@ from typing import Any
 from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import RowKind
+from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.parsing import statements as sql
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
 from hive_views.statements.context import (
@@ -216,7 +218,11 @@ def _show_create(context: StatementContext) -> Result[Any]:
     if statement.kind != "view" and not (statement.kind == "table" and context.catalog.view_exists(name.identifier)):
         raise unsupported(statement, f"SHOW CREATE {statement.kind.upper()} is not supported, only SHOW CREATE VIEW")
     view = context.catalog.load_view(name.identifier)
-    text = create_statement(context.catalog.store, view)
+    if STORAGE_TABLE_COPY in view.metadata.properties or METADATA in view.metadata.properties:
+        from hive_views.statements.materialized_views import show_create  # imports all of hive_views.materialized
+
+        return show_create(context)
+    text = create_statement(context.catalog.store, name, view.metadata, view.metadata.properties)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.materialized.maintenance.garbage_collection import Garbage
+    from hive_views.materialized.overview import ViewStatus
     from hive_views.materialized.refresh.explain import RefreshExplanation
     from hive_views.materialized.refresh.refresh import RefreshReport
 
@@ -41,6 +42,13 @@ class MaterializedStatus:
     rows: int | None = None
     max_staleness_ms: int | None = None
     allow_stale_data: bool | None = None
+
+
+@dataclass(frozen=True)
+class MaterializedOverview:
+    """The result of `mv status --all`."""
+
+    views: tuple[ViewStatus, ...]
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,12 @@ class StoredRefresh:
     current: bool
     version_id: int
     sources: dict[str, int]
+    action: str | None
+    why: str | None
+    seconds: float | None
+    rows: int | None
+    written: int | None
+    bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -239,6 +253,12 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
                 item.snapshot_id == current,
                 item.state.view_version_id,
                 {str(source.name): source.id for source in item.state.sources},
+                item.action,
+                item.why,
+                item.seconds,
+                item.rows,
+                item.written,
+                item.bytes,
             )
             for item in refreshes
         ),
@@ -336,9 +356,12 @@ def _print_refreshed(result: RefreshResult) -> None:
 
 
 def _print_refreshes(result: StoredRefreshes) -> None:
-    table = new_table("snapshot", "since", "version", "")
+    table = new_table("snapshot", "since", "version", "", "action", "seconds", "rows", "written", "why")
     for item in result.refreshes:
-        table.add_row(str(item.snapshot_id), item.time, str(item.version_id), "current" if item.current else "")
+        numbers = ["" if value is None else str(value) for value in (item.seconds, item.rows, item.written)]
+        current = "current" if item.current else ""
+        action, why = shown(item.action or ""), shown(item.why or "")
+        table.add_row(str(item.snapshot_id), item.time, str(item.version_id), current, action, *numbers, why)
     print_table(table)
 
 
@@ -462,8 +485,43 @@ def to_materialized(
     return Changed(name.lower(), "materialized")
 
 
-def materialized_status(catalog: HiveViewCatalog, name: NameArgument) -> MaterializedStatus:
-    """Show how fresh a materialized view is, and why. The exit code is 1 unless it is fresh or within grace."""
+def show_status(
+    catalog: HiveViewCatalog,
+    name: Annotated[str | None, typer.Argument(metavar="[DATABASE.NAME]")] = None,
+    *,
+    all: bool = False,
+    database: Annotated[list[str], typer.Option("--database", metavar="DATABASE")] = [],  # noqa: B006 -- never changed
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE")] = None,
+) -> MaterializedStatus | MaterializedOverview:
+    """Show how fresh a materialized view is, and why; or all of them with their last refresh and what they read.
+
+    The exit code is 1 unless all of them are fresh or within grace.
+
+    Args:
+        name: The view, as database.name.
+        all: Show all materialized views.
+        database: Show those of a database. May be given several times.
+        html: Write them to this file as well, as one HTML page with a graph that opens from disk.
+    """
+    from hive_views.materialized.overview import overview_page
+
+    if (name is None) == (not all and not database):
+        raise UsageError("--all", "name one view, or show several by --all or --database")
+    if name is not None:
+        if html is not None:
+            raise UsageError("--html", "it goes with --all or --database")
+        return materialized_status(catalog, name)
+    overview = MaterializedOverview(tuple(catalog.materialized.overview(database or None)))
+    if html is not None:
+        try:
+            html.write_text(overview_page(overview.views), encoding="utf-8")
+        except OSError as error:
+            raise UsageError("--html", f"{html} cannot be written: {error.strerror or error}") from error
+    return overview
+
+
+def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStatus:
+    """The state of one materialized view."""
     from hive_views.errors import NotMaterializedError
 
     freshness = catalog.materialized.freshness(name)
@@ -538,9 +596,16 @@ def register(app: typer.Typer) -> None:
     bind(
         group,
         "status",
-        materialized_status,
-        _print_status,
-        has_failed=lambda status: status.freshness not in ("fresh", "fresh within grace"),
+        show_status,
+        _print_any_status,
+        has_failed=lambda result: any(
+            verdict not in ("fresh", "fresh within grace")
+            for verdict in (
+                [item.freshness.verdict.value for item in result.views]
+                if isinstance(result, MaterializedOverview)
+                else [result.freshness]
+            )
+        ),
     )
     bind(group, "explain", explain_refresh, _print_explanation)
     bind(group, "list", list_materialized, _print_list)
@@ -559,6 +624,25 @@ def _question(name: str, **_: object) -> str:
 def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
     reasons = tuple(map(str, freshness.reasons))
     return MaterializedStatus(name, layout, freshness.verdict.value, reasons, freshness.refreshed_ms)
+
+
+def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None:
+    if isinstance(result, MaterializedStatus):
+        _print_status(result)
+        return
+    table = new_table("view", "freshness", "refreshed", "by", "seconds", "rows", "reason")
+    for item in result.views:
+        last, refreshed_ms = item.last, item.freshness.refreshed_ms
+        table.add_row(
+            shown(str(item.name)),
+            item.freshness.verdict.value,
+            "" if refreshed_ms is None else iso_time(refreshed_ms),
+            shown("" if last is None else last.action or ""),
+            "" if last is None or last.seconds is None else f"{last.seconds:.1f}",
+            "" if last is None or last.rows is None else str(last.rows),
+            shown("; ".join(map(str, item.freshness.reasons))),
+        )
+    print_table(table)
 
 
 def _print_status(status: MaterializedStatus) -> None:

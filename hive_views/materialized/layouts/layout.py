@@ -25,6 +25,9 @@ FORMAT_VERSION = 1
 MERGE_MODE = "write.merge.mode"
 """The table property for how a MERGE writes: the rows that change, or the files that contain them."""
 
+DEFAULT_MERGE_MODE = "merge-on-read"
+"""Its value in storage tables, so that a refresh of some rows does not rewrite the files that contain them."""
+
 STAGED_WRITES = "write.wap.enabled"
 """Property of a storage table (Iceberg's TableProperties): Spark may stage a write before it is published."""
 

@@ -25,10 +25,13 @@ from hive_views.materialized.refresh.prepare import observe, prepare
 from hive_views.materialized.refresh.publish import discard_snapshot, publish
 from hive_views.materialized.refresh.stage import Engine, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
+    ACTION,
     HIVE_SOURCE_STATES,
+    REASON,
     REFRESH_ID,
     REFRESH_STATE,
     SESSION_SETTINGS,
+    STARTED_MS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from hive_views.metastore.store import MetastoreStore
 
 _MAX_ATTEMPTS = 10
+_MAX_REASON = 1_000
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ def refresh(
         summary, properties = _summary(
             store, view, sources, state, prepared.functions, observation.settings, refresh_id
         )
+        summary |= {ACTION: plan.action, REASON: why[:_MAX_REASON], STARTED_MS: str(started_ms)}
         with staging_table(store, tables, view, refresh_id, columns) as target:
             leaves = prepared.leaves if plan.action == "full" else prepared.maintained
             request = staging_request(

@@ -30,6 +30,12 @@ best effort: Hive need not change a table's parameters when it changes the table
 UNREPEATABLE = "hive-views.unrepeatable-functions"
 """Summary key: comma-separated nondeterministic functions of the definition."""
 
+ACTION = "hive-views.refresh-action"
+"""Summary key: how a refresh computed the rows: `full`, `incremental`, `partitions` or `keys`."""
+
+REASON = "hive-views.refresh-reason"
+"""Summary key: why it computed them in this way, at most 1,000 characters."""
+
 VIEW_UUID = "hive-views.view-uuid"
 """Summary key: the view that was refreshed."""
 

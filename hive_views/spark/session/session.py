@@ -218,11 +218,13 @@ class ViewSession:
     def _run(self, substituted: RewrittenText, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables are substituted; errors point into that text."""
         text = substituted.text
-        first, second = [*(word.keyword or word.text for word in islice(spark_tokens(text), 2)), "", ""][:2]
+        words = [*(word.keyword or word.text for word in islice(spark_tokens(text), 3)), "", "", ""]
+        first, second, third = words[:3]
         if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
             return self._run_on_spark(PreparedStatement.unchanged(text), args)  # contains no query and no statement
         statement = RewrittenText.unchanged(text)
-        if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH"):
+        is_comment = (first, second) == ("COMMENT", "ON") and third.upper() in ("VIEW", "MATERIALIZED")
+        if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH") or is_comment:
             frame = self._statements.run(text)
             if frame is None and first == "SHOW":
                 frame = self._statements.run_show_views(text)

@@ -259,7 +259,8 @@ def parse_statement(sql: str, dialect: str = "hive") -> Statement:
     reader = _STATEMENT_READERS.get(cursor.first)
     if reader is None:
         actual = f"'{cursor.first}'" if cursor.first else "nothing"
-        reason = f"Expected a statement about views (CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE), found {actual}"
+        words = ", ".join(word for word in _STATEMENT_READERS if word not in ("DESC", "EXPLAIN"))
+        reason = f"Expected a statement about views ({words}), found {actual}"
         raise cursor.error_at(cursor.first_start, reason)
     statement = reader(cursor)
     cursor.finish()
@@ -321,6 +322,20 @@ def _partitioned(cursor: Cursor) -> dict[str, Any]:
     return {"partitioned_on": tuple(name.lower() for name in _names(cursor))}
 
 
+def _transforms(cursor: Cursor) -> dict[str, Any]:
+    return {"partitioned_on": cursor.parenthesized(lambda: _transform(cursor))}
+
+
+def _transform(cursor: Cursor) -> str:
+    """A column in lower case, or a transform of one as written: `day(at)`, `bucket(8, id)`."""
+    start = cursor.start
+    name, _ = cursor.identifier()
+    if cursor.word() != "(":
+        return name.lower()
+    cursor.parenthesized(lambda: cursor.identifier())
+    return cursor.text_since(start)
+
+
 def _security(cursor: Cursor) -> dict[str, Any]:
     for word in ("DEFINER", "INVOKER"):
         if cursor.accept(word):
@@ -369,6 +384,7 @@ _CLAUSE_KEYWORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("DISTRIBUTED", "ON"), "DISTRIBUTED ON"),
     (("SORTED", "ON"), "SORTED ON"),
     (("TBLPROPERTIES",), "TBLPROPERTIES"),
+    (("STORAGE", "PROPERTIES"), "STORAGE PROPERTIES"),
     (("WITH", "SCHEMA"), "WITH SCHEMA"),
     (("WITH",), "WITH"),
     (("SECURITY",), "SECURITY"),
@@ -388,6 +404,8 @@ _COMMON_CLAUSES: dict[str, _Clause] = {
 _VIEW_CLAUSES: dict[str, _Clause] = {**_COMMON_CLAUSES, "SECURITY": _security, "WITH SCHEMA": _schema_mode}
 _MATERIALIZED_CLAUSES: dict[str, _Clause] = {
     **_COMMON_CLAUSES,
+    "PARTITIONED ON": _transforms,
+    "STORAGE PROPERTIES": lambda cursor: {"storage_properties": _properties(cursor)},
     "WITH": lambda cursor: {"properties": _properties(cursor)},
     "CLUSTERED ON": lambda cursor: {"clustered_on": _names(cursor)},
     "DISTRIBUTED ON": lambda cursor: {"distributed_on": _names(cursor)},
@@ -545,9 +563,23 @@ def _describe(cursor: Cursor) -> Statement:
     return Describe(text=cursor.sql, dialect=cursor.dialect, name=name, extended=extended, formatted=formatted)
 
 
+def _comment(cursor: Cursor) -> Statement:
+    """COMMENT ON [MATERIALIZED] VIEW name IS 'text' | NULL: a change of the property `comment`."""
+    cursor.expect("ON")
+    materialized = cursor.accept("MATERIALIZED")
+    cursor.expect("VIEW")
+    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect, "materialized": materialized}
+    common["name"] = cursor.name()
+    cursor.expect("IS")
+    if cursor.accept("NULL"):
+        return AlterViewUnsetProperties(**common, keys=("comment",), if_exists=True)
+    return AlterViewSetProperties(**common, properties=(("comment", cursor.string()),))
+
+
 _STATEMENT_READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
     "ALTER": _alter,
+    "COMMENT": _comment,
     "DROP": _drop,
     "REFRESH": _refresh,
     "EXPLAIN": _explain,

@@ -104,6 +104,7 @@ class CreateMaterializedView(DefiningStatement):
     rewrite: bool | None = None
     """True for ENABLE REWRITE, False for DISABLE REWRITE, None without either."""
     partitioned_on: tuple[str, ...] | None = None
+    """Columns in lower case, and transforms of columns as written."""
     clustered_on: tuple[str, ...] = ()
     distributed_on: tuple[str, ...] = ()
     sorted_on: tuple[str, ...] = ()
@@ -113,6 +114,8 @@ class CreateMaterializedView(DefiningStatement):
     location: str | None = None
     grace_period: str | None = None
     properties: tuple[tuple[str, str], ...] = ()
+    storage_properties: tuple[tuple[str, str], ...] = ()
+    """STORAGE PROPERTIES: those of the storage table."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,14 @@ CODES = [
     (("rows", "{}.v", "--limit", "0"), 2),
     (("refresh", "{}.v", "--full", "--incremental"), 2),
     (("status", "{}.nothing"), 3),
+    (("status",), 2),
+    (("status", "{}.v", "--all"), 2),
+    (("status", "{}.v", "--html", "page.html"), 2),
+    (("status", "--database", "no_such_database"), 3),
+    (("refresh",), 2),
+    (("refresh", "{}.v", "--all"), 2),
+    (("refresh", "--all", "--parallel", "0"), 2),
+    (("refresh", "--all", "--cascade"), 2),
     (("status", "{}.sales"), 3),
     (("drop", "{}.sales", "--yes"), 3),
     (("list", "no_such_database"), 3),
@@ -113,6 +121,21 @@ def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout:
     assert cli("mv", "status", name).code == 3 and cli("mv", "rows", name).code == 3
     assert cli("mv", "back", name, "--json").json == {"view": name, "action": "materialized"}
     assert len(cli("mv", "rows", name, "--json").json["rows"]) == 3, "no row was copied or lost"
+
+
+def test_status_of_all(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path: Path) -> None:
+    for name, query in (("low", "SELECT id, shop FROM sales"), ("top", "SELECT shop FROM low")):
+        cli("mv", "create", f"{sales}.{name}", "--sql", query)
+    catalog.materialized.refresh(f"{sales}.low", DuckEngine(catalog))
+    page = tmp_path / "page.html"
+    done = cli("mv", "status", "--database", sales, "--html", str(page), "--json")
+    low, top = json.loads(done.out)["views"]
+    assert (done.code, low["freshness"], low["action"], low["rows"]) == (1, "fresh", "full", 2)
+    assert (top["freshness"], top["reads"], top["action"]) == ("stale", [f"{sales}.low"], None)
+    assert f"{sales}.top" in page.read_text() and "<svg" in page.read_text()
+    catalog.materialized.refresh(f"{sales}.top", DuckEngine(catalog))
+    done = cli("mv", "status", "--database", sales)
+    assert done.code == 0 and f"{sales}.top" in done.out
 
 
 def test_orphans_are_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
+from hive_views.materialized import overview_page
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
@@ -122,3 +123,61 @@ def test_impossible_incremental_refresh_reports_reason(run, catalog, market):
     with pytest.raises(RefreshError, match="DISTINCT"):
         run("REFRESH MATERIALIZED VIEW mv INCREMENTAL")
     assert run("REFRESH MATERIALIZED VIEW mv").rows[0][1] == "full"
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_show_create_creates_the_view_again(run, catalog, market, layout):
+    run(
+        "CREATE MATERIALIZED VIEW mv (shop COMMENT 'which', total) COMMENT 'it''s' "
+        "PARTITIONED BY (bucket(8, shop), truncate(2, shop), shop) "
+        f"TBLPROPERTIES ('team' = 'bi', 'hive-views.max-staleness-ms' = '5', 'hive-views.layout' = '{layout}') "
+        "STORAGE PROPERTIES ('write.format.default' = 'orc', 'owner' = 'me') "
+        "AS SELECT shop, sum(amount) AS total FROM sales GROUP BY shop"
+    )
+    run("REFRESH MATERIALIZED VIEW mv")
+    before = catalog.materialized.load((market, "mv"))
+    [(text,)] = run("SHOW CREATE MATERIALIZED VIEW mv").rows
+    assert text.startswith("-- ") and "CREATE MATERIALIZED VIEW" in text and "'team' = 'bi'" in text
+    if layout != "table":
+        assert run("SHOW CREATE VIEW mv").rows == ((text,),)
+    run("DROP MATERIALIZED VIEW mv")
+    run(text)
+    after = catalog.materialized.load((market, "mv"))
+    assert (after.layout, after.storage.spec()) == (before.layout, before.storage.spec())
+    assert [str(field) for field in after.metadata.current_schema().fields] == [
+        str(field) for field in before.metadata.current_schema().fields
+    ]
+    assert after.storage.properties["write.format.default"] == "orc" and after.storage.properties["owner"] == "me"
+    for key in ("team", "comment", "hive-views.max-staleness-ms"):
+        assert after.properties[key] == before.properties[key]
+    assert run("SHOW CREATE MATERIALIZED VIEW mv").rows == ((text,),)
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_comment_on_view(run, catalog, market, layout):
+    run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
+    assert run("COMMENT ON MATERIALIZED VIEW mv IS 'all of them'").kind == "changed"
+    assert catalog.materialized.load((market, "mv")).properties["comment"] == "all of them"
+    assert run("COMMENT ON MATERIALIZED VIEW mv IS NULL").kind == "changed"
+    assert "comment" not in catalog.materialized.load((market, "mv")).properties
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM sales", database=market)
+    run("COMMENT ON VIEW plain IS 'plain'")
+    assert catalog.load_view((market, "plain")).properties["comment"] == "plain"
+
+
+def test_history_and_overview(run, catalog, market):
+    run("CREATE MATERIALIZED VIEW low TBLPROPERTIES ('hive-views.target-lag' = '1 hour') AS SELECT id, shop FROM sales")
+    run("CREATE MATERIALIZED VIEW top AS SELECT shop, count(*) AS n FROM low GROUP BY shop")
+    run("REFRESH MATERIALIZED VIEW top CASCADE")
+    catalog.load_table((market, "sales")).append(rows((9, "b", 9)))
+    run("REFRESH MATERIALIZED VIEW low")
+    first, second = catalog.materialized.refreshes((market, "low"))
+    assert (first.action, first.why, first.rows, first.written) == ("full", "it was never refreshed", 3, 3)
+    assert (second.action, second.rows, second.written) == ("incremental", 4, 1)
+    assert second.why == f"rows were added to {market}.sales"
+    assert second.seconds is not None and second.seconds >= 0 and second.bytes
+    low, top = catalog.materialized.overview([market])
+    assert (str(low.freshness), low.last, low.target_lag, low.reads) == ("fresh", second, "1 hour", ())
+    assert not top.freshness.is_fresh and top.reads == (low.name,) and top.last.action == "full"
+    text = overview_page([low, top])
+    assert text.count("<rect") == 2 and text.count("<line") == 1 and f"{market}.sales: a table changed" in text

@@ -1,0 +1,157 @@
+"""All materialized views at once: their freshness, their last refresh and what they read, also as an HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape as escape_html
+from typing import Any
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness.verdict import Freshness, Verdict
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.results import PastRefresh
+from hive_views.rendering.escaping import escape
+from hive_views.rendering.html_page import page
+
+
+@dataclass(frozen=True)
+class ViewStatus:
+    """One materialized view among others."""
+
+    name: ViewName
+    """Its name."""
+    layout: Layout
+    """Where it keeps its rows."""
+    freshness: Freshness
+    """How fresh they are."""
+    last: PastRefresh | None
+    """The refresh that wrote them; None if there was none, or it is not known."""
+    target_lag: str | None
+    """The property `hive-views.target-lag`."""
+    reads: tuple[ViewName, ...]
+    """The materialized views that it reads, directly or through other views."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as JSON values."""
+        last = self.last
+        return {
+            "view": self.name,
+            "layout": self.layout.value,
+            "freshness": self.freshness.verdict.value,
+            "reasons": tuple(map(str, self.freshness.reasons)),
+            "refreshed_ms": self.freshness.refreshed_ms,
+            "target_lag": self.target_lag,
+            "reads": self.reads,
+            "action": None if last is None else last.action,
+            "why": None if last is None else last.why,
+            "seconds": None if last is None else last.seconds,
+            "rows": None if last is None else last.rows,
+            "written": None if last is None else last.written,
+            "bytes": None if last is None else last.bytes,
+        }
+
+
+_CLASSES = {
+    Verdict.FRESH: "good",
+    Verdict.WITHIN_GRACE: "good",
+    Verdict.STALE: "bad",
+    Verdict.UNKNOWN: "unknown",
+}
+_STYLE = """
+body { padding: 1.5em; }
+table { border-collapse: collapse; margin-top: 1.5em; }
+th, td { text-align: left; vertical-align: top; padding: .3em .8em; border-bottom: 1px solid var(--line); }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.good { color: var(--good); } .bad { color: var(--bad); } .unknown { color: var(--unknown); }
+svg text { font: 12px var(--mono); fill: currentColor; }
+svg rect { fill: var(--raised); stroke: currentColor; }
+svg line { stroke: var(--faint); }
+"""
+_HEADINGS = (
+    "view",
+    "freshness",
+    "reason",
+    "refreshed by",
+    "seconds",
+    "rows",
+    "written",
+    "bytes",
+    "target lag",
+    "reads",
+)
+
+
+def overview_page(statuses: Sequence[ViewStatus]) -> str:
+    """An HTML page with a graph and a table of materialized views, which opens from disk."""
+    rows = "\n".join(map(_table_row, statuses))
+    headings = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
+    body = f"<h1>Materialized views</h1>\n{_graph(statuses)}\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
+    return page("Materialized views", style=_STYLE, body=body, script="", data={})
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else escape_html(escape(str(value)))
+
+
+def _table_row(status: ViewStatus) -> str:
+    last = status.last
+    numbers = (None,) * 4 if last is None else (last.seconds, last.rows, last.written, last.bytes)
+    verdict = f'<td class="{_CLASSES[status.freshness.verdict]}">{status.freshness.verdict.value}</td>'
+    cells = [
+        f"<td>{_shown(status.name)}</td>",
+        verdict,
+        f"<td>{_shown('; '.join(map(str, status.freshness.reasons)))}</td>",
+        f"<td>{_shown(None if last is None else last.action)}</td>",
+        *(f'<td class="number">{_shown(number)}</td>' for number in numbers),
+        f"<td>{_shown(status.target_lag)}</td>",
+        f"<td>{_shown(', '.join(map(str, status.reads)))}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+_WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 240, 26, 60, 12
+
+
+def _graph(statuses: Sequence[ViewStatus]) -> str:
+    """The materialized views that read each other, from left to right; empty if none does."""
+    reads = {status.name: status.reads for status in statuses}
+    related = {name for items in reads.values() for name in items} | {name for name, items in reads.items() if items}
+    shown = [status for status in statuses if status.name in related]
+    if not shown:
+        return ""
+    levels: dict[ViewName, int] = {}
+    for name in sorted(related, key=lambda name: len(reads.get(name, ()))):  # a view reads more than its sources do
+        levels[name] = max((levels.get(source, 0) + 1 for source in reads.get(name, ())), default=0)
+    places: dict[ViewName, tuple[int, int]] = {}
+    used: dict[int, int] = {}
+    for status in shown:
+        level = levels[status.name]
+        places[status.name] = (level * (_WIDTH + _GAP_X), used.get(level, 0) * (_HEIGHT + _GAP_Y))
+        used[level] = used.get(level, 0) + 1
+    lines = [
+        f'<line x1="{places[source][0] + _WIDTH}" y1="{places[source][1] + _HEIGHT // 2}" '
+        f'x2="{places[status.name][0]}" y2="{places[status.name][1] + _HEIGHT // 2}"/>'
+        for status in shown
+        for source in _direct(status.name, reads)
+        if source in places
+    ]
+    boxes = [
+        f'<g class="{_CLASSES[status.freshness.verdict]}"><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'rx="4"/><text x="{x + 8}" y="{y + 17}">{_shown(_shortened(str(status.name)))}</text></g>'
+        for status in shown
+        for x, y in (places[status.name],)
+    ]
+    width = (max(levels.values()) + 1) * (_WIDTH + _GAP_X)
+    height = max(used.values()) * (_HEIGHT + _GAP_Y)
+    return f'<svg width="{width}" height="{height}" role="img">{"".join([*lines, *boxes])}</svg>'
+
+
+def _direct(name: ViewName, reads: Mapping[ViewName, Sequence[ViewName]]) -> list[ViewName]:
+    """The views that one reads and none of the others that it reads does."""
+    sources = reads.get(name, ())
+    return [source for source in sources if not any(source in reads.get(other, ()) for other in sources)]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 32 else f"…{text[-31:]}"
