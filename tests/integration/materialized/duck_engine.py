@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.refresh.stage import Action, Input, StagingRequest
+from hive_views.materialized.refresh.stage import KEYS_VIEW, Action, Input, StagingRequest, key_name, key_value
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import TIME_ZONE
 from hive_views.sql.analysis.incremental import RowSelection
@@ -23,10 +23,11 @@ from hive_views.sql.analysis.incremental import RowSelection
 class DuckEngine:
     """Real rows, real files and a real metastore; only Spark is not there."""
 
-    can_replace_keys = False
-
-    def __init__(self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, catalog: HiveViewCatalog, settings: Mapping[str, str] | None = None, *, can_replace_keys: bool = False
+    ) -> None:
         self.catalog = catalog
+        self.can_replace_keys = can_replace_keys
         self._settings = dict(settings or {})
         self.works: list[StagingRequest] = []
 
@@ -40,7 +41,8 @@ class DuckEngine:
         self.works.append(work)
         table = self.catalog.load_table(work.target.identifier)
         rows = self.rows(work)
-        return stage_rows(table, rows, work.action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
+        action = Action.OVERWRITE if work.action in (Action.KEYS, Action.MERGE) else work.action
+        return stage_rows(table, rows, action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
 
     def rows(self, work: StagingRequest) -> pa.Table:
         connection = duckdb.connect(config={"threads": 1})
@@ -49,12 +51,31 @@ class DuckEngine:
         for item in work.inputs:
             connection.register(item.alias, self.read(item))
         target = schema_to_pyarrow(self.catalog.load_table(work.target.identifier).schema(), include_field_ids=False)
+        if work.keys_query is not None:
+            connection.register(KEYS_VIEW, connection.sql(_translated(work.keys_query)).to_arrow_table())
         parts = []
         for query in work.queries:
-            [text] = sqlglot.transpile(query, read="spark", write="duckdb")
-            result = connection.sql(text).to_arrow_table().rename_columns(list(work.columns))
+            result = connection.sql(_translated(query)).to_arrow_table().rename_columns(list(work.columns))
             parts.append(result.cast(target))
-        return pa.concat_tables(parts) if parts else target.empty_table()
+        rows = pa.concat_tables(parts) if parts else target.empty_table()
+        if work.action not in (Action.KEYS, Action.MERGE):
+            return rows
+        connection.register("hive_views_new", rows)
+        connection.register("hive_views_stored", self.catalog.load_table(work.target.identifier).scan().to_arrow())
+        listed = ", ".join(f"`{column}`" for column in work.columns)
+        if work.action is Action.KEYS:
+            is_key = " AND ".join(f"{key_value('t', key)} <=> s.{key_name(at)}" for at, key in enumerate(work.keys))
+            query = f"SELECT {listed} FROM hive_views_stored AS t LEFT ANTI JOIN {KEYS_VIEW} AS s ON {is_key} "
+            query += f"UNION ALL SELECT {listed} FROM hive_views_new"
+        else:
+            both = f"SELECT {listed} FROM hive_views_stored UNION ALL SELECT {listed} FROM hive_views_new"
+            items = [
+                f"{work.merges[name]}(`{name}`) AS `{name}`" if name in work.merges else f"`{name}`"
+                for name in work.columns
+            ]
+            group = ", ".join(f"`{name}`" for [name] in work.keys)
+            query = f"SELECT {', '.join(items)} FROM ({both}) AS b GROUP BY {group}"
+        return connection.sql(_translated(query)).to_arrow_table().cast(target)
 
     def read(self, item: Input) -> pa.Table:
         table = self.catalog.load_table(item.table.identifier)
@@ -62,9 +83,29 @@ class DuckEngine:
             return _empty(table)
         if item.live:
             return table.scan().to_arrow()
+        if item.part is RowSelection.CHANGED:
+            return _changed_rows(table, item.since, item.snapshot_id)
         if item.part is RowSelection.ADDED:
             return added_rows(table, item.since, item.snapshot_id)
         return table.scan(snapshot_id=item.snapshot_id).to_arrow()
+
+
+def _translated(sql: str) -> str:
+    [text] = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return text
+
+
+def _changed_rows(table: Table, since: int | None, until: int) -> pa.Table:
+    """The rows that two snapshots do not have in common."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.register("now", table.scan(snapshot_id=until).to_arrow())
+    is_empty = since is None or since == NO_SNAPSHOT
+    connection.register("before", _empty(table) if is_empty else table.scan(snapshot_id=since).to_arrow())
+    names = set(connection.table("before").columns)
+    listed = ", ".join(f'"{column}"' for column in connection.table("now").columns if column in names)
+    parts = (f"SELECT {listed} FROM {first} EXCEPT ALL SELECT {listed} FROM {second}"
+             for first, second in (("now", "before"), ("before", "now")))  # fmt: skip
+    return connection.sql(" UNION ALL ".join(f"({part})" for part in parts)).to_arrow_table()
 
 
 def query(catalog: HiveViewCatalog, sql: str, tables: dict[str, str]) -> list[tuple]:

@@ -21,6 +21,7 @@ from pyiceberg.types import LongType
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
+from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
 from tests.integration.materialized.conftest import SALES, SHOPS, rows
@@ -41,6 +42,16 @@ QUERIES = (
     "SELECT DISTINCT shop FROM sales",
     "SELECT CAST(mean(amount) AS DOUBLE) AS m, count(DISTINCT shop) AS n FROM big",
     "SELECT shop, amount, count(amount) AS n, count(*) AS m FROM sales GROUP BY shop, amount",
+    "SELECT s.id, h.shop, h.city FROM sales s RIGHT JOIN shops h ON s.shop = h.shop",
+    "SELECT coalesce(s.shop, h.shop) AS shop, s.amount, h.city FROM sales s FULL JOIN shops h ON s.shop = h.shop",
+    "SELECT s.id, s.shop, h.shop AS other, h.city FROM sales s FULL JOIN shops h ON s.shop = h.shop",
+    "WITH n AS (SELECT shop AS k, count(*) AS c FROM big GROUP BY shop) SELECT n.k, n.c FROM n WHERE n.c > 1",
+    "SELECT id, shop FROM sales WHERE shop IN (SELECT h.shop FROM shops h WHERE h.city = 'Rome')",
+    "SELECT id, shop FROM sales s WHERE NOT EXISTS (SELECT 1 FROM shops h WHERE h.shop = s.shop)",
+    "SELECT id, shop FROM sales WHERE shop NOT IN (SELECT h.shop FROM shops h)",
+    "SELECT shop, amount, rank() OVER (PARTITION BY shop ORDER BY amount) AS r FROM sales",
+    "SELECT shop FROM sales EXCEPT SELECT shop FROM shops",
+    "SELECT shop AS k, count(*) AS n, sum(amount) AS total FROM sales GROUP BY k",
 )
 CHANGED = "SELECT s.id, s.amount FROM sales s WHERE s.amount > 7"
 
@@ -90,7 +101,7 @@ class World:
         self.catalog = catalog
         self.database = f"history_{uuid.uuid4().hex[:12]}"
         self.query = dict.fromkeys(LAYOUTS, query)
-        self.engine = DuckEngine(catalog)
+        self.engine = DuckEngine(catalog, can_replace_keys=True)
         self.names = {"sales": "sales", "shops": "shops", "big": "big"}
         self.aside: str | None = None
         self.threshold = 4
@@ -99,7 +110,8 @@ class World:
         catalog.create_table((self.database, "shops"), SHOPS).append(rows(("a", "Rome"), schema=SHOPS))
         self.define_big(self.threshold)
         for layout in LAYOUTS:
-            properties = {SEQUENCE_IDS: numbered}
+            # Two of three layouts write only the groups that change.
+            properties = {SEQUENCE_IDS: numbered, MERGE_FROM_ROWS: "1000" if layout == "table" else "0"}
             catalog.materialized.create((self.database, f"by_{layout}"), query, layout=layout, properties=properties)
 
     def close(self) -> None:
@@ -317,5 +329,5 @@ def test_incremental_equals_full_if_sources_only_grow(
 
 def test_histories_cover_all_cases():
     """Runs behind the two above: a history that never refreshes incrementally would prove nothing."""
-    for what in ("incremental", "full", "fresh", "stale"):
+    for what in ("incremental", "keys", "full", "fresh", "stale"):
         assert seen[what], dict(seen)
