@@ -246,8 +246,8 @@ _NONDETERMINISTIC = frozenset(
     java_method kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
     kll_sketch_agg_double kll_sketch_agg_float lag last last_value lead listagg localtime localtimestamp logged_in_user
     max_by min_by mode monotonically_increasing_id now nth_value ntile percentile_approx rand randn random randstr
-    reflect row_number session_user shuffle spark_partition_id string_agg surrogate_key sysdate systimestamp try_reflect
-    uniform unix_timestamp user uuid version
+    reflect row_number session_user shuffle spark_partition_id string_agg surrogate_key sysdate systimestamp
+    theta_intersection_agg theta_sketch_agg theta_union_agg try_reflect uniform unix_timestamp user uuid version
     """.split()
 )
 """Functions of the clock, of random numbers, of the session, of files, and of the order in which rows are read."""

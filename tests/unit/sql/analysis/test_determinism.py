@@ -59,6 +59,7 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
         ("SELECT sum(x) OVER (ORDER BY y RANGE UNBOUNDED PRECEDING) FROM t", ()),
         ("SELECT pi(), db.pi() FROM t", ("pi",)),
         ("SELECT hll_sketch_agg(x), hll_union_agg(y) FROM t", ("hll_sketch_agg", "hll_union_agg")),
+        ("SELECT theta_sketch_agg(x), theta_union_agg(y) FROM t", ("theta_sketch_agg", "theta_union_agg")),
         ("SELECT CAST(max(x COLLATE UTF8_LCASE) AS STRING) FROM t", ("COLLATE",)),
         ("SELECT count(*) FROM (SELECT DISTINCT CAST(x AS STRING COLLATE UTF8_LCASE) FROM t)", ("COLLATE",)),
         ("SELECT x FROM t WHERE x COLLATE UTF8_LCASE = 'a'", ()),
