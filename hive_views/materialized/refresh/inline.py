@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_views.errors import InvalidMetadataError, RefreshError
+from hive_views.errors import InvalidMetadataError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
 from hive_views.metastore.row_codec import Row
@@ -75,10 +75,9 @@ def for_maintenance(leaves: IncrementalQuery, name: ViewName, sources: Sources) 
         for table, state in sources.tables.items()
     }
     try:
-        sql = without_with(leaves.sql, leaves.dialect)
-    except NotIncrementalError:
-        sql = leaves.sql  # the rules refuse it
-    return IncrementalQuery(sql, leaves.dialect, name.database, columns)
+        return IncrementalQuery(without_with(leaves.sql, leaves.dialect), leaves.dialect, name.database, columns)
+    except (NotIncrementalError, SqlError):
+        return IncrementalQuery(leaves.sql, leaves.dialect, name.database, columns)  # the rules refuse WITH
 
 
 class _Inliner:

@@ -173,7 +173,7 @@ def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
             "max": f"greatest(t.{name}, s.{name})",
         }
         if how is not None:
-            updates.append(f"{name} = {merged_type(merged[how], field.field_type)}")
+            updates.append(f"t.{name} = {merged_type(merged[how], field.field_type)}")
     return (
         f"MERGE INTO {target} AS t USING {_ROWS_VIEW} AS s ON {is_group} "
         f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} WHEN NOT MATCHED THEN {_insert(work)}"

@@ -254,4 +254,4 @@ def test_queries_with_known_keys():
             if keys is not None:
                 check(database, sql, columns, changed, seed, 12)
                 checked += 1
-    assert checked > 100
+    assert checked > 60
