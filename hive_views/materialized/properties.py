@@ -108,6 +108,9 @@ TARGET_LAG = "hive-views.target-lag"
 MERGE_FROM_ROWS = "hive-views.merge-from-rows"
 """From how many stored groups on an incremental refresh writes only those that change, instead of all."""
 
+WHEN_STALE = "hive-views.when-stale"
+"""What a query on rows that must not answer it does: `recompute` reads the definition, `fail` is an error."""
+
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
 
@@ -124,6 +127,7 @@ SETTINGS = frozenset(
         SEQUENCE_IDS,
         TARGET_LAG,
         TIME_TRAVEL,
+        WHEN_STALE,
     }
 )
 """The view properties with the prefix `hive-views.` that users set; all but one are for materialized views."""
@@ -160,6 +164,11 @@ def max_staleness_ms(properties: Mapping[str, str]) -> int | None:
     return int(text) if _is_number(text) else None
 
 
+def fails_when_stale(properties: Mapping[str, str]) -> bool:
+    """Whether a query fails instead of reading the definition."""
+    return properties.get(WHEN_STALE, "").lower() == "fail"
+
+
 def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -> None:
     """Reject invalid settings, and properties that link a materialized view to its storage table."""
     for key in (*updates, *removals):
@@ -175,6 +184,8 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     for key in (ALLOW_STALE_DATA, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
+    if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in ("recompute", "fail"):
+        raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], "it must be recompute or fail")
     for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows")):
         if key in updates and not _is_number(updates[key]):
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")

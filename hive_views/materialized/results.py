@@ -29,6 +29,8 @@ class Reading:
     """The snapshot to read, which is the one that was checked."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The engine settings under which the rows were computed: a session with other settings reads the definition."""
+    fails_when_stale: bool = False
+    """Whether a query must fail instead of reading the definition (`hive-views.when-stale`)."""
 
 
 @dataclass(frozen=True)

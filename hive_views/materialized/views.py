@@ -37,7 +37,7 @@ from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
 from hive_views.materialized.overview import ViewStatus
-from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, target_lag_ms
+from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, fails_when_stale, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.inline import catalog_names
@@ -779,15 +779,23 @@ class MaterializedViews:
         freshness = self._checker.check(view, rows, now_ms, max_staleness_ms)[1]
         allow_stale = view.allow_stale_data if allow_stale_data is None else allow_stale_data
         snapshot = view.snapshot
-        if snapshot is None or view.storage is None:
-            return view, Reading(False, f"definition: {freshness}", freshness)
         has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
-        if freshness.usable or (allow_stale and not has_other_rows):
-            why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
-            location = view.storage.metadata_location
-            settings = view.last_refresh().settings
-            return view, Reading(True, why, freshness, view.storage_name, location, snapshot.snapshot_id, settings)
-        return view, Reading(False, f"definition: {freshness}", freshness)
+        is_allowed = freshness.usable or (allow_stale and not has_other_rows)
+        if snapshot is None or view.storage is None or not is_allowed:
+            must_fail = fails_when_stale(view.properties)
+            return view, Reading(False, f"definition: {freshness}", freshness, fails_when_stale=must_fail)
+        why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
+        reading = Reading(
+            True,
+            why,
+            freshness,
+            view.storage_name,
+            view.storage.metadata_location,
+            snapshot.snapshot_id,
+            view.last_refresh().settings,
+            fails_when_stale(view.properties),
+        )
+        return view, reading
 
     def _name(self, identifier: str | Identifier) -> ViewName:
         return ViewName.parse(identifier, catalog=self._tables.name)

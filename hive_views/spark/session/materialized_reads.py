@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hive_views.errors import HiveViewsError
+from hive_views.errors import HiveViewsError, StaleRowsError
 from hive_views.materialized.refresh.plan import format_settings
 from hive_views.spark.sessions import active_session, result_settings
 from hive_views.spec.session_settings import differing_settings
@@ -61,7 +61,11 @@ class MaterializedReader:
         self.notes: list[Note] = []
 
     def current_rows(self, name: ViewName) -> DataFrame | None:
-        """The stored rows of a materialized view; None if its definition has to be read."""
+        """The stored rows of a materialized view; None if its definition has to be read.
+
+        Raises:
+            StaleRowsError: If the view's property `hive-views.when-stale` forbids to read the definition.
+        """
         if not self._can_read_iceberg:
             self._add_note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))
             return None
@@ -72,6 +76,9 @@ class MaterializedReader:
             self._add_note(Note(name, False, f"definition: {error}"))
             return None
         computed = self._other_settings(reading.settings) if reading.from_storage else ""
+        if reading.fails_when_stale and (computed or not reading.from_storage):
+            reason = f"they were computed with {computed}" if computed else str(reading.freshness)
+            raise StaleRowsError(str(name), reason)
         if computed:
             self._add_note(Note(name, False, f"definition: the stored rows were computed with {computed}"))
             return None

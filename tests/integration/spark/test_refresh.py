@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import RefreshConflictError
+from hive_views.errors import RefreshConflictError, StaleRowsError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark import ViewSession
@@ -217,6 +217,12 @@ def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout:
             spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
             assert session.sql("SELECT id FROM details").count() == 4
             assert "a table changed" in session.notes[0].why
+            views.set_properties((market, "details"), {"hive-views.when-stale": "fail"})
+            for statement in ("SELECT id FROM details", "SELECT * FROM plain"):
+                with pytest.raises(StaleRowsError, match="a table changed"):
+                    session.sql(statement)
+            views.refresh((market, "details"), SparkEngine(spark, catalog))
+            assert session.sql("SELECT id FROM details").count() == 4 and session.notes[0].from_storage
         finally:
             session.sql("USE spark_catalog.default")
 

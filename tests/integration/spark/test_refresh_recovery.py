@@ -171,7 +171,7 @@ def test_properties_of_the_storage(spark, catalog, database, session, refresh):
     with pytest.raises(SqlError, match="format-version"):
         session.sql("ALTER MATERIALIZED VIEW mv_registered SET TBLPROPERTIES ('format-version' = '3')")
     with pytest.raises(InvalidPropertyError, match="when-stale"):
-        session.sql("CREATE MATERIALIZED VIEW no TBLPROPERTIES ('hive-views.when-stale' = 'fail') AS SELECT id FROM t")
+        session.sql("CREATE MATERIALIZED VIEW no TBLPROPERTIES ('hive-views.when-stale' = 'wait') AS SELECT id FROM t")
 
 
 V2 = "USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read')"
