@@ -27,6 +27,7 @@ QUERIES = [
     "SELECT s.id, s.shop, h.city FROM sales s LEFT JOIN shops h ON s.shop = h.shop",
     "SELECT DISTINCT shop FROM sales",
     "SELECT shop, id FROM sales WHERE amount > 1",
+    "SELECT h.shop, s.id FROM shops h LEFT JOIN sales s ON s.shop = h.shop",
 ]
 
 
@@ -60,7 +61,7 @@ def test_rows_are_the_same(catalog, divided, text, layout):
     [
         "SELECT upper(shop) AS shop, id FROM sales",
         "SELECT max(shop) AS shop, amount FROM sales GROUP BY amount",
-        "SELECT h.shop, s.id FROM shops h LEFT JOIN sales s ON s.shop = h.shop",
+        "SELECT s.shop, h.shop AS other FROM shops h LEFT JOIN sales s ON s.shop = h.shop",
         "SELECT shop, row_number() OVER (ORDER BY id) AS n FROM sales",
         "SELECT a.shop, b.id FROM sales a JOIN sales b ON a.shop = b.shop",
         "SELECT shop, id FROM sales UNION ALL SELECT shop, amount AS id FROM sales",
