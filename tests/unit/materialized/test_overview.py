@@ -1,0 +1,43 @@
+"""The page of all materialized views."""
+
+from __future__ import annotations
+
+from hive_views.identifiers import ViewName
+from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.overview import ViewStatus, overview_page
+from hive_views.materialized.results import PastRefresh
+from hive_views.materialized.state.refresh_state import RefreshState
+
+LOW, MIDDLE, TOP = (ViewName("db", name) for name in ("low", "middle", "<b>top</b>"))
+REFRESH = PastRefresh(1, 2, RefreshState(1, (), 0), "keys", "rows were changed", 1.5, 3000, 7, 100)
+STATUSES = (
+    ViewStatus(LOW, Layout.REGISTERED, Freshness(Verdict.FRESH), REFRESH, "1 hour", ()),
+    ViewStatus(
+        MIDDLE,
+        Layout.TABLE,
+        Freshness(Verdict.STALE, (StalenessReason(Cause.CHANGED, LOW, "snapshot 1", "snapshot 2"),)),
+        None,
+        None,
+        (LOW,),
+    ),
+    ViewStatus(TOP, Layout.ATTACHED, Freshness(Verdict.UNKNOWN), None, None, (LOW, MIDDLE)),
+)
+
+
+def test_page_shows_each_view_and_what_it_reads_directly():
+    page = overview_page(STATUSES)
+    assert (page.count("<rect"), page.count("<line")) == (3, 2), "top reads low through middle"
+    assert "<td>keys</td>" in page and ">3000</td>" in page and "from snapshot 1 to snapshot 2" in page
+    assert "<b>top</b>" not in page and "&lt;b&gt;top&lt;/b&gt;" in page
+
+
+def test_views_that_read_no_other_have_no_graph():
+    assert "<svg" not in overview_page(STATUSES[:1])
+    assert "<svg" not in overview_page(())
+
+
+def test_json_has_the_last_refresh():
+    document = STATUSES[0].to_json()
+    assert (document["action"], document["seconds"], document["rows"], document["written"]) == ("keys", 1.5, 3000, 7)
+    assert STATUSES[2].to_json()["reads"] == (LOW, MIDDLE)
