@@ -209,7 +209,10 @@ def run_histories(
         start = (seed * VIEWS) % len(QUERIES)
         definitions = {f"mv{at}": QUERIES[(start + at) % len(QUERIES)] for at in range(VIEWS)}
         for name, query in definitions.items():
-            stored = f"'hive-views.layout' = '{chance.choice(LAYOUTS)}', 'write.merge.mode' = '{chance.choice(MODES)}'"
+            stored = (
+                f"'hive-views.layout' = '{chance.choice(LAYOUTS)}', 'write.merge.mode' = '{chance.choice(MODES)}', "
+                f"'hive-views.merge-from-rows' = '{chance.choice((0, 50_000))}'"
+            )
             by = " PARTITIONED BY (a)" if re.search(r"SELECT (t\.)?a,", query) and chance.random() < 0.4 else ""
             views.sql(f"CREATE MATERIALIZED VIEW {name}{by} TBLPROPERTIES ({stored}) AS {query}")
             catalog.materialized.refresh((database, name), engine)
