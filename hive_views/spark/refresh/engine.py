@@ -174,9 +174,9 @@ def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
         }
         if how is not None:
             updates.append(f"t.{name} = {merged_type(merged[how], field.field_type)}")
+    update = f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} " if updates else ""
     return (
-        f"MERGE INTO {target} AS t USING {_ROWS_VIEW} AS s ON {is_group} "
-        f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} WHEN NOT MATCHED THEN {_insert(work)}"
+        f"MERGE INTO {target} AS t USING {_ROWS_VIEW} AS s ON {is_group} {update}WHEN NOT MATCHED THEN {_insert(work)}"
     )
 
 
