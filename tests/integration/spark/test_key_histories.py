@@ -35,6 +35,7 @@ QUERIES = (
     "SELECT a, stddev(b) AS s, percentile(b, 0.5) AS p, sum(b) FILTER (WHERE b > 1) AS f FROM t GROUP BY a",
     "SELECT a AS k, count(*) AS n, sum(b) AS s, min(ts) AS first FROM t GROUP BY a",
     "SELECT DISTINCT a, b FROM t",
+    "SELECT a, b FROM t GROUP BY a, b",
     "SELECT a, b, c, CAST(ts AS STRING) AS shown FROM t ORDER BY a",
     "SELECT a, CAST(b AS STRING) AS b, to_date(ts) AS day FROM t WHERE b > 0 OR b IS NULL",
     "SELECT t.a, t.b, u.y FROM t LEFT JOIN u ON t.a = u.x",
