@@ -214,6 +214,15 @@ def _casts_relative_times(frame: DataFrame) -> bool:
     return False
 
 
+_RUNTIME_FILTERS = (
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled",
+    "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled",
+)
+"""Settings of filters that Spark passes to Iceberg while a query runs. Iceberg 1.11 fails on a NULL partition of a
+STRING column then: NullPointerException in `Evaluator.in`, called by `SparkRuntimeFilterableScan.filter`."""
+
+_FAILED_RUNTIME_FILTER = ("Invalid object: null", "INTERNAL_ERROR")
+
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WIDER = frozenset(
     {(narrow, wide) for index, narrow in enumerate(_INTEGERS) for wide in _INTEGERS[index:]}
@@ -263,7 +272,14 @@ class SparkEngine:
                 "reads without the quote: replace it by \\', or refresh with Spark 4",
             )
         with self._session_for(work) as session:
-            self._write(session, work)
+            try:
+                self._write(session, work)
+            except spark_exceptions() as error:
+                if not any(text in str(error) for text in _FAILED_RUNTIME_FILTER):
+                    raise
+                for key in _RUNTIME_FILTERS:
+                    session.conf.set(key, "false")
+                self._write(session, work)
 
     def casts_relative_times(self, work: StagingRequest) -> bool | None:
         """Whether Spark casts a constant text such as `now` or `today` to a date or time, by its analyzed plans."""

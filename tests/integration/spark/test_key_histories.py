@@ -135,6 +135,9 @@ def changes(chance: random.Random, database: str) -> list[str]:
     return [chance.choice(rows), *([chance.choice(layout)] if chance.random() < 0.4 else [])]
 
 
+PRUNING = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
+
+
 class World:
     """Two tables and a view, and the changes that SQL cannot express."""
 
@@ -231,8 +234,10 @@ def run_histories(
             for name, query in definitions.items():
                 context = f"seed {seed}, step {step}, {name}: {query}\nmode {mode}, format {version}, {divided}\n{log}"
                 counts["histories"] += step == 0
+                spark.conf.set(PRUNING, "false")  # Iceberg 1.11 fails on NULL partitions
                 expected = defined_rows(spark, query)
                 rows = rows_of(views.sql(f"SELECT * FROM {name}"))
+                spark.conf.unset(PRUNING)
                 assert rows == expected, f"read {views.notes} {context}\n{rows}\n{expected}"
                 counts["fresh before" if views.notes[0].from_storage else "not fresh before"] += 1
                 if chance.random() < 0.3:
