@@ -45,7 +45,7 @@ from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, re
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
-from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS
+from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS, row_count
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import Row, RowKind
@@ -887,7 +887,7 @@ def _past_refresh(snapshot: Snapshot, state: RefreshState) -> PastRefresh:
         summary.get(ACTION),
         summary.get(REASON),
         None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
-        number("total-records"),
+        row_count(summary),
         number("added-records") or 0,
         number("total-files-size"),
     )

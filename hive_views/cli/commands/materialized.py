@@ -523,6 +523,7 @@ def show_status(
 def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStatus:
     """The state of one materialized view."""
     from hive_views.errors import NotMaterializedError
+    from hive_views.materialized.state.refresh_state import row_count
 
     freshness = catalog.materialized.freshness(name)
     try:
@@ -539,7 +540,7 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         freshness.refreshed_ms,
         None if view.storage_name is None else str(view.storage_name),
         None if snapshot is None else snapshot.snapshot_id,
-        int(summary["total-records"]) if "total-records" in summary else None,
+        row_count(summary),
         view.max_staleness_ms,
         view.allow_stale_data,
     )

@@ -13,7 +13,7 @@ from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.refresh.plan import RefreshPlan
 from hive_views.materialized.refresh.prepare import observe, prepare
 from hive_views.materialized.refresh.stage import Engine, stored_rows
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count
 from hive_views.sql.analysis.incremental import IncrementalQuery, RowSelection
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
     if snapshot_id is None or snapshot_id == NO_SNAPSHOT:
         return 0
     snapshot = metadata.snapshot_by_id(snapshot_id)
-    total = None if snapshot is None or snapshot.summary is None else snapshot.summary["total-records"]
-    return None if total is None else int(total)
+    return None if snapshot is None or snapshot.summary is None else row_count(snapshot.summary.additional_properties)
 
 
 def _change(name: ViewName, table: TableState, metadata: TableMetadata, since: int | None) -> SourceChange:

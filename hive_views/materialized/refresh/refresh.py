@@ -37,6 +37,7 @@ from hive_views.materialized.state.refresh_state import (
     RefreshState,
     SourceState,
     encode,
+    row_count,
 )
 from hive_views.materialized.state.sequence_numbers import (
     SequenceIds,
@@ -183,13 +184,12 @@ def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_i
 def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | None, started: float) -> RefreshReport:
     summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
     is_written = action != "unchanged"
-    rows = summary.get("total-records") if is_written else None
     return RefreshReport(
         view.name,
         action,
         why,
         None if snapshot is None else snapshot.snapshot_id,
-        None if rows is None else int(rows),
+        row_count(summary) if is_written else None,
         int(summary.get("added-records") or 0) if is_written else None,
         time.monotonic() - started,
     )

@@ -19,7 +19,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import write_table_metadata
 from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.redefine import schema_updates
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -311,7 +311,7 @@ _MAX_KEYS_SHARE = 5
 def stored_rows(view: MaterializedView) -> int:
     """The number of stored rows, by the summary of their snapshot."""
     summary = None if view.snapshot is None else view.snapshot.summary
-    return 0 if summary is None else int(summary.additional_properties.get("total-records", "0"))
+    return 0 if summary is None else row_count(summary.additional_properties) or 0
 
 
 KEYS_VIEW = "hive_views_keys"

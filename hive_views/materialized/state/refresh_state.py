@@ -62,6 +62,14 @@ _SCHEMA_ID = "hive-views.schema-id"
 same name changes query results without creating a snapshot."""
 
 
+def row_count(summary: Mapping[str, str]) -> int | None:
+    """The number of rows of a snapshot by its summary, without those in delete files; None if it is not recorded."""
+    records, deleted = summary.get("total-records", ""), summary.get("total-position-deletes", "0")
+    if not records.isdecimal() or not deleted.isdecimal() or summary.get("total-equality-deletes", "0") != "0":
+        return None
+    return max(0, int(records) - int(deleted))
+
+
 class SourceKind(Enum):
     """The kind of an Iceberg source of a materialized view."""
 

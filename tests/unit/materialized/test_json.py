@@ -12,7 +12,14 @@ from hive_views.errors import InvalidRefreshStateError, UnsupportedMaterializedV
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.attached import AttachedStorage, AttachedView
 from hive_views.materialized.layouts.table import AssociatedView, decode_summary, encode_summary
-from hive_views.materialized.state.refresh_state import RefreshState, SourceKind, SourceState, decode, encode
+from hive_views.materialized.state.refresh_state import (
+    RefreshState,
+    SourceKind,
+    SourceState,
+    decode,
+    encode,
+    row_count,
+)
 from hive_views.spec.storage_link import StorageLink
 
 names = st.builds(
@@ -226,3 +233,16 @@ def test_storage_link_round_trip(name, catalog):
 )
 def test_invalid_storage_link_is_ignored(value):
     assert StorageLink.decode(value) is None
+
+
+@pytest.mark.parametrize(
+    ("summary", "rows"),
+    [
+        ({"total-records": "5"}, 5),
+        ({"total-records": "5", "total-position-deletes": "2", "total-equality-deletes": "0"}, 3),
+        ({"total-records": "5", "total-equality-deletes": "1"}, None),
+        ({}, None),
+    ],
+)
+def test_rows_in_delete_files_are_not_counted(summary: dict[str, str], rows: int | None):
+    assert row_count(summary) == rows
