@@ -235,7 +235,7 @@ def user_properties(
         return {
             key: value
             for key, value in properties.items()
-            if key not in _RESERVED and (key in _SETTINGS or not key.startswith(_PREFIX))
+            if key not in _RESERVED and (key in SETTINGS or not key.startswith(_PREFIX))
         }
 
     table = {} if storage is None else visible(storage.metadata.properties)
