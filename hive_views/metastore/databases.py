@@ -72,13 +72,11 @@ def drop_database(client: MetastoreClient, name: str) -> None:
     client.get_database(name)
     try:
         client.drop_database(name)
-    except NoSuchObjectException:
-        raise NoSuchNamespaceError(name) from None
-    except InvalidOperationException as error:
-        if not proves_unchanged(error):
-            raise rejection_error("drop_database", name, error) from error
-        raise NamespaceNotEmptyError(name) from error
-    except (MetaException, MetastoreRefusedError) as error:
+    except (NoSuchObjectException, InvalidOperationException, MetaException, MetastoreRefusedError) as error:
+        if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
+            raise NoSuchNamespaceError(name) from None
+        if isinstance(error, InvalidOperationException) and proves_unchanged(error):
+            raise NamespaceNotEmptyError(name) from error
         raise rejection_error("drop_database", name, error) from error
 
 
@@ -108,9 +106,9 @@ def update_database(
         database.description = ""
     try:
         client.alter_database(name, _with_properties(database, updates))
-    except NoSuchObjectException:
-        raise NoSuchNamespaceError(name) from None
-    except (MetaException, MetastoreRefusedError) as error:
+    except (NoSuchObjectException, MetaException, MetastoreRefusedError) as error:
+        if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
+            raise NoSuchNamespaceError(name) from None
         raise rejection_error("alter_database", name, error) from error
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed

@@ -4,7 +4,8 @@ An error that a Thrift method declares is no proof by itself: Hive 4.2.0 answers
 PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No savepoint
 with that name") when it loses its database. Two kinds of errors are a proof: those of a check that the server makes
 before its transaction, and those about a value that the database can never store, because each attempt fails the same
-way.
+way. A missing object is no proof if the server reports a failure of its database like that (`is_failed_lookup`): an
+earlier attempt of the same request may have sent its COMMIT.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
+from hive_views.metastore.transport.failures import is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError
 
 _ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectException)
@@ -59,6 +61,8 @@ _PROVING_MESSAGES: Mapping[type[Exception], re.Pattern[str]] = {
 
 def proves_unchanged(error: BaseException) -> bool:
     """Return whether an error that the server answered proves that its request was not and will not be carried out."""
+    if is_failed_lookup(error):
+        return False
     # A method that the server does not have is not carried out.
     if isinstance(error, _ALWAYS_PROOF) or isinstance(error.__cause__, UnknownMethodError):
         return True

@@ -9,7 +9,12 @@ import pytest
 from thrift.Thrift import TApplicationException, TException
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import CommitFailedError, CommitStateUnknownError, NamespaceAlreadyExistsError
+from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
+    MetastoreRefusedError,
+    NamespaceAlreadyExistsError,
+)
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -44,8 +49,25 @@ FAILURES = {
     "declared": COMMIT_FAILED,
     "no message": MetaException(None),
     "no savepoint": InvalidOperationException("No savepoint with that name"),
+    # An earlier attempt of the metastore has sent the COMMIT, and the next one cannot connect to the database.
+    "failed lookup": InvalidOperationException(
+        "Unable to change partition or table. Database d does not exist Check metastore logs for detailed stack."
+        "database hive.d: Connection refused"
+    ),
+    "failed lookup of 2.3": InvalidOperationException(
+        "Unable to change partition or table. Database d does not exist Check metastore logs for detailed stack."
+        "d: Connection refused"
+    ),
+    "missing database": NoSuchObjectException("database hive.d: Connection refused"),
     "not declared": TApplicationException(TApplicationException.INTERNAL_ERROR, "Internal error processing a request"),
 }
+
+UNDECLARED: dict[str, tuple[type[TException], ...]] = {
+    ALTER_TABLE: (NoSuchObjectException,),
+    CREATE_TABLE: (InvalidOperationException,),
+    DROP_TABLE: (InvalidOperationException,),
+}
+"""The errors that a method cannot answer."""
 
 
 @pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
@@ -73,7 +95,7 @@ def test_change_that_takes_effect_after_reported_failure(
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-@pytest.mark.parametrize("change", [VIEW_CHANGES[1], VIEW_CHANGES[-1]], ids=str)
+@pytest.mark.parametrize("change", [VIEW_CHANGES[0], VIEW_CHANGES[1], VIEW_CHANGES[-1]], ids=str)
 def test_failure_of_any_kind_is_no_proof(
     failure: TException,
     change: ViewChange,
@@ -84,14 +106,34 @@ def test_failure_of_any_kind_is_no_proof(
     observer: Observer,
     before: State,
 ) -> None:
-    if isinstance(failure, InvalidOperationException) and change.method == DROP_TABLE:
-        pytest.skip("drop_table does not declare it")
+    if isinstance(failure, UNDECLARED.get(change.method, ())):
+        pytest.skip("the method does not declare it")
     early = EarlyAnswer(failure)
     scripted.on(change.method, early)
     with pytest.raises(CommitStateUnknownError):
         change.run(behind(uri=scripted.uri), database)
     early.deliver(metastore.port)
     change.check(observer, before)
+
+
+def test_failed_lookup_is_no_missing_database(
+    catalog: HiveViewCatalog, open_catalog: CatalogFactory, database: str, scripted: ScriptedServer
+) -> None:
+    failure = Answer(NoSuchObjectException(f"database hive.{database}: Connection refused"))
+    faulty = open_catalog({"uri": scripted.uri})
+    scripted.on("get_database", failure)
+    with pytest.raises(MetastoreRefusedError, match="Connection refused"):
+        faulty.load_namespace_properties(database)
+    scripted.on("get_database", failure)
+    with pytest.raises(MetastoreRefusedError, match="Connection refused"):
+        faulty.create_namespace(f"{database}_other")
+    for method, change in (
+        ("alter_database", lambda: faulty.update_namespace_properties(database, updates={"color": "blue"})),
+        ("drop_database", lambda: faulty.drop_namespace(database)),
+    ):
+        scripted.on(method, failure)
+        with pytest.raises(CommitStateUnknownError, match="Connection refused"):
+            change()
 
 
 SCHEMA = pa.schema([("id", pa.int64())])

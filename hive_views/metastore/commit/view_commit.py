@@ -42,6 +42,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
 from hive_views.metastore.commit.verification import is_commit_applied
+from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.partitions import check_partition_keys_unchanged
 from hive_views.metastore.row_codec import (
@@ -58,7 +59,7 @@ from hive_views.metastore.row_codec import (
 from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files
 from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
-from hive_views.spec.file_codec import new_location
+from hive_views.spec.file_codec import metadata_directory, new_location
 from hive_views.spec.lineage_codec import file_id
 from hive_views.spec.metadata import ViewMetadata
 
@@ -95,6 +96,7 @@ def commit(
     Raises:
         CommitFailedError: If the view has changed since `base`.
         CommitStateUnknownError: If the outcome could not be determined.
+        InvalidPropertyError: If the directory for metadata files is not absolute.
         LockError: If the lock could not be acquired or was lost.
         UnrecordedTextError: If the row has a text that no metadata file holds.
     """
@@ -103,6 +105,8 @@ def commit(
     check_columns(name, metadata, store.config)
     location = registered_location
     if location is None:
+        # Another program may have written a relative one, which each process would resolve differently.
+        check_location(metadata_directory(metadata))
         base_location = base.row.metadata_location if base else None
         location = new_location(metadata, base_location, file_id(metadata.current_version()))
         store.files.write(location, metadata)
@@ -294,7 +298,7 @@ def _send_create(
         _check_name_free(name, row)
         raise ViewAlreadyExistsError(str(name))
     _raise_missing_namespace(store, name)
-    if isinstance(rejection, InvalidObjectException):
+    if isinstance(rejection, InvalidObjectException) and not request.may_be_applied:
         raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(rejection)}")
     raise request.rejection_error("create_table", rejection, long_values(table))
 

@@ -36,7 +36,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.transport.connection import Connection, NoThriftAnswerError
-from hive_views.metastore.transport.failures import HttpRejection
+from hive_views.metastore.transport.failures import HttpRejection, is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
 
@@ -224,7 +224,9 @@ class MetastoreClient:
         qualified_database = _qualified(self._catalog, name)
         try:
             return self._read("get_database", lambda client: client.get_database(qualified_database), subject=name)
-        except ttypes.NoSuchObjectException:
+        except ttypes.NoSuchObjectException as error:
+            if is_failed_lookup(error) and not _is_incomparable(error, name):
+                raise MetastoreRefusedError("get_database", f"{name}: {error.message}") from error
             raise NoSuchNamespaceError(name) from None
 
     def create_database(self, database: ttypes.Database) -> None:

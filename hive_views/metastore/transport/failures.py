@@ -1,6 +1,26 @@
-"""Failures of a connection that are not failures of its socket."""
+"""Failures of a connection that are not failures of its socket, and those that a server reports as missing objects."""
 
 from __future__ import annotations
+
+import re
+
+from hive_views.metastore._thrift.hive_metastore.ttypes import (
+    InvalidObjectException,
+    InvalidOperationException,
+    NoSuchObjectException,
+)
+
+_FAILED_LOOKUP = re.compile(r"(?:^|stack\.|\bdatabase )[^\s:]+: (?!There is no database)", re.IGNORECASE)
+
+
+def is_failed_lookup(error: BaseException) -> bool:
+    """Return whether a server failed to look up a database, although it answers that the database does not exist.
+
+    Hive's ObjectStore.getDatabase answers each failure of its own database with a NoSuchObjectException: the name, a
+    colon and the failure (docs/facts/metastore.md). Other requests pass the message on with other types.
+    """
+    is_of_object = isinstance(error, (NoSuchObjectException, InvalidObjectException, InvalidOperationException))
+    return is_of_object and _FAILED_LOOKUP.search(getattr(error, "message", None) or "") is not None
 
 
 class SecurityFailure(OSError):  # noqa: N818 (callers that know the metastore convert it)

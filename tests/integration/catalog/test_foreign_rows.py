@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -330,6 +332,26 @@ def test_ambiguous_location_is_rejected(catalog: HiveViewCatalog, database: str,
     with pytest.raises(InvalidPropertyError):
         catalog.create_view(f"{database}.v", SCHEMA, version(database), location=location)
     assert not catalog.view_exists(f"{database}.v")
+
+
+def test_relative_location_of_another_program_is_not_written_to(
+    catalog: HiveViewCatalog, database: str, raw: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    view = catalog.create_view(
+        f"{database}.v", SCHEMA, version(database), properties={"write.metadata.compression-codec": "none"}
+    )
+    document = json.loads(path(view.metadata_location).read_text())
+    written = path(view.metadata_location).with_name("00001-other.metadata.json")
+    written.write_text(json.dumps({**document, "location": "elsewhere"}))
+    table = raw.get_table(database, "v")
+    table.parameters["metadata_location"] = written.as_uri()
+    raw.alter_table_with_environment_context(database, "v", table, None)
+    with pytest.raises(InvalidPropertyError, match="name a directory by its URI"):
+        catalog.load_view(f"{database}.v").update().set_properties(a="b").commit()
+    assert list(tmp_path.iterdir()) == []
+    update = catalog.load_view(f"{database}.v").update().set_location(view.metadata.location).set_properties(a="b")
+    assert update.commit().metadata.properties["a"] == "b"
 
 
 @pytest.mark.parametrize("location", ["viewfs:///x", "s3://[/x"])
