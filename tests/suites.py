@@ -20,6 +20,7 @@ EXTENDED = (
     "faults/test_loss.py",
     "faults/test_model.py",
     "faults/test_outages.py",
+    "faults/test_killed_clients.py",
     "faults/test_partial_completion.py",
     "faults/test_races.py",
     "faults/test_version_3.py",

@@ -279,8 +279,8 @@ class Trial:
         else:
             result.outcome = Outcome.DONE
 
-    def judge(self, result: Result) -> None:
-        """Compare the reported outcome with the content of the database."""
+    def judge(self, result: Result, *, orphan_files: bool = False) -> None:
+        """Compare the reported outcome with the content of the database; a killed client may leave orphan files."""
         self._rename_back(result)
         recorded, now = self._recorded, self._read()
         if result.outcome is Outcome.UNKNOWN and now not in (self._before, recorded.after):
@@ -307,6 +307,8 @@ class Trial:
             allowed = {recorded.files} if self._applied else {0}
             if result.outcome is Outcome.UNKNOWN:
                 allowed = {recorded.files}
+            if orphan_files and not self._applied:
+                allowed = {0, recorded.files}
             if added not in allowed:
                 result.problems.append(f"{added} new files, not {allowed}")
 

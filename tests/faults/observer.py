@@ -9,13 +9,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException, ShowLocksRequest
 
-from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.catalog.samples import files_below, path
+
+
+class ObservedServer(Protocol):
+    """What an observer needs to know of a metastore."""
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+
+    @property
+    def warehouse(self) -> str:
+        """The URI of its warehouse."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class ObservedView:
 class Observer:
     """Reads one database of a metastore without a proxy."""
 
-    def __init__(self, metastore: EmbeddedMetastore, database: str) -> None:
+    def __init__(self, metastore: ObservedServer, database: str) -> None:
         self._metastore = metastore
         self.database = database
 

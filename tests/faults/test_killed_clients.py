@@ -1,0 +1,87 @@
+"""The client is killed at any point of an operation: before and after each request, file creation and file deletion.
+
+The operation was applied or not, and another client repeats it or continues. HIVE_VIEWS_WHOLE_FAULTS=1 tries every
+point, otherwise one in `STEP`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
+from tests.faults.fault_matrix import FAULTS, Outcome, Result, Stage, Trial
+from tests.faults.fault_matrix import Case as MatrixCase
+from tests.faults.killed_client import OPERATIONS_BY_NAME, Case
+from tests.faults.observer import Observer
+from tests.faults.reporting import ALL_CASES
+from tests.integration.metastore.rpc import connect
+
+STEP = 1 if ALL_CASES else 9
+
+Killer = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def killer(metastore: EmbeddedMetastore) -> Iterator[Killer]:
+    """Runs an operation in a process that kills itself at a point; returns `killed` or `done`."""
+    command = [sys.executable, "-m", "tests.faults.killed_client"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def kill(operation: str, point: int, database: str, location: str) -> str:
+            case = Case(operation, point, database, location, metastore.port, metastore.warehouse)
+            process.stdin.write(case.line())
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        yield kill
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def stage(metastore: EmbeddedMetastore) -> Iterator[Stage]:
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as direct:
+        yield Stage(metastore, direct)
+
+
+def points(operations: dict[str, object], name: str) -> Iterator[int]:
+    """The points to try; each operation begins at another one."""
+    return count(list(operations).index(name) % 5, STEP)
+
+
+def unlock(observer: Observer, port: int) -> None:
+    """Release the locks of the killed client, which the server releases by time-out."""
+    with connect(port) as client:
+        for lock in observer.locks():
+            client.unlock(UnlockRequest(lockid=lock.lockid))
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", OPERATIONS_BY_NAME)
+def test_killed_client_has_applied_the_operation_or_not(
+    name: str, stage: Stage, killer: Killer, metastore: EmbeddedMetastore, subtests: pytest.Subtests
+) -> None:
+    operation, killed = OPERATIONS_BY_NAME[name], 0
+    for point in points(OPERATIONS_BY_NAME, name):
+        with stage.world(operation) as world, stage.proxy() as proxy:
+            trial = Trial(stage, operation, world)
+            answer = killer(name, point, world.database, world.location)
+            assert answer in ("killed", "done"), answer
+            if answer == "done":
+                break
+            killed += 1
+            with subtests.test(f"point {point}"):
+                unlock(world.observer, metastore.port)
+                result = Result(MatrixCase(operation, point, "", FAULTS[0]), Outcome.UNKNOWN)
+                trial.judge(result, orphan_files=True)
+                with stage.catalog(proxy) as catalog:
+                    trial.continue_work(catalog, result)
+                assert not result.problems
+    assert killed
