@@ -40,7 +40,7 @@ from hive_views.sql.parsing.statements import (
 
 T = TypeVar("T")
 
-_COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "CREATE", "EXPLAIN", "USE"})
+_COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "COMMENT", "CREATE", "EXPLAIN", "USE"})
 
 
 class Cursor:
