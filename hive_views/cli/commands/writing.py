@@ -328,7 +328,11 @@ def drop_view(
             return Dropped(plain_name, "absent", purged=False)
         if purge:
             raise UsageError("--purge", f"{plain_name} is a table, whose files this command keeps") from None
-        location = catalog.load_table(plain_name).metadata_location
+        from hive_views.identifiers import ViewName
+
+        # Its file need not be readable.
+        row = catalog.store.get_row(ViewName.from_text(plain_name))
+        location = None if row is None else row.metadata_location
     try:
         if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
