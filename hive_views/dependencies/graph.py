@@ -310,7 +310,7 @@ class _ViewIndex:
         lineage = self._reader.read_text_lineage(row)
         if lineage.problem is not None:
             self._unknown[row.name] = Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
-        names = map(unidentified_dependency, lineage.names)
+        names = map(unidentified_dependency, lineage.all_names)
         for recorded in names if lineage.dependencies is None else lineage.dependencies:
             self._by_name.setdefault(recorded.name, {})[row.name] = Dependent(row, recorded, is_reader=True)
             if recorded.uuid:
@@ -518,7 +518,9 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows
         edges += [
             Edge(row.name, unidentified_dependency(name), DependencyState.MISSING, name) for name in lineage.missing
         ]
-    return make_graph(nodes, edges)
+    targets = {edge.target for edge in edges}
+    # A text may have two readings, of which nothing has the name of one.
+    return make_graph({name: node for name, node in nodes.items() if node.kind is not None or name in targets}, edges)
 
 
 def make_graph(nodes: Mapping[ViewName, Node], edges: Iterable[Edge]) -> Graph:

@@ -76,7 +76,7 @@ def impact(
     broken: set[ViewName] = set()
     affected_views = []
     for view in reversed(dependents.order()):
-        affected = _affected(store, rows[view], before, after, broken)
+        affected = _affected(reader, rows[view], before, after, broken)
         if affected.effect is Effect.BREAKS:
             after.tables[view] = None
             broken.add(view)
@@ -99,16 +99,18 @@ def reject_breaking_definition(store: MetastoreStore, name: ViewName, metadata: 
 
 
 def _affected(
-    store: MetastoreStore, row: Row, before: SchemaOverlay, after: SchemaOverlay, broken: set[ViewName]
+    reader: LineageReader, row: Row, before: SchemaOverlay, after: SchemaOverlay, broken: set[ViewName]
 ) -> AffectedView:
     try:
-        text = read_view_text(store, row)
+        text = read_view_text(reader.store, row)
     except (SqlError, MetadataFileError, NoSuchViewError) as error:
         return AffectedView(row.name, Effect.UNKNOWN, str(error))
     try:
         old = text.expand_stored(before)
     except SqlError as error:
-        return AffectedView(row.name, Effect.BROKEN, error.reason, error.line, error.column)
+        # The columns of `database.table.files` are not known.
+        effect = Effect.UNKNOWN if reader.read_text_lineage(row).other_names else Effect.BROKEN
+        return AffectedView(row.name, effect, error.reason, error.line, error.column)
     broken_sources = [ViewName(*table) for table in old.tables if ViewName(*table) in broken]
     if broken_sources:
         return AffectedView(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, broken_sources))}, which breaks")

@@ -6,8 +6,8 @@ denotes the object that the view was defined over, and where that object moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
@@ -144,6 +144,15 @@ class TextLineage:
     problem: str | None
     origin: LineageOrigin = LineageOrigin.VERSION
     """Where recorded dependencies were read from."""
+    other_names: Mapping[ViewName, ViewName] = field(default_factory=dict)
+    """By parsed name: another name that the text may mean instead."""
+
+    @property
+    def all_names(self) -> tuple[ViewName, ...]:
+        """All names that the view may read."""
+        if self.dependencies is not None:
+            return tuple(dependency.name for dependency in self.dependencies)
+        return tuple(dict.fromkeys((*self.names, *self.other_names.values())))
 
 
 class LineageReader:
@@ -162,13 +171,16 @@ class LineageReader:
         lineage = self.read_text_lineage(row)
         if lineage.dependencies is not None:
             return Lineage(row.name, lineage.dependencies, lineage.origin)
-        dependencies, missing = [], []
+        dependencies: list[Dependency] = []
+        missing: list[ViewName] = []
         for name in lineage.names:
-            source = get_row(name)
-            if source is None:
+            possible = dict.fromkeys((name, lineage.other_names.get(name, name)))
+            sources = [source for source in map(get_row, possible) if source is not None]
+            if not sources:
                 missing.append(name)
-            else:
-                dependencies.append(self.identify(source) or unidentified_dependency(name, KINDS[source.kind]))
+            dependencies += (
+                self.identify(source) or unidentified_dependency(source.name, KINDS[source.kind]) for source in sources
+            )
         origin = LineageOrigin.TEXT if lineage.problem is None else LineageOrigin.NONE
         return Lineage(row.name, tuple(dependencies), origin, tuple(missing), lineage.problem)
 
@@ -181,13 +193,8 @@ class LineageReader:
         return self._read_file(row) if recorded is None else TextLineage(recorded, (), None, LineageOrigin.ROW)
 
     def read_names(self, row: Row) -> tuple[ViewName, ...]:
-        """Return the names that a view reads, without looking them up."""
-        if not row.kind.is_view:
-            return ()
-        lineage = self.read_text_lineage(row)
-        if lineage.dependencies is None:
-            return lineage.names
-        return tuple(dependency.name for dependency in lineage.dependencies)
+        """Return the names that a view may read, without looking them up."""
+        return self.read_text_lineage(row).all_names if row.kind.is_view else ()
 
     def identify(self, row: Row) -> Dependency | None:
         """Return a row as a dependency without marking the row; None if its UUID cannot be determined."""
@@ -307,9 +314,7 @@ def _add(
 def dependency_names(version: ViewVersion, database: str) -> tuple[ViewName, ...] | None:
     """Return the names that a version reads, recorded or parsed; None if they are unknown."""
     lineage = _of_version(version, database)
-    if lineage.dependencies is not None:
-        return tuple(dependency.name for dependency in lineage.dependencies)
-    return None if lineage.problem is not None else lineage.names
+    return None if lineage.problem is not None else lineage.all_names
 
 
 def _of_version(version: ViewVersion, database: str) -> TextLineage:
@@ -344,13 +349,16 @@ def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
                 if not result.names:
                     result = TextLineage(None, (), f"its {dialect} text cannot be read: {error}")
                 continue
-            names = _names(reference.resolved(database) for reference in parsed.tables)
-            if not parsed.opaque:
-                return TextLineage(None, names, None)
-            read = ", ".join(parsed.opaque)
-            result = TextLineage(None, names, f"its {dialect} text reads {read}, whose tables are unknown")
+            resolved = {
+                ViewName(*item.resolved(database)): item.other_resolved(database)
+                for item in sorted(parsed.tables, key=lambda item: item.other_parts is not None, reverse=True)
+            }
+            names = tuple(sorted(resolved))
+            others = {name: ViewName(*other) for name, other in resolved.items() if other is not None}
+            problem = None
+            if parsed.opaque:
+                problem = f"its {dialect} text reads {', '.join(parsed.opaque)}, whose tables are unknown"
+            result = TextLineage(None, names, problem, other_names=others)
+            if problem is None:
+                return result
     return result
-
-
-def _names(pairs: Iterable[tuple[str, str]]) -> tuple[ViewName, ...]:
-    return tuple(sorted({ViewName(*pair) for pair in pairs}))

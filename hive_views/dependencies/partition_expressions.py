@@ -48,31 +48,39 @@ def with_value(expression: exp.Expr, column: exp.Expr, replacement: exp.Expr) ->
     return expression.transform(lambda node: replacement.copy() if node == column else node)
 
 
-_SUPPORTED = (
-    *(exp.Column, exp.Placeholder, exp.Literal, exp.Paren, exp.And, exp.Or, exp.Between, exp.In, exp.Substring),
-    *(
-        exp.Cast,
-        exp.TryCast,
-        exp.TimeStrToTime,
-        exp.DataType,
-        exp.TsOrDsToDate,
-        exp.TimeToStr,
-        *_COMPARISONS,
-        *_DATE_PARTS,
-    ),
-)
+_UNARY = frozenset(("this",))
+_BINARY = frozenset(("this", "expression"))
+
+_SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
+    **dict.fromkeys((exp.And, exp.Or, *_COMPARISONS), _BINARY),
+    **dict.fromkeys((exp.Paren, exp.Placeholder, exp.TimeStrToTime, *_DATE_PARTS), _UNARY),
+    exp.Column: frozenset(("this", "table")),
+    exp.Literal: frozenset(("this", "is_string")),
+    exp.Between: frozenset(("this", "low", "high")),
+    exp.In: frozenset(("this", "expressions")),
+    exp.Substring: frozenset(("this", "start", "length")),
+    exp.Cast: frozenset(("this", "to")),
+    exp.TryCast: frozenset(("this", "to", "safe")),
+    exp.DataType: _UNARY,
+    exp.TsOrDsToDate: frozenset(("this", "safe")),
+    exp.TimeToStr: frozenset(("this", "format")),
+}
+"""The arguments of each syntax node that `evaluate` takes into account. Another one, such as the format of
+`to_date(ds, 'yyyy-dd-MM')`, makes an expression unknown."""
 
 
 def _is_supported(node: exp.Expr) -> bool:
     """Whether an expression can be evaluated, and no part without the column makes it TRUE or FALSE for NULL."""
+    arguments = _SUPPORTED.get(type(node))
+    if arguments is None or any(value and name not in arguments for name, value in node.args.items()):
+        return False
     if isinstance(node, exp.In):
-        is_list = bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
-        return is_list and _has_column(node.this)
+        return bool(node.expressions) and _has_column(node.this)
     if isinstance(node, (exp.And, exp.Or)):
         return _has_column(node.this) and _has_column(node.expression)
     if isinstance(node, exp.Between):
         return _has_column(node.this)
-    return type(node) in _SUPPORTED
+    return True
 
 
 def _has_column(node: exp.Expr) -> bool:

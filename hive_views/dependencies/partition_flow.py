@@ -7,9 +7,10 @@ else restricts nothing, and the reason is reported: the result may contain too m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.dependencies.partition_expressions import single_column, with_value
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.incremental import resolve_ordinal
+from hive_views.sql.analysis.validity import stored_type
 from hive_views.sql.parsing.syntax_tree import child_expressions, conjuncts, unwrapped
 from hive_views.sql.resolver.context import Source
 from hive_views.sql.resolver.resolver import Resolution
@@ -26,6 +28,9 @@ from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 _Node = TypeVar("_Node", bound=exp.Expr)
 
 _INTEGERS = ("int", "bigint")
+_OPTIONS = [TokenType.WITH, TokenType.L_PAREN]
+_NULL = "void"
+"""The type of NULL."""
 _LIMITS = ("limit", "offset", "fetch")
 
 _ANALYZED: dict[type[exp.Expr], frozenset[str]] = {
@@ -48,6 +53,9 @@ restricts nothing."""
 _CURRENT_STATE = _ANALYZED[exp.Table] | {"sample", "pivots"}
 """The clauses of a table's node with which its current rows are read. Others, such as VERSION AS OF, may read rows of
 another state of the table."""
+
+_VERSIONED = _ANALYZED[exp.Table] | {"version"}
+"""The clauses of a table of which the rows of a named version are read."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,8 @@ class TableUse:
     """Why other columns of the view restrict nothing here."""
     state_clause: str | None = None
     """The clause by which another state of the table than the current one may be read, e.g. `VERSION AS OF 5`."""
+    version: str | None = None
+    """The snapshot, branch or tag that `state_clause` names; None if it has another form."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +109,11 @@ class Relation:
     types: Mapping[str, str]
     """Comparable Hive type by column, in lower case."""
     query: Resolution | None = None
-    """A view's resolved query; None for a table."""
+    """A view's resolved query; None for a table, and for a view whose text cannot be resolved."""
     problem: str | None = None
-    """Why a view's text cannot be analyzed; see `reads`."""
+    """Why a view cannot be read, or may read tables that its text does not name."""
     reads: tuple[ViewName, ...] = ()
-    """What a view reads whose text cannot be analyzed."""
+    """What a view without `query` reads, as far as known."""
 
 
 GetRelation = Callable[[ViewName], Relation | None]
@@ -119,13 +129,24 @@ _Rule = Callable[[_Key | Restriction, _Key], bool]
 """Applies an equality; returns whether it added a restriction."""
 
 
-def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[str]) -> list[TableUse]:
+@dataclass(frozen=True)
+class TableUses:
+    """Every place where a view reads a table, directly or through views."""
+
+    tables: Sequence[TableUse]
+    """The places."""
+    problems: Mapping[ViewName, str]
+    """By view that cannot be read, or may read further tables: the reason."""
+
+
+def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[str]) -> TableUses:
     """Return every place where a view reads a table, directly or through views; `given` names columns with a value."""
     given_columns = frozenset(given)
     restrictions = {
         position: (Restriction(column, is_given=column in given_columns),) for position, column in enumerate(view.types)
     }
-    return _Views(get_relation).uses(view, restrictions, frozenset())
+    views = _Views(get_relation)
+    return TableUses(views.uses(view, restrictions, frozenset()), views.problems)
 
 
 @dataclass
@@ -133,13 +154,17 @@ class _Views:
     """The tables and views of one question; each view is analyzed once for the same restrictions."""
 
     get_relation: GetRelation
+    problems: dict[ViewName, str] = field(default_factory=dict)
     _uses: dict[tuple[ViewName, tuple[tuple[int, tuple[Restriction, ...]], ...]], list[TableUse]] = field(
         default_factory=dict
     )
 
     def uses(self, view: Relation, restrictions: Restrictions, readers: frozenset[ViewName]) -> list[TableUse]:
         """Return where a view reads tables; `readers` are the views that lead to it."""
+        if view.problem is not None:
+            self.problems[view.name] = view.problem
         if view.name in readers:
+            self.problems[view.name] = "it reads itself"
             return []
         key = view.name, tuple(sorted(restrictions.items()))
         if key not in self._uses:
@@ -230,7 +255,18 @@ class _TextAnalysis:
         self._visited: set[int] = set()
 
     def run(self, restrictions: Restrictions) -> Iterator[TableUse]:
-        yield from self._analyze_query(self._tree, restrictions, ())
+        declared = [_comparable(kind) for kind in self._view.types.values()]
+        kinds = self._types(self._tree)
+        converted = {
+            position
+            for position, kind in enumerate(kinds[: len(declared)])
+            if kind not in (None, _NULL) and kind != declared[position]
+        }
+        kept = {position: item for position, item in restrictions.items() if position not in converted}
+        reasons = (
+            (f"columns of {self._view.name} have other types than its query",) if len(kept) < len(restrictions) else ()
+        )
+        yield from self._analyze_query(self._tree, kept, reasons)
         # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted, nor are those
         # of common table expressions, which may have been visited by another name.
         reason = ("it stands where its rows cannot be followed",)
@@ -259,6 +295,12 @@ class _TextAnalysis:
         elif isinstance(node, exp.SetOperation):
             if node.args.get("by_name"):
                 restrictions, reasons = {}, (*reasons, "a set operation BY NAME is applied to it")
+            kinds = self._types(node)
+            mixed = [position for position in restrictions if position >= len(kinds) or kinds[position] is None]
+            if mixed:
+                # The engine converts the values, so that 01 of a text may be the 1 of a number.
+                restrictions = {position: item for position, item in restrictions.items() if position not in mixed}
+                reasons = (*reasons, f"a set operation of {self._view.name} combines different or unknown types")
             for branch in (node.this, node.expression):
                 yield from self._analyze_query(branch, restrictions, reasons)
         elif isinstance(node, exp.Select):
@@ -309,6 +351,17 @@ class _TextAnalysis:
             inner = {position: columns[name] for position, name in enumerate(names) if name in columns}
             yield from self._analyze_query(query, inner if is_complete else {}, tuple(select.reasons))
 
+    def _types(self, query: exp.Expr) -> list[str | None]:
+        """Return the comparable types of a query's columns; None for those that are unknown or differ by branch."""
+        if isinstance(query, (exp.Subquery, exp.Paren)):
+            return self._types(query.this)
+        if isinstance(query, exp.Select):
+            return [_comparable(column.type) for column in self._context.blocks[id(query)][1].columns]
+        if not isinstance(query, exp.SetOperation):
+            return []
+        pairs = zip(self._types(query.this), self._types(query.expression), strict=False)
+        return [one if other in (one, _NULL) else other if one == _NULL else None for one, other in pairs]
+
     def _width(self, query: exp.Expr) -> int | None:
         """Return the number of columns of a query's first SELECT; None for a query without."""
         while isinstance(query, (exp.Subquery, exp.SetOperation)):
@@ -321,14 +374,26 @@ class _TextAnalysis:
         self._visited.add(id(source))
         assert source.table is not None, "only tables are analyzed"
         alias = source.node.args.get("alias")
-        clause = _other_clauses(source.node) or source.sample
+        options = self._options(source) or self._unattached_options
+        clause = _other_clauses(source.node, _VERSIONED) or source.sample or self._unattached_sample or options
+        state_clause = _other_clauses(source.node, _CURRENT_STATE) or options
+        version = _version(source.node) if clause is None else None
+        if clause is None and state_clause is not None and version is None:
+            clause = state_clause
         if clause is not None:
             columns, reasons = {}, (*reasons, f"{self._view.name} reads it with {clause}")
         elif alias is not None and alias.args.get("columns"):
             columns, reasons = {}, (*reasons, "its columns have other names or places there")
-        uses = _uses_of_source(ViewName(*source.table), columns, reasons, self._views, self._readers)
-        state_clause = _other_clauses(source.node, _CURRENT_STATE)
-        yield from uses if state_clause is None else (replace(use, state_clause=state_clause) for use in uses)
+        name = ViewName(*source.table)
+        if state_clause is None:
+            yield from _uses_of_source(name, columns, reasons, self._views, self._readers)
+            return
+        for use in _uses_of_source(name, columns, reasons, self._views, self._readers):
+            # A view has no versions: no engine reads one of it.
+            is_direct = version is not None and use.table == name
+            if not is_direct:
+                use = replace(use, columns=(), reasons=(*use.reasons, f"{self._view.name} reads {name} {state_clause}"))
+            yield replace(use, state_clause=state_clause, version=version if is_direct else None)
 
     def _restrict_output(self, select: _Select, restrictions: Restrictions) -> None:
         """Restrict the source columns that the query returns unchanged."""
@@ -376,6 +441,8 @@ class _TextAnalysis:
         node = unwrapped(node)
         if node.find(exp.TimeToStr) is not None and self._has_week_years:
             return None
+        if node.find(exp.Cast) is not None and self._shortens_texts:
+            return None
         copy = node.copy()
         for original, item in list(zip(node.walk(), copy.walk(), strict=True)):
             if isinstance(original, exp.Column):
@@ -387,6 +454,36 @@ class _TextAnalysis:
                     return replacement
                 item.replace(replacement)
         return copy
+
+    def _options(self, source: Source) -> str | None:
+        """Return the options behind a table's name, `t WITH ('snapshot-id' = '5')`, which the tree does not contain."""
+        text, node = self._context.text, source.node
+        meta = node.parts[-1]._meta if isinstance(node, exp.Table) else None
+        index = text.starts.get(meta["start"], -1) + 1 if meta else 0
+        if not index or text.kinds[index : index + 2] != _OPTIONS:
+            return None
+        return text.between(index, text.match.get(index + 1, index + 1))
+
+    @cached_property
+    def _unattached_options(self) -> str | None:
+        """Options that are not behind a name, so that any table may have them; None for none."""
+        count = sum(list(pair) == _OPTIONS for pair in pairwise(self._context.text.kinds[1:]))
+        attached = sum(self._options(source) is not None for source in self._context.sources.values())
+        return "WITH (…)" if count > attached else None
+
+    @cached_property
+    def _unattached_sample(self) -> str | None:
+        """A sample that neither the tree nor a source contains, so that any table may have it; None for none."""
+        sources = self._context.sources.values()
+        attached = sum(bool(source.sample or source.node.args.get("sample")) for source in sources)
+        return "TABLESAMPLE" if self._context.text.kinds.count(TokenType.TABLE_SAMPLE) > attached else None
+
+    @cached_property
+    def _shortens_texts(self) -> bool:
+        """Whether the text may cast to char(n) or varchar(n), which the parser reads as casts to string."""
+        text = self._context.text
+        words = (token.text.lower() for token in text.tokens if token.token_type is not TokenType.STRING)
+        return any(word in ("char", "varchar", "character") for word in words)
 
     @cached_property
     def _has_week_years(self) -> bool:
@@ -512,6 +609,14 @@ class _TextAnalysis:
         return kinds.pop() if len(kinds) == 1 else None
 
 
+def _comparable(kind: str | None) -> str | None:
+    """Return a type by which equal values have equal canonical text."""
+    if kind is None or kind.lower().startswith("char("):
+        return kind
+    stored = stored_type(kind)
+    return "int" if stored == "bigint" else stored
+
+
 def _column_of(column: ScopeColumn, scope: Scope) -> exp.Column:
     """Return a reference to a column with its table."""
     table, name = scope.names[column]
@@ -530,6 +635,15 @@ def _nodes_of_block(select: exp.Select, kind: type[_Node]) -> list[_Node]:
             nodes.append(node)
         stack += [value for item in node.args.values() for value in child_expressions(item)]
     return nodes
+
+
+def _version(table: exp.Expr) -> str | None:
+    """Return the snapshot, branch or tag in `VERSION AS OF …`; None for another clause."""
+    version = table.args.get("version")
+    if not isinstance(version, exp.Version) or (version.name, version.text("kind")) != ("VERSION", "AS OF"):
+        return None
+    named = version.expression
+    return named.name if isinstance(named, exp.Literal) else None
 
 
 def _inner_queries(select: exp.Select) -> list[exp.Query]:

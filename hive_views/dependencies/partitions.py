@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import IdentityTransform, TimeTransform
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
@@ -49,9 +50,12 @@ from hive_views.sql.analysis.validity import stored_type
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
-_UNCOMPARABLE_TYPES = ("char", "float", "double", "timestamp")
+_UNCOMPARABLE_TYPES = ("char", "float", "double", "timestamp", "binary")
 """Types with equal values of different text: trailing blanks do not count in char; 0.1 as float is 0.10000000149 as
-double, and -0.0 equals 0.0; a timestamp's text depends on the time zone."""
+double, and -0.0 equals 0.0; a timestamp's text depends on the time zone; bytes have several notations."""
+
+_FILE_FORMATS = ("hive", "parquet", "orc", "avro", "csv", "json", "text")
+"""The formats of tables whose row or partitions Hive and Spark update when they write."""
 
 
 class Trust(Enum):
@@ -82,6 +86,8 @@ class BasePartition:
     """When it was last written, in UTC."""
     trust: Trust
     """How reliable that time is."""
+    content: str = ""
+    """The counts of rows and files and the last snapshot of an Iceberg partition: a removed file changes no time."""
 
     @property
     def name(self) -> str:
@@ -112,8 +118,11 @@ class TableDependency:
     reasons: tuple[str, ...]
     """Why more partitions may be listed than are read, or why something is unknown; empty for an exact result."""
     is_current: bool = True
-    """Whether the view reads the table's current state; False for VERSION AS OF and the like, whose partitions are not
-    determined."""
+    """Whether the view reads the table's current state; False for VERSION AS OF and the like."""
+    state: str | None = None
+    """The clause that names another state; None for the current one."""
+    is_determined: bool = True
+    """Whether `partitions` are those of the state that the view reads; False for TIMESTAMP AS OF, for example."""
 
     @property
     def all_partitions(self) -> bool:
@@ -145,7 +154,7 @@ class PartitionDependencies:
     fresh_as_of: datetime | None
     """The earliest of the tables' last write times; None if a table has no time."""
     last_written: datetime | None
-    """The latest of the tables' last write times; None if no table has one, or another state of a table is read."""
+    """The latest of the tables' last write times; None if no table has one, or something is not determined."""
     tables: tuple[TableDependency, ...]
     """What is needed of each table, by name."""
     marked_at: datetime | None = None
@@ -154,6 +163,8 @@ class PartitionDependencies:
     """Whether a needed partition was written, added or dropped since then; None if unknown or not added."""
     stale_reason: str = ""
     """The reason for `stale`, as a sentence."""
+    problem: str | None = None
+    """Why a view cannot be read, or may read tables that are not listed; None if all tables are known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of `deps partitions`."""
@@ -244,10 +255,12 @@ class PartitionAnalysis:
         self._row = row
         self._columns = frozenset(columns)
         relations = _RelationReader(store, row.name)
-        uses: dict[ViewName, list[TableUse]] = {}
-        for use in find_table_uses(relations.of_row(row), relations.get, self._columns):
-            uses.setdefault(use.table, []).append(use)
-        self._tables = [_analyze_table(store, relations, table, uses[table]) for table in sorted(uses)]
+        uses = find_table_uses(relations.of_row(row), relations.get, self._columns)
+        by_state: dict[tuple[ViewName, str, str], list[TableUse]] = {}
+        for use in uses.tables:
+            by_state.setdefault((use.table, use.state_clause or "", use.version or ""), []).append(use)
+        self._tables = [_analyze_table(store, relations, key[0], by_state[key]) for key in sorted(by_state)]
+        self._problem = next((f"{view} cannot be analyzed: {reason}" for view, reason in uses.problems.items()), None)
         self._registered = _registered_partitions(store, row)
 
     def prefetch(self, partitions: Iterable[Mapping[str, str]]) -> None:
@@ -265,18 +278,20 @@ class PartitionAnalysis:
         registered = () if keys <= given.keys() else [values for values in self._registered if _includes(values, given)]
         tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
         by_expression = [str(item.dependency.table) for item in analyzed if not item.is_enumerable]
-        complete, why = _completeness(tables, by_expression)
+        undetermined = [text for item in analyzed for text in item.undetermined_columns(given)] if given else []
+        complete, why = _completeness(tables, by_expression, undetermined, self._problem)
         times = [table.written for table in tables]
         known_times = [time for time in times if time is not None]
-        is_last_known = all(table.is_current for table in tables)
+        is_determined = self._problem is None and all(table.is_determined for table in tables)
         return PartitionDependencies(
             self._row.name,
             tuple(given.items()),
             complete,
             why,
-            min(known_times) if known_times and len(known_times) == len(times) else None,
-            max(known_times, default=None) if is_last_known else None,
+            min(known_times) if is_determined and known_times and len(known_times) == len(times) else None,
+            max(known_times, default=None) if is_determined else None,
             tables,
+            problem=self._problem,
         )
 
 
@@ -302,8 +317,8 @@ def _fingerprint(answer: PartitionDependencies) -> str:
         (
             str(table.table),
             table.exists,
-            table.is_current,
-            [(item.name, str(item.written)) for item in table.partitions],
+            table.state,
+            [(item.name, str(item.written), item.content) for item in table.partitions],
         )
         for table in answer.tables
     ]
@@ -314,6 +329,8 @@ def _staleness(mark: StoredPartition, answer: PartitionDependencies) -> tuple[bo
     """Return whether something that a partition of a view needs has changed since it was added, and why."""
     if answer.complete is False:
         return True, answer.why
+    if answer.problem is not None:
+        return None, answer.problem
     for table in answer.tables:
         for item in table.partitions:
             shown = f"{table.table} {item.name}".rstrip()
@@ -321,10 +338,10 @@ def _staleness(mark: StoredPartition, answer: PartitionDependencies) -> tuple[bo
             is_exact = item.trust is Trust.SNAPSHOT and mark.fingerprint is not None
             if not is_exact and item.written is not None and mark.written is not None and item.written >= mark.written:
                 return True, f"{shown} was written at {item.written:%Y-%m-%d %H:%M:%S}"
+    if not all(table.is_determined for table in answer.tables):
+        return None, answer.why
     if mark.fingerprint is not None and mark.fingerprint != _fingerprint(answer):
         return True, "a partition that it needs was written, added or dropped"
-    if not all(table.is_current for table in answer.tables):
-        return None, answer.why
     if mark.fingerprint is None:
         return None, "it was not added by hive_views, so a partition that it needs may have been dropped"
     unknown = [
@@ -378,12 +395,13 @@ class _RelationReader:
         try:
             text = read_view_text(self._store, row)
             expansion = text.expand_typed(self._schemas)
-        except (SqlError, MetadataFileError) as error:
-            return Relation(row.name, types, problem=str(error), reads=self._lineage.read_names(row))
-        if len(expansion.names) != len(types):
+            if len(expansion.names) == len(types):
+                problem = self._lineage.read_text_lineage(row).problem
+                return Relation(row.name, types, query=expansion.resolution, problem=problem)
             problem = f"{row.name} has {len(types)} columns, its text gives {len(expansion.names)}"
-            return Relation(row.name, types, problem=problem, reads=self._lineage.read_names(row))
-        return Relation(row.name, types, query=expansion.resolution)
+        except (SqlError, MetadataFileError, NoSuchViewError) as error:
+            problem = str(error)
+        return Relation(row.name, types, problem=problem, reads=self._lineage.read(row, self._rows.get).names)
 
 
 @dataclass(frozen=True)
@@ -409,6 +427,22 @@ class _AnalyzedTable:
     def may_match(self, values: Mapping[str, str], given: Mapping[str, str]) -> bool:
         """Whether a partition with some values may be needed."""
         return any(may_match(values, restrictions, self.types, given) for restrictions in self.by_use)
+
+    def undetermined_columns(self, given: Mapping[str, str]) -> list[str]:
+        """Return the partition columns of which the given values do not imply one value."""
+        columns = [
+            column
+            for column in self.types
+            if not all(
+                any(
+                    item.expression is None and (item.literal is not None or item.column in given)
+                    for item in restrictions.get(column, ())
+                )
+                for restrictions in self.by_use
+            )
+        ]
+        columns += self.partitions.not_followed if self.partitions is not None else ()
+        return [f"{column} of {self.dependency.table}" for column in columns]
 
     def needed(self, given: Mapping[str, str]) -> list[str]:
         """Return the names of the partitions that may be needed for the given values, sorted."""
@@ -465,7 +499,7 @@ class _AnalyzedTable:
         if self.partitions is None:
             return self.dependency
         read = self.read(self.needed(given) if self.types else [""])
-        if not self.dependency.is_current:
+        if not self.dependency.is_determined:
             # Those of the current state; those of another one, and when they were written, are not determined.
             read = [replace(item, written=None, trust=Trust.NONE) for item in read]
         return replace(self.dependency, partitions=tuple(read))
@@ -478,12 +512,14 @@ def _analyze_table(
     if relations.get(name) is None:
         return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)))
     row = relations.rows[name]
-    state_clause = next((use.state_clause for use in uses if use.state_clause is not None), None)
-    if state_clause is not None and row.kind is RowKind.HIVE_TABLE:
-        raise InvalidViewError(
-            str(relations.view), f"it reads {name} {state_clause}, but a plain Hive table has only its current state"
-        )
-    partitions = _read_partitions(store, row)
+    state, version = uses[0].state_clause, uses[0].version
+    if state is not None and row.kind is RowKind.HIVE_TABLE:
+        if version is not None or not state.upper().startswith("WITH"):
+            raise InvalidViewError(
+                str(relations.view), f"it reads {name} {state}, but a plain Hive table has only its current state"
+            )
+        state = None  # options, by which only Iceberg names a state
+    partitions = _read_partitions(store, row, version)
     types = dict(partitions.keys)
     by_use = []
     for use in uses:
@@ -512,7 +548,16 @@ def _analyze_table(
         reasons = []
     reasons += partitions.reasons
     dependency = TableDependency(
-        name, True, tuple(types), restricted, (), (), tuple(dict.fromkeys(reasons)), is_current=state_clause is None
+        name,
+        True,
+        tuple(types),
+        restricted,
+        (),
+        (),
+        tuple(dict.fromkeys(reasons)),
+        is_current=state is None,
+        state=state,
+        is_determined=partitions.is_determined and (state is None or version is not None),
     )
     return _AnalyzedTable(dependency, by_column, types, by_use, partitions, is_enumerable or bool(by_column))
 
@@ -591,16 +636,22 @@ class _TablePartitions:
     """Returns partitions, with their times, by name; an unpartitioned table has the name ''."""
     reasons: tuple[str, ...] = ()
     """What is unknown."""
+    is_determined: bool = True
+    """Whether they are those of the version that was asked for."""
+    not_followed: tuple[str, ...] = ()
+    """Further partition fields, such as hours of a time, of which more values may be needed."""
 
 
-def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
+def _read_partitions(store: MetastoreStore, row: Row, version: str | None) -> _TablePartitions:
     if row.kind is RowKind.ICEBERG_TABLE:
-        return _iceberg_partitions(store.files, row)
+        return _iceberg_partitions(store.files, row, version)
+    other_format = _other_format(row)
+    reasons = () if other_format is None else (f"only {other_format} knows its partitions and when they were written",)
     keys = row.partition_keys
     if not keys:
         written, is_creation = row_changed(row)
         table = BasePartition((), written, _trust(written, is_creation))
-        return _TablePartitions((), {}, lambda names: {"": table})
+        return _TablePartitions((), {}, lambda names: {"": table}, reasons, is_determined=not reasons)
     columns = [column for column, _ in keys]
     values: dict[str, dict[str, str | None]] = {}
     for name, stored in partition_values(store.client, row).items():
@@ -618,73 +669,109 @@ def _read_partitions(store: MetastoreStore, row: Row) -> _TablePartitions:
             for item in stored_partitions(store.client, row, names)
         }
 
-    return _TablePartitions(keys, values, read)
+    return _TablePartitions(keys, values, read, reasons, is_determined=not reasons)
 
 
-def _iceberg_partitions(files: MetadataFiles, row: Row) -> _TablePartitions:
-    """Read the identity partitions of an Iceberg table from its metadata file and its current snapshot's manifests.
+def _other_format(row: Row) -> str | None:
+    """Return what stores a table whose data the metastore's partitions do not describe, e.g. `delta`."""
+    provider = row.parameters.get("spark.sql.sources.provider", "hive").lower()
+    return row.parameters.get("storage_handler") or (None if provider in _FILE_FORMATS else provider)
 
-    A partition's time is that of the last snapshot that wrote it, or None if that snapshot has expired.
+
+def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> _TablePartitions:
+    """Read the identity partitions of an Iceberg table from its metadata file and a snapshot's manifests.
+
+    A partition's time is that of the last snapshot that added a file to it, or None if that snapshot has expired.
     """
 
-    def unpartitioned(written: datetime | None, *reasons: str) -> _TablePartitions:
-        partition = BasePartition((), written, _trust(written, False, Trust.SNAPSHOT))
-        return _TablePartitions((), {}, lambda names: {"": partition}, reasons)
+    def unpartitioned(snapshot: Snapshot | None, *reasons: str, is_determined: bool = True) -> _TablePartitions:
+        written = _time(snapshot)
+        content = "" if snapshot is None else str(snapshot.snapshot_id)
+        partition = BasePartition((), written, _trust(written, False, Trust.SNAPSHOT), content)
+        return _TablePartitions((), {}, lambda names: {"": partition}, reasons, is_determined)
 
     location = row.metadata_location
     if location is None:
-        return unpartitioned(None, "its row names no metadata file")
+        return unpartitioned(None, "its row names no metadata file", is_determined=False)
     try:
         io = files.io(location)
         metadata = files.read_table_metadata(location)
         table = Table(row.name.identifier, metadata, location, io, NoopCatalog("partitions"))
-        snapshot = table.current_snapshot()
+        snapshot = table.current_snapshot() if version is None else _named_snapshot(table, version)
+        if version is not None and snapshot is None:
+            return unpartitioned(None, f"{version} names not exactly one snapshot, branch or tag", is_determined=False)
         types = {column.lower(): kind for column, kind, _ in row.columns}
         schema = table.schema()
+        # A snapshot is read with the names of its own schema.
+        old_schema = (
+            table.schemas().get(snapshot.schema_id or 0, schema) if version is not None and snapshot else schema
+        )
         columns_by_field = {
             item.name: column.lower()
             for item in table.spec().fields
             if isinstance(item.transform, IdentityTransform)
             and (column := schema.find_column_name(item.source_id)) is not None
+            and column == old_schema.find_column_name(item.source_id)
             and column.lower() in types
         }
         others = [item.name for item in table.spec().fields if item.name not in columns_by_field]
-        reasons = [f"partitions by {', '.join(others)} are computed, and not followed"] if others else []
+        reasons = [f"partitions by {', '.join(others)} are computed or renamed, and not followed"] if others else []
+        not_followed = tuple(
+            item.name
+            for item in table.spec().fields
+            if item.name in others and isinstance(item.transform, (IdentityTransform, TimeTransform))
+        )
+        if not columns_by_field:
+            return replace(unpartitioned(snapshot, *reasons), not_followed=not_followed)
+        snapshot_id = None if snapshot is None else snapshot.snapshot_id
         try:
-            entries = table.inspect.partitions().to_pylist() if snapshot is not None and columns_by_field else []
+            entries = [] if snapshot_id is None else table.inspect.partitions(snapshot_id).to_pylist()
         except ImportError as error:
-            return unpartitioned(_time(snapshot), f"its partitions cannot be read without pyarrow: {error}")
+            reason = f"its partitions cannot be read without pyarrow: {error}"
+            return unpartitioned(snapshot, reason, is_determined=False)
     except FileNotFoundError as error:
         raise MetadataFileNotFoundError(location) from error
     except (OSError, ValueError) as error:
         raise MetadataFileError(location, str(error)) from error
-    if not columns_by_field:
-        return unpartitioned(_time(snapshot), *reasons)
-    written_by_values: dict[tuple[tuple[str, str | None], ...], datetime | None] = {}
+    by_values: dict[tuple[tuple[str, str | None], ...], list[dict[str, Any]]] = {}
     for entry in entries:
         values = tuple(
             (column, canonical(entry["partition"].get(name), types[column]))
             for name, column in columns_by_field.items()
         )
-        updated = entry["last_updated_at"]
-        times = (written_by_values.get(values), None if updated is None else updated.replace(tzinfo=timezone.utc))
-        written_by_values[values] = max((time for time in times if time is not None), default=None)
-    if any(value is None for values in written_by_values for _, value in values):
+        if entry["file_count"] or any(value is None for _, value in values):  # else only deletes of removed rows
+            by_values.setdefault(values, []).append(entry)
+    if any(value is None for values in by_values for _, value in values):
         reasons.append("it has files without a value for a partition column; they are counted in")
-    values_by_name = {"/".join(f"{column}={value}" for column, value in values): values for values in written_by_values}
-
-    def read(names: Sequence[str]) -> dict[str, BasePartition]:
-        return {
-            name: BasePartition(
-                tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in values),
-                written_by_values[values],
-                _trust(written_by_values[values], False, Trust.SNAPSHOT),
-            )
-            for name, values in ((name, values_by_name[name]) for name in names)
-        }
-
+    partitions: dict[str, BasePartition] = {}
+    for values, of_partition in by_values.items():
+        times = [entry["last_updated_at"] for entry in of_partition if entry["last_updated_at"] is not None]
+        written = max(times).replace(tzinfo=timezone.utc) if times else None
+        spec = tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in values)
+        content = json.dumps([{**entry, "partition": None} for entry in of_partition], default=str, sort_keys=True)
+        name = "/".join(f"{column}={value}" for column, value in values)
+        partitions[name] = BasePartition(spec, written, _trust(written, False, Trust.SNAPSHOT), content)
     keys = tuple((column, types[column]) for column in columns_by_field.values())
-    return _TablePartitions(keys, {name: dict(item) for name, item in values_by_name.items()}, read, tuple(reasons))
+    values_by_name = {"/".join(f"{column}={value}" for column, value in values): dict(values) for values in by_values}
+    return _TablePartitions(
+        keys,
+        values_by_name,
+        lambda names: {name: partitions[name] for name in names},
+        tuple(reasons),
+        not_followed=not_followed,
+    )
+
+
+def _named_snapshot(table: Table, version: str) -> Snapshot | None:
+    """Return the snapshot that Spark and Trino read for `VERSION AS OF`; None for none, or if they may differ.
+
+    Source: Iceberg's `SparkCatalog.loadTable`: a number is the id of a snapshot, another text a branch or tag.
+    """
+    reference = table.refs().get(version)
+    by_id = table.snapshot_by_id(int(version)) if re.fullmatch(r"\d{1,19}", version) else None
+    if reference is None:
+        return by_id
+    return table.snapshot_by_id(reference.snapshot_id) if not version.isdigit() else None
 
 
 def _time(snapshot: Snapshot | None) -> datetime | None:
@@ -719,11 +806,11 @@ def _with_missing(
 ) -> TableDependency:
     """Add the partitions that the table lacks, compared by the view's columns that its partition columns equal."""
     columns = frozenset(table.by_column)
-    if not columns or _has_unpartitioned_files(table.dependency):
+    if not columns or not table.dependency.is_determined or _has_unpartitioned_files(table.dependency):
         return table.dependency
     expected: set[Spec] = set()
     for other in tables:
-        if columns <= other.by_column.keys():
+        if columns <= other.by_column.keys() and other.dependency.is_determined:
             expected |= _existing(other, columns)
     expected |= {_select(values, columns) for values in registered if columns <= values.keys()}
     if columns <= given.keys():
@@ -763,7 +850,9 @@ def _select(values: Mapping[str, str], columns: Iterable[str]) -> Spec:
     return tuple((column, values[column]) for column in sorted(columns))
 
 
-def _completeness(tables: Sequence[TableDependency], by_expression: Sequence[str]) -> tuple[bool | None, str]:
+def _completeness(
+    tables: Sequence[TableDependency], by_expression: Sequence[str], columns: Sequence[str], problem: str | None
+) -> tuple[bool | None, str]:
     """Return whether everything needed exists, and why."""
     missing_tables = [str(table.table) for table in tables if not table.exists]
     if missing_tables:
@@ -771,15 +860,17 @@ def _completeness(tables: Sequence[TableDependency], by_expression: Sequence[str
     incomplete = [table for table in tables if table.missing]
     if incomplete:
         sentences = (
-            f"{table.table} has no partition "
+            f"{table.table}{f' {table.state}' if table.state else ''} has no partition "
             + ", ".join(f"{column}={value}" for column, value in table.missing[0])
             + (f" and {len(table.missing) - 1} more" if len(table.missing) > 1 else "")
             for table in incomplete
         )
         return False, "; ".join(sentences)
-    others = [str(table.table) for table in tables if not table.is_current]
-    if others:
-        return None, f"it reads another state of {', '.join(others)} than the current one"
+    if problem is not None:
+        return None, problem
+    undetermined = next((table for table in tables if not table.is_determined), None)
+    if undetermined is not None:
+        return None, f"the partitions of {undetermined.table} are not determined: {undetermined.reasons[-1]}"
     unrestricted = [str(table.table) for table in tables if table.partition_columns and table.all_partitions]
     if unrestricted:
         return None, f"the view's text does not determine which partitions of {', '.join(unrestricted)} it needs"
@@ -788,6 +879,8 @@ def _completeness(tables: Sequence[TableDependency], by_expression: Sequence[str
             None,
             f"only expressions restrict the partitions of {', '.join(by_expression)}: their number is unknown",
         )
+    if columns:
+        return None, f"nothing determines {', '.join(columns)}: the number of needed partitions is unknown"
     mixed = [str(table.table) for table in tables if _has_unpartitioned_files(table)]
     if mixed:
         return None, f"{', '.join(mixed)} has files that are in no partition"

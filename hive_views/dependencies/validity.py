@@ -100,7 +100,7 @@ def check_each(
     with ThreadPoolExecutor(max_workers=workers) as pool:
         for number, view in enumerate(pool.map(lambda row: _read(reader, row), views.values()), start=1):
             name = view.row.name
-            checked[name], tables = _check(view, schemas)
+            checked[name], tables = _check(view, schemas, reader.read_text_lineage(view.row).other_names)
             sources_by_view[name] = reader.read_names(view.row) if tables is None else tables
             for source in sources_by_view[name]:
                 if rows.get(source) is None:
@@ -140,6 +140,9 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
                 reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
                 problems.append(ViewProblem(Validity.DRIFTED, reason))
             text = text_of_version(row.name, loaded.metadata.current_version())
+        unknown_sources = reader.read_text_lineage(row).problem
+        if unknown_sources is not None:
+            problems.append(ViewProblem(Validity.UNKNOWN, unknown_sources))
     except SqlError as error:
         problems.append(ViewProblem(Validity.UNKNOWN, error.reason))
     except (MetadataFileError, NoSuchViewError) as error:
@@ -147,13 +150,19 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
     return _ReadView(row, text, tuple(problems))
 
 
-def _check(view: _ReadView, schemas: Schemas) -> tuple[CheckedView, tuple[ViewName, ...] | None]:
+def _check(
+    view: _ReadView, schemas: Schemas, other_names: Mapping[ViewName, ViewName]
+) -> tuple[CheckedView, tuple[ViewName, ...] | None]:
     """Check a view's text; return the result and the names that the text reads, None if it cannot be resolved."""
     problems = list(view.problems)
     tables = None
     if view.text is not None:
         columns = [(name, kind) for name, kind, _ in view.row.declared_columns]
         text_problems, tables = find_problems(view.text, schemas, columns)
+        if tables is None and any(schemas.table(*name.identifier) for names in other_names.items() for name in names):
+            # The resolver does not know the columns of `database.table.files` and the like.
+            reason = f"it may read states or metadata of tables: {text_problems[0].text}"
+            text_problems = [ViewProblem(Validity.UNKNOWN, reason)]
         problems += text_problems
     return CheckedView(view.row.name, tuple(problems)), tables
 

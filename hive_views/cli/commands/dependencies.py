@@ -576,7 +576,8 @@ def print_partitions(value: PartitionDependencies) -> None:
     for table in value.tables:
         restricted = ", ".join(f"{column} = {equal}" for column, equal in table.restricted)
         scope = restricted or ("all partitions" if table.partition_columns else "no partitions")
-        print_line(shown(f"{table.table}  {scope if table.exists else 'missing'}"), style="bold")
+        name = " ".join(filter(None, (str(table.table), table.state)))
+        print_line(shown(f"{name}  {scope if table.exists else 'missing'}"), style="bold")
         for part in table.partitions:
             note = " (row created)" if part.trust.value == "creation" else ""
             written = json_value(part.written) or "unknown"

@@ -171,8 +171,9 @@ def make_picture(
             elif edge.state in _REMARKS:
                 # The lineage alone makes no checked view invalid: its text may no longer read the dependency.
                 remarks[name].append(_REMARKS[edge.state].format(edge))
-        if node.lineage is not None and node.lineage.origin is LineageOrigin.NONE:
-            problems.append(ViewProblem(Validity.UNKNOWN, node.lineage.problem or "what it reads is not known"))
+        lineage = node.lineage
+        if lineage is not None and lineage.origin is LineageOrigin.NONE and name not in checked_names:
+            problems.append(ViewProblem(Validity.UNKNOWN, lineage.problem or "what it reads is not known"))
         results[name] = CheckedView(name, tuple(problems))
     results = with_source_problems(results, {name: graph.dependencies(name) for name in edges} | dict(sources or {}))
     boxes: dict[ViewName, Box] = {}

@@ -23,10 +23,17 @@ class TableReference:
     Attributes:
         parts: The name as written, without quotes: `table`, `database.table` or `catalog.database.table`.
         start: Where the name begins in the text, in characters.
+        other_parts: Another name that the text may mean: `prod.db.history` is a table of the catalog `prod`, or the
+            history of the Iceberg table `prod.db`.
     """
 
     parts: tuple[str, ...]
     start: int = field(compare=False, default=0)
+    other_parts: tuple[str, ...] | None = field(compare=False, default=None)
+
+    def other_resolved(self, database: str) -> tuple[str, str] | None:
+        """Return database and table of `other_parts`; None if the name has one meaning."""
+        return None if self.other_parts is None else TableReference(self.other_parts).resolved(database)
 
     def resolved(self, database: str) -> tuple[str, str]:
         """Return database and table in lower case, under a current database.
@@ -95,7 +102,7 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
             start = (node.parts[0]._meta or {}).get("start", 0)
         name = tuple(part.lower() for part in parts)
         if name not in tables or start < tables[name].start:
-            tables[name] = TableReference(parts, start)
+            tables[name] = TableReference(parts, start, _other_name(query, node, parts))
     functions: dict[str, FunctionReference] = {}
     for function in _function_calls(query):
         if function.registered and not functions.get(function.name.lower(), function).registered:
@@ -145,9 +152,21 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
         if word == "table":
             return None
     parts = tuple(part.name for part in node.parts)
+    if query.text.dialect == "trino":  # "table$files"
+        return (*parts[:-1], parts[-1].partition("$")[0] or parts[-1])
     # `database.table.files`, and the same with a catalog
-    is_metadata = query.text.dialect != "trino" and parts[-1].lower() in _METADATA_TABLES
-    return parts[:-1] if len(parts) > 3 or (len(parts) == 3 and is_metadata and parts[0] != "spark_catalog") else parts
+    is_metadata = len(parts) == 3 and parts[-1].lower() in _METADATA_TABLES and parts[0] != "spark_catalog"
+    return parts[:-1] if len(parts) > 3 or is_metadata else parts
+
+
+def _other_name(query: ParsedQuery, node: exp.Expr, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the other name that a table's written name may be read as; None for none."""
+    written = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else parts
+    if query.text.dialect == "trino" or len(written) != 3 or written[0] == "spark_catalog":
+        return None
+    if parts != written:
+        return written
+    return written[:-1] if _SELECTOR.fullmatch(written[-1].lower()) else None
 
 
 def _constant_text(node: exp.Expr) -> str | None:
@@ -176,6 +195,8 @@ _METADATA_TABLES = frozenset(
     """.split()
 )
 """Iceberg's names of a table's metadata tables."""
+_SELECTOR = re.compile(r"at_timestamp_\d+|snapshot_id_\d+|branch_.+|tag_.+|changes")
+"""What Iceberg's Spark catalog reads behind a table's name as a state of the table (`SparkCatalog.load`)."""
 
 
 def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:

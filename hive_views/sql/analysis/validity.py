@@ -35,7 +35,7 @@ class Validity(Enum):
     INVALID = "invalid"
     """It cannot be read, or not with its declared columns."""
     UNKNOWN = "unknown"
-    """It has no text in a dialect that can be analyzed, or its dependencies are unknown."""
+    """It, or a view that it reads, has no text in a dialect that can be analyzed, or unknown dependencies."""
     BLOCKED = "blocked"
     """Its own text is valid, but it reads something, directly or through views, that is invalid or missing."""
     MISSING = "missing"
@@ -109,7 +109,10 @@ def missing_object(name: ViewName) -> CheckedView:
 def with_source_problems(
     checked: Mapping[ViewName, CheckedView], sources: Mapping[ViewName, Sequence[ViewName]]
 ) -> dict[ViewName, CheckedView]:
-    """Add what follows from the sources: a view that reads itself is invalid, one over something unreadable blocked."""
+    """Add what follows from the sources.
+
+    A view that reads itself is invalid, one over something unreadable blocked, one over something unknown unknown.
+    """
     neighbors = {name: [source for source in names if source in sources] for name, names in sources.items()}
     judged = {name: result for name, result in checked.items() if name not in sources}
     for group in components(neighbors):
@@ -119,7 +122,7 @@ def with_source_problems(
                 reason = f"it reads itself: {', '.join(map(str, group))} read each other"
                 problems = (ViewProblem(Validity.INVALID, reason), *problems)
             if not any(problem.validity.is_unreadable for problem in problems):
-                problems = (*_blocking(sources[name], judged), *problems)
+                problems = (*_blocking(sources[name], judged), *problems, *_doubts(sources[name], judged))
             judged[name] = CheckedView(name, tuple(dict.fromkeys(problems)))
     return judged
 
@@ -138,6 +141,14 @@ def _blocking(sources: Sequence[ViewName], judged: Mapping[ViewName, CheckedView
         more = f"; and {len(causes) - _MAX_SHOWN_CAUSES} more" if len(causes) > _MAX_SHOWN_CAUSES else ""
         path = f"{name}, which is blocked by " if source.validity is Validity.BLOCKED else ""
         yield ViewProblem(Validity.BLOCKED, f"it reads {path}{shown}{more}", blocked_by=tuple(causes))
+
+
+def _doubts(sources: Sequence[ViewName], judged: Mapping[ViewName, CheckedView]) -> Iterator[ViewProblem]:
+    """Yield a problem for each source of which it is unknown whether it can be read."""
+    for name in sources:
+        source = judged.get(name)
+        if source is not None and any(problem.validity is Validity.UNKNOWN for problem in source.problems):
+            yield ViewProblem(Validity.UNKNOWN, f"it reads {name}, which cannot be checked completely")
 
 
 def _description(cause: CheckedView) -> str:

@@ -181,6 +181,40 @@ def test_hive_view_dependencies_come_from_its_text(
     assert [item.view.name for item in dependents.unknown] == (["old"] if origin is LineageOrigin.NONE else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("SELECT * FROM prod.{0}.history", "history"),
+        ("SELECT * FROM {0}.orders.history", "orders"),
+        ("SELECT * FROM {0}.orders.branch_b", "orders"),
+        ("SELECT * FROM spark_catalog.{0}.tag_t", "tag_t"),
+        ("SELECT * FROM prod.{0}.tag_t", "tag_t"),
+        ("SELECT * FROM {0}.orders.snapshot_id_5", "orders"),
+    ],
+)
+def test_both_readings_of_three_part_names_are_considered(catalog, database, hive_table, hive_view, text, source):
+    """`a.b.history` is a table of a catalog `a`, or the history of an Iceberg table `a.b`."""
+    for name in ("orders", "history", "tag_t"):
+        hive_table(name)
+    hive_view("v", text.format(database), **{"view.catalogAndNamespace.part.1": database})
+    lineage = read(catalog, database, "v")
+    assert ([child.name.name for child in lineage.dependencies], lineage.missing) == ([source], ())
+    assert [str(name) for name in catalog.dependents(f"{database}.{source}").views] == [f"{database}.v"]
+    assert [edge.target.name for edge in catalog.graph(database).edges] == [source]
+    assert catalog.graph(database).nodes.keys() == {ViewName(database, source), ViewName(database, "v")}
+    assert catalog.check_view(f"{database}.v").validity.value == ("unknown" if source == "orders" else "unexpanded")
+    assert catalog.partition_dependencies(f"{database}.v").complete is None
+    (affected,) = catalog.impact(f"{database}.{source}")
+    assert affected.effect.value == ("unknown" if source == "orders" else "breaks")
+
+
+def test_view_of_trino_over_metadata_of_table(catalog, raw, database, hive_table):
+    hive_table("orders")
+    definition = version(database, ("trino", f'SELECT * FROM {database}."orders$partitions"'))
+    catalog.create_view(f"{database}.v", ICEBERG, definition)
+    assert [name.name for name in catalog.dependents(f"{database}.orders").views] == ["v"]
+
+
 def test_unparsable_text_is_reported_as_problem(catalog, database):
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("presto", "select 1 as id, 2 as total")))
     lineage = read(catalog, database, "top")

@@ -32,18 +32,21 @@ def table_uses(
     sql: str, columns: Mapping[str, str] | None = None, dialect: str = "hive", **views: Relation
 ) -> list[TableUse]:
     relations = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
-    view = relation(VIEW, sql, columns or {"ds": "string", "n": "bigint"}, dialect, relations)
-    return find_table_uses(view, relations.get, ["ds"])
+    view = relation(VIEW, sql, columns, dialect, relations)
+    return list(find_table_uses(view, relations.get, ["ds"]).tables)
 
 
 def relation(
     name: ViewName,
     sql: str,
-    columns: Mapping[str, str],
+    columns: Mapping[str, str] | None = None,
     dialect: str = "hive",
     relations: Mapping[ViewName, Relation] = TABLES,
 ) -> Relation:
-    """Return a view as `partitions` does: a text that cannot be resolved is a problem, and names what it reads."""
+    """Return a view as `partitions` does: a text that cannot be resolved is a problem, and names what it reads.
+
+    Without `columns` it has those of its text; those of `VIEW` are called `ds` and `n`.
+    """
 
     class Tables:
         def table(self, database: str, table: str) -> TableSchema | None:
@@ -51,10 +54,13 @@ def relation(
             return TableSchema(tuple(found.types.items())) if found is not None else None
 
     try:
-        return Relation(name, columns, query=expand(sql, Tables(), database="d", dialect=dialect).resolution)
+        expansion = expand(sql, Tables(), database="d", dialect=dialect)
     except SqlError as error:
         reads = tuple(ViewName(*item.resolved("d")) for item in references(sql, dialect).tables)
-        return Relation(name, columns, problem=str(error), reads=reads)
+        return Relation(name, columns or {"ds": "string", "n": "bigint"}, problem=str(error), reads=reads)
+    names = ("ds", "n") if name == VIEW else expansion.names
+    inferred = {column: item.type or "string" for column, item in zip(names, expansion.columns, strict=False)}
+    return Relation(name, columns or inferred, query=expansion.resolution)
 
 
 def describe(use: TableUse) -> str:
@@ -147,12 +153,19 @@ CASES = [
     ("sample of a derived table", "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a) x TABLESAMPLE (2 ROWS)", "a()"),
     ("pivot", "SELECT p.ds, p.n FROM d.a PIVOT (sum(n) FOR hr IN ('1' AS n)) p", "a()"),
     ("unpivot", "SELECT p.ds, p.n FROM d.a UNPIVOT (n FOR ds IN (hr, day)) p", "a()"),
-    ("version", "SELECT x.ds, x.n FROM d.a VERSION AS OF 5 x", "a() AT"),
-    ("version by name", "SELECT x.ds, x.n FROM d.a FOR VERSION AS OF 'branch' x", "a() AT"),
+    ("version", "SELECT x.ds, x.n FROM d.a VERSION AS OF 5 x", "a(ds=ds) AT"),
+    ("version by name", "SELECT x.ds, x.n FROM d.a FOR VERSION AS OF 'branch' x", "a(ds=ds) AT"),
     ("timestamp", "SELECT x.ds, x.n FROM d.a TIMESTAMP AS OF '2026-01-01' x", "a() AT"),
     ("system time", "SELECT x.ds, x.n FROM d.a FOR SYSTEM_TIME AS OF '2026-01-01' x", "a() AT"),
     ("version and sample", "SELECT x.ds, x.n FROM d.a VERSION AS OF 5 TABLESAMPLE (2 ROWS) x", "a() AT"),
-    ("version joined", "SELECT b.ds, b.n FROM d.b b JOIN d.a VERSION AS OF 5 x ON x.ds = b.ds", "a() AT b(ds=ds)"),
+    ("version joined", "SELECT b.ds, b.n FROM d.b b JOIN d.a VERSION AS OF 5 x ON x.ds = b.ds", "a(ds=ds) AT b(ds=ds)"),
+    ("computed version", "SELECT x.ds, x.n FROM d.a VERSION AS OF concat('5') x", "a() AT"),
+    ("varchar", "SELECT cast(a.ds AS varchar(7)) ds, a.n FROM d.a a", "a()"),
+    ("format", "SELECT to_date(a.ds, 'yyyy-dd-MM') ds, a.n FROM d.a a", "a()"),
+    ("union of text and number", "SELECT a.ds, a.n FROM d.a a UNION ALL SELECT b.n, b.n FROM d.b b", "a() b()"),
+    ("union of months", "SELECT substr(a.ds, 1, 7) ds, a.n FROM d.a a UNION ALL SELECT substr(b.hr, 1, 7), b.n FROM d.b b", "a(SUBSTRING(ds, 1, 7)=ds) b(SUBSTRING(hr, 1, 7)=ds)"),
+    ("union with null", "SELECT a.ds, a.n FROM d.a a UNION ALL SELECT NULL, b.n FROM d.b b", "a(ds=ds) b()"),
+    ("filter of a mixed union", "SELECT x.n ds, x.n FROM (SELECT a.ds, a.n FROM d.a a UNION ALL SELECT b.n, b.n FROM d.b b) x WHERE x.ds >= '9'", "a() b()"),
     ("version in a subquery", "SELECT b.ds, b.n FROM d.b b WHERE b.n IN (SELECT x.n FROM d.a VERSION AS OF 5 x)", "a() AT b(ds=ds)"),
     ("hint", "SELECT /*+ MAPJOIN(b) */ a.ds, b.n FROM d.a a JOIN d.b b ON a.ds = b.ds", "a(ds=ds) b(ds=ds)"),
     ("natural left join", "SELECT a.ds, a.n FROM d.a a NATURAL LEFT JOIN d.b b", "a(ds=ds) b()"),
@@ -180,12 +193,47 @@ CASES = [
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_restrictions_of_query(sql: str, expected: str, dialect: str) -> None:
     uses = table_uses(sql, dialect=dialect)
-    if dialect == "hive" and relation(VIEW, sql, {}).query is None:  # Hive has no such query
+    if dialect == "hive" and relation(VIEW, sql).query is None:  # Hive has no such query
         assert not any(use.columns for use in uses)
         return
     assert sorted(describe(use) for use in uses) == sorted(
         re.findall(r"\w+\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: AT)?", expected)
     )
+
+
+@pytest.mark.parametrize("options", ["('snapshot-id' = '5')", "(`branch` = 'b', `x` = 1)"])
+def test_options_of_table_may_read_another_state(options: str) -> None:
+    sql = f"WITH y AS (SELECT 1) SELECT x.ds, x.n FROM d.a WITH {options} x JOIN y"
+    (use,) = table_uses(sql, dialect="spark")
+    assert (describe(use), use.state_clause, use.version) == ("a() AT", f"WITH {options}", None)
+
+
+def test_options_concern_only_their_table() -> None:
+    sql = "SELECT x.ds, y.n FROM d.a WITH ('branch' = 'b') x JOIN d.b y ON x.ds = y.ds"
+    assert [describe(use) for use in table_uses(sql, dialect="spark")] == ["a() AT", "b(ds=ds)"]
+    sql = sql.replace("d.a WITH", "d.a VERSION AS OF 5 WITH")
+    assert [describe(use) for use in table_uses(sql, dialect="spark")] == ["a() AT", "b() AT"]
+
+
+@pytest.mark.parametrize("declared", ["bigint", "double", "date", "char(3)"])
+def test_column_declared_with_another_type_restricts_nothing(declared: str) -> None:
+    (use,) = table_uses("SELECT a.ds, a.n FROM d.a a", {"ds": declared, "n": "bigint"})
+    assert (describe(use), use.reasons) == ("a()", ("columns of d.v have other types than its query",))
+
+
+@pytest.mark.parametrize(
+    ("clause", "version"),
+    [
+        ("VERSION AS OF 5", "5"),
+        ("FOR VERSION AS OF 'b'", "b"),
+        ("TIMESTAMP AS OF '2026-01-01'", None),
+        ("FOR SYSTEM_TIME AS OF '2026-01-01'", None),
+        ("VERSION AS OF 5 TABLESAMPLE (2 ROWS)", None),
+    ],
+)
+def test_version_that_clause_names(clause: str, version: str | None) -> None:
+    (use,) = table_uses(f"SELECT x.ds, x.n FROM d.a {clause} x", dialect="spark")
+    assert use.version == version
 
 
 def test_other_state_of_view_concerns_all_its_tables() -> None:
@@ -198,11 +246,11 @@ def test_other_state_of_view_concerns_all_its_tables() -> None:
 def test_clause_of_later_parser_restricts_nothing(node: type[exp.Expr]) -> None:
     sql = "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a JOIN d.b b ON a.ds = b.ds) x"
     view = relation(VIEW, sql, {"ds": "string", "n": "bigint"})
-    assert "a(ds=ds)" in [describe(use) for use in find_table_uses(view, TABLES.get, ["ds"])]
+    assert "a(ds=ds)" in [describe(use) for use in find_table_uses(view, TABLES.get, ["ds"]).tables]
     assert view.query is not None
     for item in view.query.tree.find_all(node):
         item.set("clause_of_tomorrow", exp.Var(this="ANYTHING"))
-    uses = find_table_uses(view, TABLES.get, ["ds"])
+    uses = find_table_uses(view, TABLES.get, ["ds"]).tables
     assert {use.columns for use in uses} == {()}
     assert any("ANYTHING" in reason for use in uses for reason in use.reasons)
 
@@ -231,7 +279,9 @@ def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
     w = Relation(
         ViewName("d", "w"), {"ds": "string"}, problem="no text", reads=(ViewName("d", "a"), ViewName("d", "gone"))
     )
-    uses = table_uses("SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", w=w)
+    view = relation(VIEW, "SELECT w.ds, b.n FROM d.w w JOIN d.b b ON b.ds = w.ds", relations={**TABLES, w.name: w})
+    uses, problems = vars(find_table_uses(view, {**TABLES, w.name: w}.get, ["ds"])).values()
+    assert problems == {w.name: "no text"}
     assert [(describe(use), use.reasons) for use in uses] == [
         ("a()", ("no text",)),
         ("gone()", ("no text",)),
@@ -239,10 +289,14 @@ def test_view_that_cannot_be_analyzed_restricts_nothing() -> None:
     ]
 
 
-def test_cyclic_views_terminate() -> None:
-    v = Relation(VIEW, {"ds": "string", "n": "bigint"})
-    w = relation(ViewName("d", "w"), "SELECT v.ds FROM d.v v", {"ds": "string"}, relations={**TABLES, VIEW: v})
-    assert table_uses("SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", w=w)[-1].table == ViewName("d", "a")
+def test_view_that_reads_itself_is_a_problem() -> None:
+    relations = {**TABLES, VIEW: Relation(VIEW, {"ds": "string", "n": "bigint"})}
+    w = relation(ViewName("d", "w"), "SELECT v.ds FROM d.v v", relations=relations)
+    relations[w.name] = w
+    relations[VIEW] = relation(VIEW, "SELECT w.ds, a.n FROM d.w w JOIN d.a a ON a.ds = w.ds", relations=relations)
+    uses = find_table_uses(relations[VIEW], relations.get, ["ds"])
+    assert [use.table.name for use in uses.tables] == ["a"]
+    assert uses.problems == {VIEW: "it reads itself"}
 
 
 # -- Against a database -----------------------------------------------------------------------------------------------
@@ -251,13 +305,18 @@ def test_cyclic_views_terminate() -> None:
 MODIFIERS = [
     "TABLESAMPLE (2 ROWS)",
     "TABLESAMPLE (50 PERCENT)",
+    "TABLESAMPLE (BUCKET 1 OUT OF 2)",
     "VERSION AS OF 1",
     "FOR VERSION AS OF 1",
     "TIMESTAMP AS OF '2020-01-01'",
     "FOR TIMESTAMP AS OF '2020-01-01'",
     "FOR SYSTEM_TIME AS OF '2020-01-01'",
+    "WITH ('branch' = 'b')",
 ]
-DERIVED = ["substr({}, 1, 1)", "substr({}, 1, 7)", "year({})", "month({})", "date_format({}, 'yyyy-MM')", "to_date({})"]
+DERIVED = [
+    *("substr({}, 1, 1)", "substr({}, 1, 7)", "year({})", "month({})", "day({})", "date_format({}, 'yyyy-MM')"),
+    *("to_date({})", "CAST({} AS STRING)", "CAST({} AS DATE)", "CAST({} AS INT)", "substr(CAST({} AS DATE), 1, 7)"),
+]
 
 
 class Grammar:
@@ -351,13 +410,19 @@ def part_of_date(length: int, start: int = 0) -> Callable[[str | int | None], st
 FUNCTIONS = {
     "year": lambda text: (year := part_of_date(4)(text)) and int(year),
     "month": lambda text: (month := part_of_date(7, 5)(text)) and int(month),
+    "day": lambda text: (day := part_of_date(10, 8)(text)) and int(day),
     "to_date": part_of_date(10),
+    "cast_date": part_of_date(10),
+    "cast_string": lambda value: None if value is None else str(value),
+    "cast_int": lambda value: int(value) if re.fullmatch(r"\d+", str(value)) else None,
 }
 
 
 def in_sqlite(sql: str) -> str:
-    """Replace the clauses that SQLite does not have: a sample is the first rows, the old state another table."""
-    sql = re.sub(r"d\.(\w) TABLESAMPLE \(\d+ \w+\)", r"(SELECT * FROM d.\1 ORDER BY rowid LIMIT 2)", sql)
+    """Replace what SQLite does not have: a sample is the first rows, the old state another table."""
+    sql = re.sub(r"CAST\((s\d\.\w+) AS (\w+)\)", r"cast_\2(\1)", sql)
+    sql = re.sub(r"d\.(\w) WITH \('branch' = 'b'\)", r"d.old_\1", sql)
+    sql = re.sub(r"d\.(\w) TABLESAMPLE \([^()]+\)", r"(SELECT * FROM d.\1 ORDER BY rowid LIMIT 2)", sql)
     return re.sub(r"d\.(\w) (?:FOR )?\w+ AS OF (?:1|'[^']*')", r"d.old_\1", sql).replace("DATE '", "'")
 
 
@@ -367,8 +432,8 @@ def in_sqlite(sql: str) -> str:
 def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> None:
     """Rows of the view with ds = X do not depend on partitions outside the result."""
     sql = Grammar(source).query(2)
-    uses = table_uses(sql, {"ds": "string", "n": "bigint"}, "spark")
-    assert any(use.state_clause is not None for use in uses) == (" AS OF " in sql)
+    uses = table_uses(sql, dialect="spark")
+    assert any(use.state_clause is not None for use in uses) == (" AS OF " in sql or " WITH (" in sql)
     event(f"restricts a table: {any(use.columns for use in uses)}")
     sqlite = in_sqlite(sql)
     connection = sqlite3.connect(":memory:")
@@ -386,8 +451,10 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
             connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", values)
         wanted = source.choice(WANTED)
         before = _rows(connection, sqlite, wanted)
-        for name, values in list(rows.items())[:3]:
-            kept = [row for row in values if any(_behind(use, row, wanted) for use in uses if use.table.name == name)]
+        for name, values in rows.items():
+            of_table = [use for use in uses if name == ("old_" if use.state_clause else "") + use.table.name]
+            is_read = any(use.version is None and use.state_clause is not None for use in of_table)
+            kept = [row for row in values if is_read or any(_behind(use, row, wanted) for use in of_table)]
             connection.execute(f"DELETE FROM d.{name}")
             connection.executemany(f"INSERT INTO d.{name} VALUES (?, ?, ?)", kept)
         after = _rows(connection, sqlite, wanted)

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType, NestedField, StringType
+from pyiceberg.transforms import HourTransform, IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType, TimestampType
 
 from examples.mark_partitions import mark
 from hive_views.dependencies.partitions import PartitionDependencies, TableDependency, Trust
 from hive_views.errors import InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Partition
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Partition
 from tests.integration.catalog.samples import hive_row
 
 EARLY, LATE = 1_700_000_000, 1_800_000_000
@@ -99,6 +99,27 @@ def test_partition_of_sibling_table_is_missing(table, run, ask):
     assert names(answer, "orders") == ["ds=1/hr=00", "ds=1/hr=01"]
     assert of(answer, "rates").missing == ((("day", "1"), ("hour", "01")),)
     assert len(of(ask("v"), "rates").missing) == 2
+
+
+def test_number_of_hours_of_a_day_is_unknown(table, run, ask):
+    """Later hours may not have been written yet."""
+    table("orders", "ds hr", _1__00=EARLY, _1__01=EARLY)
+    run("CREATE VIEW v AS SELECT id, ds, hr FROM orders")
+    answer = ask("v", ds="1")
+    assert (answer.complete, names(answer, "orders")) == (None, ["ds=1/hr=00", "ds=1/hr=01"])
+    assert answer.why.startswith("nothing determines hr of ")
+    assert [ask("v", ds="1", hr=hour).complete for hour in ("01", "02")] == [True, False]
+    run("CREATE VIEW noon AS SELECT id, ds FROM orders WHERE hr = '01'")
+    assert [ask("noon", ds=day).complete for day in "12"] == [True, False]
+
+
+def test_number_of_partitions_by_a_time_is_unknown(catalog, days, run, ask, database):
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "at", TimestampType()))
+    by_hour = PartitionSpec(PartitionField(2, 1000, HourTransform(), "at_hour"))
+    catalog.create_table(f"{database}.events", schema, partition_spec=by_hour)
+    run("CREATE VIEW v AS SELECT d.id, d.ds FROM days d JOIN events e ON d.id = e.id")
+    answer = ask("v", ds="2026-01-01")
+    assert (answer.complete, "at_hour of" in answer.why) == (None, True)
 
 
 def test_registered_view_partition_is_missing(table, run, ask):
@@ -265,32 +286,77 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
     assert names(ask("v", ds="1"), "events") == ["ds=__HIVE_DEFAULT_PARTITION__"]
 
 
-@pytest.mark.parametrize(
-    "clause",
-    [
-        "VERSION AS OF {}",
-        "FOR VERSION AS OF 'main'",
-        "FOR VERSION AS OF 'work'",
-        "VERSION AS OF 'start'",
-        "TIMESTAMP AS OF '2020-01-01'",
-        "FOR SYSTEM_TIME AS OF '2020-01-01'",
-    ],
-)
-def test_partitions_of_another_state_are_unknown(catalog, database, ask, clause):
+@pytest.fixture
+def days(catalog, database):
+    """An Iceberg table with a tag and a branch of its first snapshot, and a second one for another day."""
     by_day = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds"))
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     days = catalog.create_table(f"{database}.days", schema, partition_spec=by_day)
     days.append(pa.table({"id": [1], "ds": ["2026-01-01"]}))
     first = days.current_snapshot().snapshot_id
     days.manage_snapshots().create_tag(first, "start").create_branch(first, "work").commit()
-    old = clause.format(first)
     days.append(pa.table({"id": [2], "ds": ["2026-01-02"]}))
-    catalog.execute(f"CREATE VIEW past AS SELECT id, ds FROM days {old}", database=database)
-    catalog.execute("CREATE VIEW above AS SELECT ds FROM past", database=database)
+    return days
+
+
+@pytest.fixture
+def past(catalog, database, days):
+    """Creates a view over another state of the table, and one over that view; returns the clause in its full form."""
+
+    def make(clause: str) -> str:
+        state = clause.format(days.history()[0].snapshot_id)
+        catalog.execute(f"CREATE VIEW past AS SELECT id, ds FROM days {state}", database=database)
+        catalog.execute("CREATE VIEW above AS SELECT ds FROM past", database=database)
+        full = state.removeprefix("FOR ").replace("SYSTEM_TIME", "TIMESTAMP")
+        return f"FOR {full}" if "AS OF" in full else full
+
+    return make
+
+
+@pytest.mark.parametrize("clause", ["VERSION AS OF {}", "FOR VERSION AS OF 'work'", "VERSION AS OF 'start'"])
+def test_partitions_of_named_version(database, days, past, ask, clause):
+    state = past(clause)
     for view in ("past", "above"):
+        answer = ask(view, ds="2026-01-01")
+        assert (answer.complete, names(answer, "days")) == (True, ["ds=2026-01-01"])
+        assert answer.last_written.timestamp() * 1000 == pytest.approx(days.history()[0].timestamp_ms)
+        assert not of(answer, "days").is_current and of(answer, "days").state == state
+        assert names(ask(view), "days") == ["ds=2026-01-01"]
         answer = ask(view, ds="2026-01-02")  # not in the old state, but in the current one
+        assert (answer.complete, names(answer, "days")) == (False, [])
+        assert answer.why == f"{database}.days {state} has no partition ds=2026-01-02"
+
+
+def test_version_of_branch_follows_branch(days, past, ask):
+    past("FOR VERSION AS OF 'main'")
+    days.append(pa.table({"id": [3], "ds": ["2026-01-03"]}))
+    assert [ask("past", ds=f"2026-01-0{day}").complete for day in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+def test_version_with_another_column_name_is_not_followed(days, run, ask):
+    with days.update_schema() as change:
+        change.rename_column("ds", "day")
+    run(f"CREATE VIEW past AS SELECT id, day FROM days VERSION AS OF {days.history()[0].snapshot_id}")
+    assert ask("past", day="2026-01-02").complete is None
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "TIMESTAMP AS OF '2020-01-01'",
+        "FOR SYSTEM_TIME AS OF '2020-01-01'",
+        "VERSION AS OF 'gone'",
+        "VERSION AS OF 77",
+        "WITH ('snapshot-id' = '{}')",
+    ],
+)
+def test_partitions_of_undetermined_state_are_unknown(past, ask, clause):
+    state = past(clause)
+    for view in ("past", "above"):
+        answer = ask(view, ds="2026-01-02")
         assert (answer.complete, answer.fresh_as_of, answer.last_written) == (None, None, None)
-        assert not of(answer, "days").is_current and "AS OF" in of(answer, "days").reasons[0]
+        table = of(answer, "days")
+        assert not table.is_current and not table.is_determined and table.state == state
     assert ask("past").complete is None
 
 
@@ -299,6 +365,73 @@ def test_time_travel_of_hive_table_is_rejected(catalog, database, table, ask):
     catalog.execute("CREATE VIEW past AS SELECT id, ds FROM plain TIMESTAMP AS OF '2020-01-01'", database=database)
     with pytest.raises(InvalidViewError, match="has only its current state"):
         ask("past", ds="d1")
+
+
+def test_options_of_hive_table_are_no_time_travel(catalog, database, table, ask):
+    table("plain", d1=EARLY)
+    catalog.execute("CREATE VIEW v AS SELECT id, ds FROM plain WITH ('fetchsize' = '5')", database=database)
+    answer = ask("v", ds="d1")
+    assert (answer.complete, names(answer, "plain"), of(answer, "plain").is_current) == (None, ["ds=d1"], True)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"spark.sql.sources.provider": "delta"}, {"storage_handler": "org.apache.hadoop.hive.hbase"}]
+)
+def test_partitions_of_other_formats_are_unknown(table, run, ask, raw, database, parameters):
+    """No write to them changes the metastore."""
+    table("orders", d1=EARLY)
+    raw.create_table(hive_row(database, "other", "EXTERNAL_TABLE", transient_lastDdlTime=str(EARLY), **parameters))
+    run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT o.id, o.ds FROM orders o JOIN other ON o.id = other.one")
+    run("ALTER VIEW v ADD PARTITION (ds='d1')")
+    answer = ask("v", ds="d1")
+    assert (answer.complete, answer.fresh_as_of, answer.last_written, answer.stale) == (None, None, None, None)
+
+
+def break_file(catalog, raw, database, hive_view):
+    catalog.store.files.delete(catalog.load_view(f"{database}.w").metadata_location)
+
+
+def break_column(catalog, raw, database, hive_view):
+    row = raw.get_table(database, "rates")
+    row.sd.cols = [FieldSchema("other", "bigint", None)]
+    raw.alter_table_with_environment_context(database, "rates", row, EnvironmentContext({}))
+
+
+def replace_by(text):
+    def change(catalog, raw, database, hive_view):
+        raw.drop_table(database, "w", False)
+        hive_view("w", text.format(database), "id")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        break_file,
+        break_column,
+        replace_by("this is no query"),
+        replace_by("select v.id from {}.v"),
+        replace_by("select x.id from {0}.rates r lateral view {0}.f(r.id) x as id, {0}.g(r.id)"),
+    ],
+    ids=["file", "column", "no query", "cycle", "function"],
+)
+def test_unreadable_source_makes_answer_unknown(
+    table, run, ask, catalog, raw, database, other_database, hive_table, hive_view, change
+):
+    """The view reads `orders` by day, and `w`, which reads an unpartitioned table."""
+    table("orders", d1=EARLY)
+    hive_table("rates", "id")
+    run("CREATE VIEW w AS SELECT id FROM rates")
+    run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT o.id, o.ds FROM orders o JOIN w ON o.id = w.id")
+    run("ALTER VIEW v ADD PARTITION (ds='d1')")
+    answer = ask("v", ds="d1")
+    assert (answer.complete, answer.problem) == (True, None)
+    change(catalog, raw, database, hive_view)
+    answer = ask("v", ds="d1")
+    assert (answer.complete, answer.fresh_as_of, answer.last_written, answer.stale) == (None, None, None, None)
+    assert "cannot be analyzed" in answer.why and answer.problem == answer.why == answer.stale_reason
+    assert catalog.check_view(f"{database}.v").validity.value in ("invalid", "blocked", "unknown")
 
 
 def test_sampled_table_needs_all_partitions(table, run, ask):
@@ -391,6 +524,17 @@ def test_mark_over_iceberg_table_is_exact_within_a_second(catalog, run, database
     assert marks(catalog, f"{database}.v") == {"1": False, "2": False}
     events.append(pa.table({"id": [3], "ds": ["2"]}))
     assert marks(catalog, f"{database}.v") == {"1": False, "2": True}
+
+
+def test_mark_over_iceberg_table_is_stale_after_removal_of_a_file(catalog, run, ask, database, days):
+    """The remaining files of the partition are as old as before."""
+    days.append(pa.table({"id": [3], "ds": ["2026-01-01"]}))
+    run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM days")
+    catalog.add_partitions(f"{database}.v", {"ds": "2026-01-01"}, {"ds": "2026-01-02"})
+    written = ask("v", ds="2026-01-01").last_written
+    days.delete("id = 1")
+    assert ask("v", ds="2026-01-01").last_written == written
+    assert marks(catalog, f"{database}.v") == {"2026-01-01": True, "2026-01-02": False}
 
 
 def test_scheduler_marks_complete_and_stale_partitions(months, raw, catalog, database):
