@@ -101,7 +101,7 @@ def check_each(
         for number, view in enumerate(pool.map(lambda row: _read(reader, row), views.values()), start=1):
             name = view.row.name
             checked[name], tables = _check(view, schemas, reader.read_text_lineage(view.row).other_names)
-            sources_by_view[name] = reader.read_names(view.row) if tables is None else tables
+            sources_by_view[name] = reader.read(view.row, rows.get).names if tables is None else tables
             for source in sources_by_view[name]:
                 if rows.get(source) is None:
                     checked[source] = missing_object(source)

@@ -202,7 +202,7 @@ def test_both_readings_of_three_part_names_are_considered(catalog, database, hiv
     assert [str(name) for name in catalog.dependents(f"{database}.{source}").views] == [f"{database}.v"]
     assert [edge.target.name for edge in catalog.graph(database).edges] == [source]
     assert catalog.graph(database).nodes.keys() == {ViewName(database, source), ViewName(database, "v")}
-    assert catalog.check_view(f"{database}.v").validity.value == ("unknown" if source == "orders" else "unexpanded")
+    assert catalog.check_view(f"{database}.v").validity.value == ("unknown" if source == "orders" else "valid")
     assert catalog.partition_dependencies(f"{database}.v").complete is None
     (affected,) = catalog.impact(f"{database}.{source}")
     assert affected.effect.value == ("unknown" if source == "orders" else "breaks")
