@@ -187,12 +187,19 @@ class DependentFinder:
         for database in self.databases:
             self._load(database, sources)
         found = {name: self._index.find(name, current[name]) for name in names}
-        # A match by UUID does not count if the recorded name denotes another object now.
-        self._rows.load(item.recorded.name for items in found.values() for item in items if not item.is_reader)
-        return {
-            name: [item for item in items if item.is_reader or self._rows.get(item.recorded.name) is None]
+        # A match by UUID does not count if the recorded name denotes another object now, nor one by name if the text
+        # may mean another object: CASCADE would drop the view.
+        others = {
+            (name, item.name): item.recorded.name if not item.is_reader else self._index.other_name(item.name, name)
             for name, items in found.items()
+            for item in items
         }
+        self._rows.load(other for other in others.values() if other is not None)
+        for (name, view), other in others.items():
+            if other is not None and other != name and self._rows.get(other) is not None:
+                found[name] = [item for item in found[name] if item.name != view]
+                self._index.report_ambiguity(view, name)
+        return found
 
     def _load(self, database: str, sources: Sequence[tuple[ViewName, str | None]]) -> None:
         """Put the views of a database that may depend on some objects into the index."""
@@ -235,6 +242,8 @@ class _ViewIndex:
         self._unparsed: set[ViewName] = set()
         self._unparsed_by_word: dict[str, set[ViewName]] = {}
         self._unknown: dict[ViewName, Lineage] = {}
+        self._other_names: dict[ViewName, Mapping[ViewName, ViewName]] = {}
+        """By view with an ambiguous text: the other meaning of a name."""
 
     def load(self, names: Iterable[ViewName]) -> None:
         """Add views, reading their rows."""
@@ -288,6 +297,17 @@ class _ViewIndex:
         # A text names the object as it is now.
         return [item if item.recorded.uuid or current is None else replace(item, recorded=current) for item in ordered]
 
+    def other_name(self, view: ViewName, name: ViewName) -> ViewName | None:
+        """Return the other object that a view's text may mean by the name of an object; None if it has one meaning."""
+        return self._other_names.get(view, {}).get(name)
+
+    def report_ambiguity(self, view: ViewName, name: ViewName) -> None:
+        """Add a view to the unknown ones if its text may mean another object by the name of an object."""
+        other = self.other_name(view, name)
+        if other is not None:
+            problem = f"its text may mean {name} or {other}"
+            self._unknown.setdefault(view, Lineage(view, (), LineageOrigin.NONE, problem=problem))
+
     def unknown(self) -> list[Lineage]:
         """Return the views whose dependencies are unknown, by name."""
         return [self._unknown[view] for view in sorted(self._unknown)]
@@ -310,6 +330,9 @@ class _ViewIndex:
         lineage = self._reader.read_text_lineage(row)
         if lineage.problem is not None:
             self._unknown[row.name] = Lineage(row.name, (), LineageOrigin.NONE, problem=lineage.problem)
+        if lineage.other_names:
+            meanings = lineage.other_names.items()
+            self._other_names[row.name] = dict((*meanings, *((other, name) for name, other in meanings)))
         names = map(unidentified_dependency, lineage.all_names)
         for recorded in names if lineage.dependencies is None else lineage.dependencies:
             self._by_name.setdefault(recorded.name, {})[row.name] = Dependent(row, recorded, is_reader=True)

@@ -208,6 +208,20 @@ def test_both_readings_of_three_part_names_are_considered(catalog, database, hiv
     assert affected.effect.value == ("unknown" if source == "orders" else "breaks")
 
 
+def test_cascade_keeps_view_whose_text_may_mean_another_object(
+    catalog, database, other_database, hive_table, hive_view
+):
+    """The database is also the name of a table: the text means one or the other."""
+    hive_table("history")
+    hive_table(database, in_database=other_database)
+    hive_view("v", f"SELECT * FROM {other_database}.{database}.history")
+    for name in (f"{other_database}.{database}", f"{database}.history"):
+        assert catalog.dependents(name).views == ()
+        (unknown,) = catalog.dependents(name).unknown
+        assert (unknown.view, "may mean" in unknown.problem) == (ViewName(database, "v"), True)
+        assert catalog.plan_drop(name, cascade=True).steps[0].name == ViewName.parse(name)
+
+
 def test_view_of_trino_over_metadata_of_table(catalog, raw, database, hive_table):
     hive_table("orders")
     definition = version(database, ("trino", f'SELECT * FROM {database}."orders$partitions"'))
