@@ -82,8 +82,8 @@ def make_view(catalog: HiveViewCatalog, raw, source: random.Random, warehouse: W
     kind = source.choice(["hive", "spark", "iceberg", "other engine"])
     sql = text_of(source, warehouse, reads, None if kind == "hive" else current, kind == "hive")
     if kind in ("hive", "spark"):
-        parameters = {"view.catalogAndNamespace.part.1": current} if kind == "spark" else {}
-        row = hive_row(name.database, name.name, "VIRTUAL_VIEW", **parameters)
+        parameters = {"view.catalogAndNamespace.part.1": current, "spark.sql.create.version": "4.1.0"}
+        row = hive_row(name.database, name.name, "VIRTUAL_VIEW", **(parameters if kind == "spark" else {}))
         row.sd.cols = [FieldSchema("id", "bigint", None)]
         row.viewOriginalText = row.viewExpandedText = sql
         raw.create_table(row)
