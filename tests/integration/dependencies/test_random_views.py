@@ -29,7 +29,6 @@ SPARK_FORMS = [
     "WITH {shadow} AS (SELECT id FROM {0}) SELECT a.id FROM {shadow} a {joins}",
     "SELECT id FROM (SELECT a.id /* FROM {decoy} */ FROM {0} AS a {joins}) -- JOIN {decoy}",
     "SELECT a.id FROM {0} a {joins} WHERE '{decoy}' <> 'from {decoy}'",
-    "FROM {0} a {joins} SELECT a.id",
     "SELECT a.id FROM (TABLE {0}) a {joins}",
     "SELECT a.id FROM (VALUES (1L)) AS a(id) WHERE a.id IN (SELECT id FROM {0}) {exists}",
     "SELECT max(id) AS id FROM {0} HAVING count(*) > 1 {exists}",
@@ -96,7 +95,10 @@ def make_view(catalog: HiveViewCatalog, raw, source: random.Random, warehouse: W
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_dependents_of_random_views(catalog, raw, database, other_database, seed):
+def test_dependents_of_random_views(open_catalog, raw, database, other_database, seed):
+    catalog = open_catalog(
+        {"hive-views.session-catalog-serves-iceberg": "true"}
+    )  # views read Iceberg views and Hive tables
     source = random.Random(seed)
     warehouse = Warehouse([database, other_database])
     for name in (ViewName(item, table) for item in warehouse.databases for table in TABLES):
@@ -116,7 +118,7 @@ def test_dependents_of_random_views(catalog, raw, database, other_database, seed
         assert set(filtered.views) == expected, name
         assert set(graph.downstream(name)) == expected, name
         assert {item.view for item in catalog.impact(str(name))} == expected, name
-        if name in warehouse.reads and expected:
+        if expected and catalog.view_exists(str(name)):
             with pytest.raises(DependentsError):
                 catalog.drop_view(str(name), restrict=True)
     lost = ViewName(source.choice(warehouse.databases), source.choice(TABLES))
