@@ -94,6 +94,7 @@ def make_view(catalog: HiveViewCatalog, raw, source: random.Random, warehouse: W
     warehouse.reads[name] = set(reads)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_dependents_of_random_views(open_catalog, raw, database, other_database, seed):
     catalog = open_catalog(
