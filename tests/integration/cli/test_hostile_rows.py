@@ -1,7 +1,7 @@
 """No command fails with a traceback, or hangs, because of what another program wrote into a row or a metadata file.
 
 Each case replaces one value: a row parameter, a text of the row, or a value in a metadata file.
-HIVE_VIEWS_HOSTILE_CASES sets the number of cases.
+HIVE_VIEWS_HOSTILE_CASES sets the number of cases, HIVE_VIEWS_HOSTILE_SEED which ones.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tests.integration.materialized.duck_engine import DuckEngine
 __all__ = ["catalog", "open_catalog", "raw"]
 
 CASES = int(os.environ.get("HIVE_VIEWS_HOSTILE_CASES", "25"))
+SEED = int(os.environ.get("HIVE_VIEWS_HOSTILE_SEED", "20"))
 SECONDS = 60
 """The time limit of a command."""
 
@@ -182,8 +183,7 @@ def test_no_command_fails_with_traceback(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before_all = set(tmp_path.iterdir())
-    seed = int(os.environ.get("HIVE_VIEWS_HOSTILE_SEED", random.SystemRandom().randrange(1 << 32)))
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     for number in range(CASES):
         name = chance.choice(names)
         row = raw.get_table(database, name)
@@ -196,7 +196,7 @@ def test_no_command_fails_with_traceback(
             alter(raw, row)
         except TException:
             continue  # the metastore does not store it
-        with subtests.test(f"{seed} {number}: {name}: {changed}"):
+        with subtests.test(f"{SEED} {number}: {name}: {changed}"):
             commands = (*OF_A_VIEW, *OF_A_DATABASE) if CASES > 100 else chance.sample((*OF_A_VIEW, *OF_A_DATABASE), 6)
             for words in commands:
                 command = [{"NAME": f"{database}.{name}", "DATABASE": database}.get(word, word) for word in words]
