@@ -23,6 +23,10 @@ _PORTS = {"mysql": 3306, "postgresql": 5432}
 _SECRET = re.compile(r"(?i)(?:^|[?;&])\s*\w*(?:password|passwd|pwd|passphrase|secret)\w*\s*=")
 """An attribute of a URL that holds a secret: `password`, `bootPassword`, `sslpassword`, `trustStorePassword`."""
 
+_TLS_FLAGS = ("ssl", "usessl", "requiressl")
+_OPTIONAL_TLS = ("disable", "disabled", "allow", "prefer", "preferred")
+"""Values of `sslMode` of JDBC drivers with which a connection may be unencrypted."""
+
 
 class Password:
     """A password that no message, log, plan or traceback shows."""
@@ -93,7 +97,8 @@ def parse_address(
         The parsed address.
 
     Raises:
-        UsageError: If it cannot be parsed, contains a password, or names an unsupported database.
+        UsageError: If it cannot be parsed, contains a password, names an unsupported database, or requires TLS; or if
+            a schema is given for MySQL or MariaDB.
     """
     text = url.strip().removeprefix("jdbc:")
     if _SECRET.search(text):
@@ -124,7 +129,12 @@ def parse_address(
         raise UsageError(
             "--url", f"it names no {'database' if parts.hostname else 'host'}: {kind}://host:port/database"
         )
-    parameters = dict(parse_qsl(parts.query))
+    parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if required := next((key for key, value in parameters.items() if _requires_tls(key.lower(), value.lower())), None):
+        remedy = "set PGSSLMODE and PGSSLROOTCERT" if kind == "postgresql" else "not supported on MySQL and MariaDB"
+        raise UsageError("--url", f"{required} requires TLS, which is not read from the address: {remedy}")
+    if schema and kind == "mysql":
+        raise UsageError("--schema-name", "MySQL and MariaDB have no schemas in a database: name the database in --url")
     return Address(
         kind,
         parts.hostname,
@@ -166,6 +176,11 @@ def _derby(text: str, user: str, password: Password, schema: str | None) -> Addr
     if not directory:
         raise UsageError("--url", "it names no directory: derby:/path/to/metastore_db")
     return Address("derby", database=str(Path(directory).absolute()), schema=schema, user=user, password=password)
+
+
+def _requires_tls(key: str, value: str) -> bool:
+    """Whether a parameter of a JDBC URL, in lower case, forbids connections without TLS."""
+    return value not in _OPTIONAL_TLS if key == "sslmode" else key in _TLS_FLAGS and value in ("", "true")
 
 
 def _no_secrets() -> str:

@@ -17,6 +17,7 @@ VALID = [
     ("mariadb://host:3307/hive", "mysql://host:3307/hive"),
     ("postgresql+psycopg://ann@host/hive", "postgresql://host:5432/hive"),
     ("jdbc:mysql://host/hive?createDatabaseIfNotExist=true", "mysql://host:3306/hive"),
+    ("jdbc:mysql://host/hive?useSSL=false&sslMode=PREFERRED", "mysql://host:3306/hive"),
     ("jdbc:postgresql://host:5433/hive?currentSchema=meta", "postgresql://host:5433/hive"),
     ("jdbc:derby:;databaseName=/data/metastore_db;create=true", "derby:/data/metastore_db"),
     ("derby:/data/metastore_db", "derby:/data/metastore_db"),
@@ -38,6 +39,10 @@ INVALID = [
     ("mysql://host:port/hive", "cannot be parsed"),
     ("derby://host:1527/db", "network server"),
     ("derby:", "names no directory"),
+    ("jdbc:mysql://host/hive?useSSL=true", "useSSL requires TLS.*not supported"),
+    ("jdbc:mysql://host/hive?sslMode=VERIFY_CA", "sslMode requires TLS"),
+    ("jdbc:postgresql://host/hive?ssl", "ssl requires TLS.*PGSSLMODE"),
+    ("jdbc:postgresql://host/hive?sslmode=verify-full", "sslmode requires TLS"),
 ]
 
 
@@ -51,6 +56,11 @@ def test_error_for_invalid_address_hides_password(url: str, reason: str) -> None
     with pytest.raises(UsageError, match=reason) as caught:
         parse_address(url)
     assert "secret" not in str(caught.value)
+
+
+def test_schema_of_mysql_is_rejected() -> None:
+    with pytest.raises(UsageError, match="have no schemas"):
+        parse_address("mysql://host/hive", schema="meta")
 
 
 def test_jdbc_url_gives_schema_and_user() -> None:
