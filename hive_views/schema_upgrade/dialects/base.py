@@ -59,8 +59,6 @@ class Dialect(ABC):
     """The name that Hive's scripts use for the database."""
     title: str
     """The display name."""
-    sqlglot: str
-    """The name of sqlglot's dialect; empty if there is none."""
     transactional_ddl: bool
     """Whether a change of the schema can be rolled back."""
     alter_list: AlterList | None = None

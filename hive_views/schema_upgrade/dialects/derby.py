@@ -18,7 +18,6 @@ class Derby(Dialect):
     name = "derby"
     hive_name = "derby"
     title = "Derby"
-    sqlglot = ""
     transactional_ddl = True
     types: Mapping[str, str] = {
         "bigint": "BIGINT",

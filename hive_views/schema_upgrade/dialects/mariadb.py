@@ -93,7 +93,6 @@ class MariaDb(Dialect):
     name = "mariadb"
     hive_name = "mysql"
     title = "MariaDB"
-    sqlglot = "mysql"
     transactional_ddl = False
     has_indexes_by_table = True
     alter_list = AlterList(_merge, _guard)

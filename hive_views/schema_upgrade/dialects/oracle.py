@@ -22,7 +22,6 @@ class Oracle(Dialect):
     name = "oracle"
     hive_name = "oracle"
     title = "Oracle"
-    sqlglot = "oracle"
     transactional_ddl = False
     types: Mapping[str, str] = {
         "bigint": "NUMBER(19)",

@@ -16,7 +16,6 @@ class PostgreSql(Dialect):
     name = "postgresql"
     hive_name = "postgres"
     title = "PostgreSQL"
-    sqlglot = "postgres"
     transactional_ddl = True
     types: Mapping[str, str] = {
         "bigint": "bigint",

@@ -15,7 +15,6 @@ class SqlServer(Dialect):
     name = "sqlserver"
     hive_name = "mssql"
     title = "SQL Server"
-    sqlglot = "tsql"
     transactional_ddl = True
     has_indexes_by_table = True
     types: Mapping[str, str] = {
@@ -47,7 +46,7 @@ class SqlServer(Dialect):
         return "N" + super().literal(text)
 
     def drop_index(self, name: str, table: str) -> str:
-        """Take an index away."""
+        """Drop an index."""
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:

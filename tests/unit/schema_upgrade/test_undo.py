@@ -40,7 +40,7 @@ def test_forged_declaration_of_a_column_gives_one_alter_table(dialect: str, colu
     sql = dialect_of(dialect)
     undo = undo_of(sql, "TBLS.TBL_NAME wide", "TBLS", json.dumps(column))
     for statement in (*undo.statements, undo.check or "") if undo else ():
-        tokens = tokenize(statement, read=sql.sqlglot)
+        tokens = tokenize(statement, read="postgres" if dialect == "postgresql" else "mysql")
         kinds = {token.token_type for token in tokens}
         assert not kinds & {TokenType.SEMICOLON, TokenType.DROP}
         assert not any(token.comments for token in tokens)
