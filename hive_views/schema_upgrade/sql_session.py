@@ -48,9 +48,11 @@ class SqlSession:
             if address.schema:
                 self.execute(f"SET search_path TO {self.dialect.quote(address.schema)}")
             self.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
-            # Limits for queries of applications, set for a role or a database, would end a long step.
-            self.execute("SET statement_timeout = 0")
-            self.execute("SET idle_in_transaction_session_timeout = 0")
+            # Limits for applications, set for a role or a database, would end a long step; they depend on the version.
+            self.query(
+                "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', "
+                "'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')"
+            )
             self._become_owner()
         else:
             maria = "mariadb" in version.lower()

@@ -206,6 +206,13 @@ def test_read_only_server_is_detected(kind: str, on: str, off: str, user: str, r
             "SHOW statement_timeout",
             "0",
         ),
+        (
+            "postgresql",
+            "ALTER DATABASE {0} SET idle_session_timeout = '1min'",
+            "ALTER DATABASE {0} RESET idle_session_timeout",
+            "SHOW idle_session_timeout",
+            "0",
+        ),
     ],
 )
 def test_limits_of_the_time_of_statements_are_lifted(
