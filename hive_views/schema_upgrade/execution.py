@@ -19,7 +19,7 @@ from hive_views.errors import (
     UpgradeError,
     UsageError,
 )
-from hive_views.schema_upgrade import journal, view_texts
+from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
@@ -172,7 +172,7 @@ def _run(
                 session.execute(statement)
                 session.commit()
                 progress(Progress(name, statement, 1, 1))
-        _mark_finished_steps(session, steps)
+        _mark_finished_steps(session, schema)
         _write_row(session, plan.id, journal.VERSION_STEP, "done", plan.version, None)
         for group in grouped(steps, by_table=session.dialect.alter_list is not None):
             doubts += _apply_steps(session, plan, group, batch_size, schema.rows.mangled, progress)
@@ -243,14 +243,13 @@ def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
     return bool(rows[0][0])
 
 
-def _mark_finished_steps(session: Session, steps: tuple[Step, ...]) -> None:
-    """Mark journal steps as done that an interrupted run began and that are no longer needed."""
+def _mark_finished_steps(session: Session, schema: Schema) -> None:
+    """Mark journal steps as done that an interrupted run of any plan began and that are no longer needed."""
     quote = session.dialect.quote
     table, state, step = quote(journal.JOURNAL.name), quote("STATE"), quote("STEP")
-    open_steps = {
-        str(row[0]) for row in session.query(f"SELECT DISTINCT {step} FROM {table} WHERE {state} = 'begun'")
-    } - {remaining.id for remaining in steps}
-    for step_id in sorted(open_steps):
+    begun = {str(row[0]) for row in session.query(f"SELECT DISTINCT {step} FROM {table} WHERE {state} = 'begun'")}
+    needed = {each.id for each in make_plan(schema, versions.CHAIN[-1]).steps} if begun else set()
+    for step_id in sorted(begun - needed):
         session.execute(
             f"UPDATE {table} SET {state} = 'done' WHERE {step} = :step AND {state} = 'begun'", {"step": step_id}
         )

@@ -94,8 +94,8 @@ def rollback(
     Raises:
         InvalidPlanError: If no plan with that ID was applied.
         NotAMetastoreError: If the database is not a metastore.
-        UpgradeError: If the backup is missing or may be hidden from the user, or has rows that an upgrade did not
-            write; or if another upgrade or rollback runs.
+        UpgradeError: If no upgrade is recorded; if the backup is missing or may be hidden from the user, or has rows
+            that an upgrade did not write; or if another upgrade or rollback runs.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         DatabaseError: If the database fails; committed changes remain.
     """
@@ -106,17 +106,23 @@ def rollback(
     with nullcontext() if dry_run else session.exclusive():
         current = detect(session, rows=False)
         check_rollback(session, schema=schema)
-        has_backup = journal.BACKUP.name in current.own_tables
-        steps = _journal_rows(session, plan_id) if journal.JOURNAL.name in current.own_tables else []
+        has_backup, has_journal = (table.name in current.own_tables for table in (journal.BACKUP, journal.JOURNAL))
+        steps = _journal_rows(session, plan_id) if has_journal else []
         if plan_id is not None and not steps and not (has_backup and _changes(session, plan_id)):
             raise InvalidPlanError(f"no plan {plan_id} was applied to {session.address.place}")
+        if not has_backup and not has_journal:
+            raise UpgradeError(
+                session.address.place,
+                f"no upgrade is recorded: {f'the schema {current.db_schema}' if current.db_schema else 'the database'} "
+                f"has neither {journal.JOURNAL.name} nor {journal.BACKUP.name}",
+            )
         if not has_backup and any(row.step.startswith("rows ") and row.state == "done" for row in steps):
             raise UpgradeError(
                 session.address.place,
                 f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or "
                 "is in another schema. Without it rows cannot be restored",
             )
-        rows, changed = _restore_rows(session, plan_id, dry_run, progress) if has_backup else (0, [])
+        rows, changed = _restore_rows(session, current, plan_id, dry_run, progress) if has_backup else (0, [])
         undone, kept = _undo_schema(session, current, steps, dry_run, progress) if schema else ([], [])
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
@@ -151,29 +157,41 @@ def _check(session: Session, change: _RecordedChange) -> list[int]:
     )
 
 
+_Simulated = dict[tuple[str, int], str | None]
+"""Values of columns and rows that a dry run would have restored."""
+
+
 def _restore_rows(
-    session: Session, plan_id: str | None, dry_run: bool, progress: ProgressCallback
+    session: Session, current: Schema, plan_id: str | None, dry_run: bool, progress: ProgressCallback
 ) -> tuple[int, list[str]]:
     remaining = {change: _check(session, change) for change in _changes(session, plan_id)}
     done, total = 0, sum(map(len, remaining.values()))
+    simulated: _Simulated | None = {} if dry_run else None
     # A row that was changed several times is restored step by step; clocks may differ, so the order is not certain.
     while remaining:
         restored = 0
         for change, row_ids in list(remaining.items()):
-            unchanged = _restore_change(session, change, row_ids, dry_run, progress)
+            if current.column("TBLS", change.field) is None:
+                # An earlier rollback dropped the column, and kept the backup of tables that had been dropped.
+                continue
+            unchanged = _restore_change(session, change, row_ids, simulated, progress)
             restored += len(unchanged)
             progress(Progress(change.step, "COMMIT", done + restored, total))
             remaining[change] = sorted(set(row_ids).difference(unchanged))
             if not remaining[change]:
                 del remaining[change]
         done += restored
-        if dry_run or not restored:
+        if not restored:
             break
     return done, [f"TBL_ID {row_id}: {change.field}" for change, ids in remaining.items() for row_id in ids]
 
 
 def _restore_change(
-    session: Session, change: _RecordedChange, row_ids: list[int], dry_run: bool, progress: ProgressCallback
+    session: Session,
+    change: _RecordedChange,
+    row_ids: list[int],
+    simulated: _Simulated | None,
+    progress: ProgressCallback,
 ) -> list[int]:
     """Restore the rows that still hold the new value; returns their IDs."""
     quote = session.dialect.quote
@@ -191,12 +209,14 @@ def _restore_change(
     unchanged: list[int] = []
     # Several rows have the same key if scripts of older versions of hive_views ran more than once.
     for old, new in values:
-        matching = _rows_with_value(session, change.field, row_ids, new, lock=not dry_run)
-        if matching and not dry_run:
+        matching = _rows_with_value(session, change.field, row_ids, new, simulated)
+        if simulated is not None:
+            simulated |= {(change.field, row_id): old for row_id in matching}
+        elif matching:
             _restore(session, change.field, matching, old)
             progress(Progress(change.step, "UPDATE TBLS", 0, len(row_ids)))
         unchanged += matching
-    if not dry_run and unchanged:
+    if simulated is None and unchanged:
         if len(set(unchanged)) == len(row_ids):
             session.execute(f"DELETE FROM {table} WHERE {where}", key)
         else:
@@ -208,14 +228,19 @@ def _restore_change(
     return unchanged
 
 
-def _rows_with_value(session: Session, field: str, ids: list[int], value: str | None, *, lock: bool) -> list[int]:
-    """The rows that still hold a value, locked until they are changed."""
+def _rows_with_value(
+    session: Session, field: str, ids: list[int], value: str | None, simulated: _Simulated | None
+) -> list[int]:
+    """The rows that still hold a value, locked until they are changed, or would hold it in a dry run."""
     quote = session.dialect.quote
+    lock = session.dialect.locked if simulated is None else ""
     rows = session.query(
         f"SELECT {quote('TBL_ID')}, {quote(field)} FROM {quote('TBLS')} WHERE {quote('TBL_ID')} IN ({in_list(ids)}) "
-        f"ORDER BY {quote('TBL_ID')}{session.dialect.locked if lock else ''}"
+        f"ORDER BY {quote('TBL_ID')}{lock}"
     )
-    return [int(row[0]) for row in rows if _same(row[1], value)]
+    if simulated:
+        rows = [(row_id, simulated.get((field, int(row_id)), stored)) for row_id, stored in rows]
+    return [int(row_id) for row_id, stored in rows if _same(stored, value)]
 
 
 def _same(stored: object, expected: str | None) -> bool:
@@ -276,7 +301,7 @@ def _undo_schema(
             if row.undo is not None:
                 kept.append(f"{step}: it is no step of hive_views, so its SQL in the journal is not executed")
             elif not step.startswith("rows "):
-                kept.append(f"{step}: not undone, because older versions of Hive read it as well")
+                kept.append(f"{step}: not undone, because every version of Hive works with it")
             continue
         if row.state == "begun":
             kept.append(f"{step}: started and not finished. Apply the plan again first")

@@ -100,6 +100,57 @@ def test_changes_of_script_and_apply_are_undone_in_reverse_order(databases: Data
         assert rows_of(session, "TBLS") == before
 
 
+def test_dry_run_reports_what_a_rollback_of_two_upgrades_restores(databases: Databases) -> None:
+    """A row that the second upgrade changed does not hold the value of the first one until it is restored."""
+    with databases.open(databases.copy("0.10.0")) as session:
+        apply(session, plan(detect(session)))
+        change(
+            session, "INSERT INTO [TABLE_PARAMS] ([TBL_ID], [PARAM_KEY], [PARAM_VALUE]) VALUES (1, 'EXTERNAL', 'TRUE')"
+        )
+        apply(session, plan(detect(session)))
+        expected = rollback(session, dry_run=True)
+        assert replace(rollback(session), dry_run=True) == expected
+
+
+@once
+def test_rollback_is_repeated_after_tables_were_dropped(databases: Databases) -> None:
+    """The backup keeps the rows of dropped tables, also when the column has been dropped."""
+    with databases.open(databases.copy("0.5.0")) as session:
+        apply(session, plan(detect(session), "4.0.0"))
+        (dropped, *_) = [key for key, kind in select(session, "TBLS", ["TBL_ID", "TBL_TYPE"]) if kind is not None]
+        for table in ("TABLE_PARAMS", "TBLS"):
+            change(session, f"DELETE FROM [{table}] WHERE [TBL_ID] = {dropped}")
+        report = rollback(session, schema=True)
+        assert (report.changed_since, "TBLS.TBL_TYPE" in report.undone) == ((f"TBL_ID {dropped}: TBL_TYPE",), True)
+        kept = {item.split(":")[0]: item.split(": ")[1] for item in report.kept}
+        assert "NEXT_LOCK_ID row" in kept and not [reason for reason in kept.values() if "older versions" in reason]
+        again = rollback(session, schema=True)
+        assert (again.rows, again.changed_since, again.undone) == (0, report.changed_since, ())
+
+
+@once
+def test_rollback_without_an_upgrade_is_an_error(databases: Databases) -> None:
+    with (
+        databases.open(databases.copy("0.10.0")) as session,
+        pytest.raises(UpgradeError, match="no upgrade is recorded"),
+    ):
+        rollback(session)
+
+
+@once
+def test_skipped_step_that_an_interrupted_run_began_is_not_recorded_as_done(databases: Databases) -> None:
+    with databases.open(databases.copy("2.1.0")) as session:
+        new_plan = plan(detect(session), "3.0.0")
+        names = [step.id for step in new_plan.steps]
+        apply(session, new_plan, skip=names[1:])
+        change(
+            session,
+            "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE' WHERE [STEP] <> 'version'",
+        )
+        apply(session, new_plan, skip=["TBLS.OWNER_TYPE"])
+        assert ("TBLS.OWNER_TYPE", "begun") in select(session, "HIVE_VIEWS_UPGRADE", ["STEP", "STATE"])
+
+
 def test_missing_backup_is_an_error(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         apply(session, plan(detect(session)))
