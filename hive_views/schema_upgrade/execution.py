@@ -25,7 +25,14 @@ from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, 
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
 from hive_views.schema_upgrade.requirements import RECODINGS, REQUIREMENTS, NeededTable
-from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, now, run_row_step
+from hive_views.schema_upgrade.row_changes import (
+    Doubt,
+    Progress,
+    ProgressCallback,
+    naming_committed_steps,
+    now,
+    run_row_step,
+)
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
 
@@ -85,7 +92,8 @@ def apply(
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
         UpgradeError: If a table that may be changed does not support transactions, or if another upgrade or rollback
             runs.
-        DatabaseError: If the database fails. Committed changes remain; apply the plan again.
+        DatabaseError: If the database fails. Committed changes remain, and `completed_steps` names them; apply the
+            plan again.
     """
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
@@ -113,7 +121,8 @@ def apply(
             raise MetastoreRunningError(session.address.place, other_sessions)
         doubts: list[Doubt] = []
         if not dry_run and (steps or schema.own_tables):
-            doubts = _run(session, plan, schema, steps, batch_size, progress or _ignore_progress)
+            with naming_committed_steps(progress or _ignore_progress, "applied") as report:
+                doubts = _run(session, plan, schema, steps, batch_size, report)
     incomplete = {step.id for step in remaining}
     return Applied(
         plan.id,

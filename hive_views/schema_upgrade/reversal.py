@@ -21,7 +21,7 @@ from hive_views.schema_upgrade.requirements import (
     Requirement,
     Widening,
 )
-from hive_views.schema_upgrade.row_changes import Progress, ProgressCallback, now
+from hive_views.schema_upgrade.row_changes import Progress, ProgressCallback, naming_committed_steps, now
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.undo import declared, undo_of
@@ -97,7 +97,7 @@ def rollback(
         UpgradeError: If no upgrade is recorded; if the backup is missing or may be hidden from the user, or has rows
             that an upgrade did not write; or if another upgrade or rollback runs.
         MetastoreRunningError: If other sessions use the database and `while_running` is false.
-        DatabaseError: If the database fails; committed changes remain.
+        DatabaseError: If the database fails; committed changes remain, and `completed_steps` names them.
     """
     other_sessions = [] if dry_run or while_running else session.other_sessions()
     if other_sessions:
@@ -122,8 +122,9 @@ def rollback(
                 f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or "
                 "is in another schema. Without it rows cannot be restored",
             )
-        rows, changed = _restore_rows(session, current, plan_id, dry_run, progress) if has_backup else (0, [])
-        undone, kept = _undo_schema(session, current, steps, dry_run, progress) if schema else ([], [])
+        with nullcontext(progress) if dry_run else naming_committed_steps(progress, "undone") as report:
+            rows, changed = _restore_rows(session, current, plan_id, dry_run, report) if has_backup else (0, [])
+            undone, kept = _undo_schema(session, current, steps, dry_run, report) if schema else ([], [])
     return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
 
 
@@ -330,6 +331,7 @@ def _undo_schema(
             {"plan_id": row.plan, "step": step, "at": now()},
         )
         session.commit()
+        progress(Progress(step, "done", len(undo.statements), len(undo.statements)))
         if undo.declaration is not None:
             # One declaration may undo two steps: of the length and of the character set.
             current = detect(session, rows=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
@@ -58,6 +59,25 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+@contextmanager
+def naming_committed_steps(progress: ProgressCallback, verb: str) -> Iterator[ProgressCallback]:
+    """A callback that also records what was committed, and adds it to an error of the database."""
+    committed: dict[str, str] = {}
+
+    def report(each: Progress) -> None:
+        if each.statement == "done":
+            committed[each.step] = f"{each.step} was {verb}"
+        elif each.statement == "COMMIT" and each.done:
+            committed[each.step] = f"{each.step} was {verb} up to row {each.done} of {each.total}"
+        progress(each)
+
+    try:
+        yield report
+    except DatabaseError as error:
+        error.add_completed_steps(*committed.values())
+        raise
 
 
 @dataclass(frozen=True)

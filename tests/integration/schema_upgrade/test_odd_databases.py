@@ -124,12 +124,21 @@ def test_rejected_statement_keeps_committed_steps(databases: Databases) -> None:
         with pytest.raises(DatabaseError) as caught:
             apply(session, new_plan, progress=add_index)
         assert caught.value.statement == step.statements[0]
+        assert "TBLS.TBL_TYPE was applied" in caught.value.completed_steps
         assert detect(session, rows=False).column("TBLS", "VIEW_EXPANDED_TEXT")
         session.execute(session.dialect.drop_index(step.name, "TABLE_PARAMS"))
         session.commit()
         again = apply(session, plan(detect(session)))
         assert step.id in again.done
         assert plan(detect(session)).steps == ()
+
+        def drop_index(progress: Progress) -> None:
+            if progress.statement == "COMMIT" and progress.done == progress.total:
+                session.execute(session.dialect.drop_index(step.name, "TABLE_PARAMS"))
+                session.commit()
+
+        with pytest.raises(DatabaseError, match=r"Before that: rows TBL_TYPE was undone up to row \d+ of \d+"):
+            rollback(session, schema=True, progress=drop_index)
 
 
 @pytest.mark.parametrize("mode", ["", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH", "ORACLE"])

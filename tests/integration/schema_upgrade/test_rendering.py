@@ -72,7 +72,6 @@ def inner_statements(script: str) -> list[str]:
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", ["oracle", "sqlserver"])
 def test_oracle_and_sqlserver_statements_can_be_parsed(name: str, start: str) -> None:
-    dialect = dialect_of(name)
     new_plan = plan(assumed_schema(name, start), "4.0.0")
     assert new_plan.steps
     kinds = {Kind.ADD_COLUMN: exp.Alter, Kind.CREATE_TABLE: exp.Create, Kind.CREATE_INDEX: exp.Create}
