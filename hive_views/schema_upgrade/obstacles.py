@@ -97,6 +97,17 @@ def _postgresql(session: Session, schema: Schema, long_transaction_s: float) -> 
             yield _obstacle(_ROWS, f"{user} may not read and change {table}: connect as {owner}", table)
         if table in (journal.JOURNAL.name, journal.BACKUP.name) and not (reads and inserts and updates and deletes):
             yield _obstacle(_ALL, f"{user} may not write {table}: connect as {owner}")
+    readers = session.query(
+        "SELECT DISTINCT t.relname, a.attname, v.relname FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid "
+        "JOIN pg_class v ON v.oid = r.ev_class JOIN pg_class t ON t.oid = d.refobjid AND t.oid <> v.oid "
+        "JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid "
+        "JOIN pg_namespace n ON n.oid = t.relnamespace WHERE d.classid = 'pg_rewrite'::regclass "
+        "AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0 AND n.nspname = current_schema() "
+        "ORDER BY 1, 2, 3"
+    )
+    for table, column, view in readers:
+        reason = f"the view {view} reads {column}, so its type cannot change: drop the view, and create it again later"
+        yield Obstacle(table, (Kind.WIDEN.value,), reason, (column,))
     yield from _postgresql_locks(session, long_transaction_s)
     yield from _postgresql_replication(session)
     sizes = session.query(

@@ -105,6 +105,19 @@ def test_index_name_of_another_index_is_an_obstacle(databases: Databases) -> Non
         assert step is not None and step.blocked == ("TABLE_PARAMS has another index of this name: rename or drop it")
 
 
+def test_view_over_a_column_blocks_a_change_of_its_type(postgresql: SqlDatabases) -> None:
+    """PostgreSQL changes no type of a column that a view reads, e.g. one for reports."""
+    with postgresql.open(postgresql.copy("2.1.0")) as session:
+        change(session, "CREATE VIEW [reports] AS SELECT [TBL_NAME], [OWNER] FROM [TBLS]")
+        new_plan = plan(detect(session), "3.0.0")
+        blocked = {step.id: step.blocked for step in new_plan.steps if step.blocked}
+        assert blocked.keys() == {"TBLS.TBL_NAME wide"}
+        assert "the view reports reads TBL_NAME" in str(blocked["TBLS.TBL_NAME wide"])
+        apply(session, new_plan, skip=[*blocked])
+        change(session, "DROP VIEW [reports]")
+        assert apply(session, plan(detect(session), "3.0.0")).done == ("TBLS.TBL_NAME wide",)
+
+
 @pytest.mark.parametrize("ending", ['("DB_ID") WHERE "DB_ID" > 5', '(lower("OWNER"), "DB_ID")'])
 def test_index_that_lookups_cannot_use_is_not_counted(postgresql: SqlDatabases, ending: str) -> None:
     with postgresql.open(postgresql.copy("0.10.0")) as session:
