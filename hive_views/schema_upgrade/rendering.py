@@ -136,7 +136,7 @@ class _Renderer:
         chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND {decidable(sql, tbls)}"
         backup = self._backup(step, "TBL_TYPE", f"{tbls}.{sql.quote('TBL_TYPE')}", new_type(sql, tbls), chosen)
         update = f"UPDATE {tbls} SET {sql.quote('TBL_TYPE')} = {new_type(sql, tbls)} WHERE {chosen}"
-        return sql.batches(self._largest(), [backup, update], sql.batch_size)
+        return sql.batches([backup, update], sql.batch_size)
 
     def _fill(self, step: Step) -> str:
         sql = self._sql
@@ -146,10 +146,7 @@ class _Renderer:
         chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({invalid})"
         backup = self._backup(step, step.name, old, sql.literal(default.strip("'")), chosen)
         update = f"UPDATE {tbls} SET {column} = {default} WHERE {chosen}"
-        return sql.batches(self._largest(), [backup, update], sql.batch_size)
-
-    def _largest(self) -> str:
-        return f"SELECT MAX({self._sql.quote('TBL_ID')}) FROM {self._sql.quote('TBLS')}"
+        return sql.batches([backup, update], sql.batch_size)
 
     def _backup(self, step: Step, field: str, old: str, new: str, chosen: str) -> str:
         """The statement that saves the previous values, one backup row per row."""

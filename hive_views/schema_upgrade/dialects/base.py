@@ -208,8 +208,12 @@ class Dialect(ABC):
     def guarded(self, change: Change) -> str:
         """A statement of a repeatable script; it does not narrow columns that were widened further since."""
 
+    def largest_id(self) -> str:
+        """The SQL of the largest TBL_ID; 0 if there is no table."""
+        return f"COALESCE((SELECT MAX({self.quote('TBL_ID')}) FROM {self.quote('TBLS')}), 0)"
+
     @abstractmethod
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches over all rows."""
 
     def head(self) -> str:

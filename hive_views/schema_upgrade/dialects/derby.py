@@ -101,7 +101,7 @@ class Derby(Dialect):
     def same_text(self, column: str, value: str) -> None:
         """None: a LONG VARCHAR cannot be compared, and no other process has the database open."""
 
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over all rows at once: Derby has no loops, and no other session waits."""
         unbounded = (sql.replace(":first", "0").replace(":last", "9223372036854775807") for sql in statements)
         return "\n".join(f"{sql};" for sql in unbounded)

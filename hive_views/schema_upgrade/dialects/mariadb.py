@@ -214,7 +214,7 @@ class MariaDb(Dialect):
         """The statements that give privileges on a table to users who have them on TBLS only."""
         return tuple(f"GRANT {privilege} ON {self.quote(table)} TO {grantee}" for grantee, privilege in grants)
 
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches: a procedure that is dropped again."""
         body = "\n".join(
             f"    {each.replace(':first', 'first_id').replace(':last', '(first_id + ' + str(size - 1) + ')')};"
@@ -224,7 +224,7 @@ class MariaDb(Dialect):
             "DROP PROCEDURE IF EXISTS hive_views_batches;\nDELIMITER //\n"
             "CREATE PROCEDURE hive_views_batches()\nBEGIN\n"
             "  DECLARE first_id BIGINT DEFAULT 0;\n  DECLARE last_id BIGINT;\n"
-            f"  SELECT COALESCE(({begin}), 0) INTO last_id;\n"
+            f"  SELECT {self.largest_id()} INTO last_id;\n"
             "  WHILE first_id <= last_id DO\n    START TRANSACTION;\n"
             f"{body}\n    COMMIT;\n    SET first_id = first_id + {size};\n  END WHILE;\nEND //\n"
             "DELIMITER ;\nCALL hive_views_batches();\nDROP PROCEDURE hive_views_batches;"

@@ -147,7 +147,7 @@ class Oracle(Dialect):
             "    EXECUTE IMMEDIATE granting;\n  END LOOP;\nEND;\n/"
         )
 
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches; dynamic, since the columns are new to the script."""
         body = "\n".join(
             f"    EXECUTE IMMEDIATE {self.literal(each.replace(':first', ':1').replace(':last', ':2'))} "

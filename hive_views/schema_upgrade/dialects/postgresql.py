@@ -104,7 +104,7 @@ class PostgreSql(Dialect):
         }[change.missing]
         return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
 
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
         body = "\n".join(
             f"    {each.replace(':first', 'first_id').replace(':last', f'(first_id + {size - 1})')};"
@@ -112,7 +112,7 @@ class PostgreSql(Dialect):
         )
         return (
             "DO $$\nDECLARE\n  first_id bigint := 0;\n  last_id bigint;\nBEGIN\n"
-            f"  last_id := COALESCE(({begin}), 0);\n  WHILE first_id <= last_id LOOP\n{body}\n"
+            f"  last_id := {self.largest_id()};\n  WHILE first_id <= last_id LOOP\n{body}\n"
             f"    COMMIT;\n    first_id := first_id + {size};\n  END LOOP;\nEND $$;"
         )
 

@@ -91,14 +91,14 @@ class SqlServer(Dialect):
             "EXEC (@grants);\nGO"
         )
 
-    def batches(self, begin: str, statements: Sequence[str], size: int) -> str:
+    def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
         body = "\n".join(
             f"  {each.replace(':first', '@first_id').replace(':last', f'(@first_id + {size - 1})')};"
             for each in statements
         )
         return (
-            "DECLARE @first_id bigint = 0;\nDECLARE @last_id bigint = COALESCE((" + begin + "), 0);\n"
+            "DECLARE @first_id bigint = 0;\nDECLARE @last_id bigint = " + self.largest_id() + ";\n"
             f"WHILE @first_id <= @last_id\nBEGIN\n  BEGIN TRANSACTION;\n{body}\n  COMMIT TRANSACTION;\n"
             f"  SET @first_id = @first_id + {size};\nEND;\nGO"
         )
