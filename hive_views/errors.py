@@ -680,7 +680,10 @@ class BlockedStepsError(UpgradeError):
     """Steps that would fail; nothing was changed. `steps` has the ID of each step and the reason with its remedy."""
 
     def __init__(self, place: str, steps: Sequence[tuple[str, str]]) -> None:
-        listed = "; ".join(f"{step}: {reason}" for step, reason in steps)
+        by_reason: dict[str, list[str]] = {}
+        for step, reason in steps:
+            by_reason.setdefault(reason, []).append(step)
+        listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
         super().__init__(
             place,
             f"{len(steps)} step(s) would fail, so nothing was changed: {listed}. Remove the cause, or leave steps out "
