@@ -165,16 +165,10 @@ def doubtful_rows(session: Session, kinds: Sequence[TableRow]) -> list[Doubt]:
         values = [kind.table_type, *map(int, (kind.has_original, kind.has_expanded, kind.has_storage)), kind.external]
         parts = []
         for name, value in zip(_DECISIVE, values, strict=True):
-            column = f"b.{quote(name)}"
-            if isinstance(value, str):
-                parameters[f"{name.lower()}{number}"] = value
-            parts.append(
-                f"{column} IS NULL"
-                if value is None
-                else f"{column} = {value}"
-                if isinstance(value, int)
-                else f"{column} = :{name.lower()}{number}"
-            )
+            parameter = f"{name.lower()}{number}"
+            parts.append(f"b.{quote(name)} " + ("IS NULL" if value is None else f"= :{parameter}"))
+            if value is not None:
+                parameters[parameter] = value
         conditions.append(f"({' AND '.join(parts)})")
     key = quote("TBL_ID")
     listed = ", ".join(f"b.{quote(name)}" for name in ("TBL_ID", *_DECISIVE))
