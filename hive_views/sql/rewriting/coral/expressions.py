@@ -326,15 +326,3 @@ def string_escapes(resolution: Resolution) -> Iterator[Edit]:
         pieces = [f"{quote}{piece.replace(quote, chr(92) + quote)}{quote}" for piece in value.split("\\")]
         written = pieces[0] if len(pieces) == 1 else f"concat({', chr(92), '.join(pieces)})"
         yield (at, at, written)
-
-
-def wide_strings(resolution: Resolution) -> Iterator[Edit]:
-    """A string with characters beyond Latin-1 becomes `CAST(unhex('…') AS STRING)`, its UTF-8 bytes."""
-    text = resolution.text
-    for node in resolution.tree.find_all(exp.Literal):
-        at = text.starts.get((node._meta or {}).get("start", -1))
-        if at is None or text.kinds[at] is not TokenType.STRING or not isinstance(node.parent, (*_VALUES, exp.Like)):
-            continue
-        raw = text.raw(at)
-        if "\\" not in raw and any(ord(character) > 255 for character in raw):
-            yield at, at, f"CAST(unhex('{unescape(raw, text.dialect).encode().hex().upper()}') AS STRING)"

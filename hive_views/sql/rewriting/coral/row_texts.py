@@ -32,7 +32,6 @@ from hive_views.sql.rewriting.coral.expressions import (
     string_escapes,
     timestamp_literals,
     whole_partitions,
-    wide_strings,
 )
 from hive_views.sql.rewriting.coral.grouping import grouped_functions
 from hive_views.sql.rewriting.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
@@ -158,7 +157,6 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (date_parts, exp.TimeToStr),
     (distinct_sizes, exp.ArraySize),
     (string_escapes, exp.Literal),
-    (wide_strings, exp.Literal),
     (grouped_functions, exp.Select),
     (unions, exp.Union),
     (intersections, exp.Intersect),
