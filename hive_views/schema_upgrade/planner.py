@@ -447,7 +447,7 @@ class _Planner:
                 Kind.REPAIR,
                 "VIEW_ORIGINAL_TEXT, VIEW_EXPANDED_TEXT",
                 "UTF-8 was stored as latin1, so each non-ASCII character reads as two or more others",
-                f"the texts of {len(rows.mangled)} views are repaired: TBL_ID "
+                f"the texts of {len(rows.mangled)} view(s) are repaired: TBL_ID "
                 + ", ".join(str(tbl_id) for tbl_id in rows.mangled[:20])
                 + (" …" if len(rows.mangled) > 20 else ""),
             )

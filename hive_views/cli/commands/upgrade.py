@@ -367,7 +367,7 @@ def _print_detection(report: DetectionReport) -> None:
     schema, rows = report.schema, report.schema.rows
     print_line(f"{schema.place} ({schema.server})")
     stored = ", ".join(schema.version_rows) or "no table VERSION"
-    print_line(f"  schema     {schema.version} (VERSION: {stored}; tables of {schema.inferred_version})")
+    print_line(f"  schema     {schema.version} (VERSION: {stored}; tables of {schema.inferred_version} or later)")
     if schema.vendor:
         print_line(f"  fork       {schema.vendor} {shown(schema.vendor_version)}")
     print_line(f"  tables     {rows.tables}, {rows.untyped} without a type")
@@ -391,7 +391,8 @@ def _print_plan(new_plan: UpgradePlan) -> None:
             print_line(f"     {shown(statement)}")
         if step.blocked:
             print_line(f"     BLOCKED: {shown(step.blocked)}")
-        print_line(f"     locks: {step.locks}; rows: {step.rows}; rollback: {step.undo_note}")
+        for heading, effect in (("locks", step.locks), ("rows", step.rows), ("rollback", step.undo_note)):
+            print_line(f"     {heading + ':':<10}{effect}")
     if not new_plan.steps:
         print_line("No changes are needed.")
 
@@ -448,12 +449,12 @@ def _print_verification(report: Verification) -> None:
 
 
 def _print_rollback(report: RolledBack) -> None:
-    action = "would be restored" if report.dry_run else "restored"
-    print_line(f"{report.place}: {report.rows} value(s) {action}")
+    would_be = "would be " if report.dry_run else ""
+    print_line(f"{report.place}: {report.rows} value(s) {would_be}restored")
     for heading, items in (
         ("changed since the upgrade, not restored", report.changed_since),
-        ("undone", report.undone),
-        ("kept", report.kept),
+        (f"{would_be}undone", report.undone),
+        (f"{would_be}kept", report.kept),
     ):
         for item in items:
             print_line(f"  {heading}: {item}")
