@@ -243,13 +243,11 @@ def _delete_files(store: MetastoreStore, row: Row, metadata: ViewMetadata, *, ha
     if not (has_journal or is_settled) or not rejects_late_requests(store):
         return
     locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
-    kept, _ = purge_view_files(store, FileOwner(metadata.view_uuid, locations, row.name), metadata)
-    if kept is not None:
-        return
     backup = row.parameters.get(LEGACY_ROW, "")
     # Any program can write the parameter: only a file that an import writes is deleted.
-    if directory_of(backup) == directory_of(row.metadata_location or "") and _BACKUP_NAME.search(backup):
-        store.files.delete(backup)
+    is_ours = directory_of(backup) == directory_of(row.metadata_location or "") and _BACKUP_NAME.search(backup)
+    owner = FileOwner(metadata.view_uuid, locations, row.name)
+    purge_view_files(store, owner, metadata, (backup,) if is_ours else ())
 
 
 def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: str) -> None:

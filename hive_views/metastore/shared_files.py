@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -128,8 +128,10 @@ def files_locked(store: MetastoreStore, owner: FileOwner) -> Iterator[Callable[[
         yield check
 
 
-def purge_view_files(store: MetastoreStore, owner: FileOwner, metadata: ViewMetadata) -> tuple[str | None, list[str]]:
-    """Delete the metadata files of a view that has no row any more, unless other rows reference them.
+def purge_view_files(
+    store: MetastoreStore, owner: FileOwner, metadata: ViewMetadata, other_files: Sequence[str] = ()
+) -> tuple[str | None, list[str]]:
+    """Delete the metadata files and other files of a view that has no row any more, unless other rows reference them.
 
     Returns why they are kept, or None with the locations that could not be deleted. Raises no error: the row is gone.
     """
@@ -137,7 +139,10 @@ def purge_view_files(store: MetastoreStore, owner: FileOwner, metadata: ViewMeta
         with files_locked(store, owner) as check_current:
             kept = find_reason_to_keep_files(store, owner)
             check_current()
-            remaining = delete_view_files(store.files, owner.metadata_locations, metadata) if kept is None else []
+            remaining = []
+            if kept is None:
+                remaining = [location for location in other_files if not store.files.delete(location)]
+                remaining += delete_view_files(store.files, owner.metadata_locations, metadata)
     except HiveViewsError as error:  # the lock
         kept, remaining = str(error), []
     if kept is not None:
