@@ -208,8 +208,8 @@ def _restore_change(
     columns = session.dialect.names(["OLD_VALUE", "NEW_VALUE"])
     values = session.query(f"SELECT {columns} FROM {table} WHERE {where}", key)
     unchanged: list[int] = []
-    # Several rows have the same key if scripts of older versions of hive_views ran more than once.
-    for old, new in values:
+    # Several rows, in any order, have the same key if scripts of older versions of hive_views ran more than once.
+    for old, new in values * len(values):
         matching = _rows_with_value(session, change.field, row_ids, new, simulated)
         if simulated is not None:
             simulated |= {(change.field, row_id): old for row_id in matching}

@@ -128,6 +128,21 @@ def test_rollback_is_repeated_after_tables_were_dropped(databases: Databases) ->
         assert (again.rows, again.changed_since, again.undone) == (0, report.changed_since, ())
 
 
+def test_changes_of_repeated_scripts_without_times_are_undone(postgresql: SqlDatabases) -> None:
+    """Scripts of older versions wrote no times, and their table had no key, so the changes of a row look alike."""
+    with postgresql.open(postgresql.copy("0.10.0")) as session:
+        before = types_of(session)
+        apply(session, plan(detect(session)))
+        rollback(session)
+        change(session, "ALTER TABLE [HIVE_VIEWS_BACKUP] DROP CONSTRAINT [HIVE_VIEWS_BACKUP_pkey]")
+        for old, new in (("NULL", "'MANAGED_TABLE'"), ("'MANAGED_TABLE'", "'EXTERNAL_TABLE'")):
+            values = f"'p', 'rows TBL_TYPE', 'TBLS', 'TBL_TYPE', 1, '1', {old}, {new}, ''"
+            change(session, f"INSERT INTO [HIVE_VIEWS_BACKUP] VALUES ({values})")
+        change(session, "UPDATE [TBLS] SET [TBL_TYPE] = 'EXTERNAL_TABLE' WHERE [TBL_ID] = 1")
+        assert rollback(session).changed_since == ()
+        assert types_of(session) == before
+
+
 @once
 def test_rollback_without_an_upgrade_is_an_error(databases: Databases) -> None:
     with (
