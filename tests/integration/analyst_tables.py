@@ -27,7 +27,7 @@ def hive_statements() -> Iterator[str]:
     yield f"CREATE DATABASE {DATABASE}"
     for name, table in TABLES.items():
         types = table["columns"]
-        columns = ", ".join(f"{column} {kind}" for column, kind in types.items())
+        columns = ", ".join(f"`{column}` {kind}" for column, kind in types.items())
         yield f"CREATE EXTERNAL TABLE {DATABASE}.{name} ({columns}) STORED AS PARQUET"
         rows = [", ".join(map(_hive_value, row, types.values())) for row in table["rows"]]
         yield f"INSERT INTO {DATABASE}.{name} SELECT inline(array({', '.join(f'struct({row})' for row in rows)}))"
@@ -82,7 +82,9 @@ def _hive_value(value: Any, kind: str) -> str:
         fields = (f"'{name}', {_hive_value(*field)}" for name, *field in zip(names, values, parts, strict=True))
         text = f"named_struct({', '.join(fields)})"
     else:
-        return f"unhex('{value}')" if kind == "binary" and value else f"CAST({_literal(value)} AS {kind})"
+        # Hive joins 'it''s' to `its`.
+        literal = _literal(value).replace("''", "\\'") if value else _literal(value)
+        return f"unhex('{value}')" if kind == "binary" and value else f"CAST({literal} AS {kind})"
     return text if value else f"if(false, {text}, NULL)"  # Hive has no typed literals of NULL and empty values
 
 
