@@ -637,7 +637,7 @@ class _TablePartitions:
     reasons: tuple[str, ...] = ()
     """What is unknown."""
     is_determined: bool = True
-    """Whether they are those of the version that was asked for."""
+    """Whether they are those of the requested version."""
     not_followed: tuple[str, ...] = ()
     """Further partition fields, such as hours of a time, of which more values may be needed."""
 

@@ -174,7 +174,7 @@ def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, o
 
 
 def test_registration_during_revert_keeps_the_file(views, plan, catalog, open_catalog, proxy, journal, raw):
-    """The registration has read the file and holds the lock on it; the revert waits before it looks for other rows."""
+    """The registration holds the lock on the file that it read; the revert waits before it searches for other rows."""
     run_plan(plan(), catalog, journal)
     location = catalog.load_view((views, "top")).metadata_location
     hold = Hold()

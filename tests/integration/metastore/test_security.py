@@ -340,7 +340,7 @@ def test_wrong_password(guarded: StandaloneMetastore, certificates: Path, tmp_pa
 
 @pytest.mark.parametrize(
     ("user", "password"),
-    [(USER, WRONG), (OTHER_USER, OTHER_PASSWORD), ("nobody", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
+    [(USER, WRONG), (OTHER_USER, OTHER_PASSWORD), ("unknown", PASSWORD), (f"{USER})(uid=*", PASSWORD)],
     ids=["wrong password", "not in the group", "unknown user", "a name that is a filter"],
 )
 def test_unknown_user(
