@@ -33,7 +33,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePro
         yield process
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hive(metastore: MetastoreProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveReader]:
     with running(tmp_path_factory.mktemp("hive"), metastore.uri) as reader:
         yield reader
