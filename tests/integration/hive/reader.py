@@ -72,6 +72,9 @@ def running(directory: Path, metastore_uri: str) -> Iterator[HiveReader]:
     home = install()
     settings = {
         "hive.metastore.uris": metastore_uri,
+        # Hive 4 chooses the locations of new databases in the client.
+        "hive.metastore.warehouse.dir": (directory / "warehouse").as_uri(),
+        "hive.metastore.warehouse.external.dir": (directory / "warehouse").as_uri(),
         "hive.exec.scratchdir": str(directory / "scratch"),
         "hive.exec.local.scratchdir": str(directory / "local"),
         "hive.downloaded.resources.dir": str(directory / "resources"),

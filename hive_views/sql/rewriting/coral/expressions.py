@@ -74,14 +74,20 @@ _COMPARISONS = frozenset(
 
 
 def _shifted(text: str, sign: int, count: str, unit: str) -> str | None:
-    """Add an interval to a date; the day of a month is at most its last one, as in Hive and Spark."""
+    """Add an interval to a date; the day of a month is at most its last one, as in Hive and Spark.
+
+    None before 1583, where Hive 2 and 3 have another calendar.
+    """
     try:
         day, number = date.fromisoformat(text), sign * int(count)
         if unit == "day":
-            return (day + timedelta(days=number)).isoformat()
+            shifted = day + timedelta(days=number)
+            return shifted.isoformat() if min(day, shifted).year >= 1583 else None
         if unit not in ("month", "year"):
             return None
         year, month = divmod(day.year * 12 + day.month - 1 + number * (12 if unit == "year" else 1), 12)
+        if min(day.year, year) < 1583:
+            return None
         return day.replace(year=year, month=month + 1, day=min(day.day, monthrange(year, month + 1)[1])).isoformat()
     except (ValueError, OverflowError):
         return None
@@ -112,9 +118,13 @@ def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
 
 
 def _is_of_one_table(node: exp.Expr) -> bool:
-    """Whether a comparison is in a block without joins: engines join by `<=>` faster than by other conditions."""
+    """Whether both columns are of the only table of a block: engines join by `<=>`, and correlate subqueries by it."""
     block = node.find_ancestor(exp.Select)
-    return block is not None and not block.args.get("joins")
+    from_ = None if block is None else block.args.get("from_")
+    if block is None or from_ is None or block.args.get("joins"):
+        return False
+    table = from_.this.alias_or_name.lower()
+    return all(column.parts[0].name.lower() == table for column in (node.this, node.expression))
 
 
 def _literal_kinds(node: exp.Expr) -> frozenset[str | None]:
@@ -158,7 +168,10 @@ def integer_averages(resolution: Resolution) -> Iterator[Edit]:
 
 
 def whole_partitions(resolution: Resolution) -> Iterator[Edit]:
-    """`sum(n) OVER (PARTITION BY a, b)` gets `ORDER BY a`, by which all rows of a partition are peers."""
+    """`sum(n) OVER (PARTITION BY a, b)` gets `ORDER BY a`, by which all rows of a partition are peers.
+
+    Hive before version 4 cannot compute a window over rows in the order of a BOOLEAN.
+    """
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Window):
         keys = node.args.get("partition_by") or []
@@ -172,9 +185,10 @@ def whole_partitions(resolution: Resolution) -> Iterator[Edit]:
         open_ = call[1] + 2
         is_over = text.raw(call[1] + 1).lower() == "over" and text.kinds[open_] is TokenType.L_PAREN
         if is_over and all(base(type_of(key) or "") in GROUPED_TYPES for key in keys):
-            first, last = spans[0], spans[-1]
-            assert first is not None and last is not None
-            if last[1] == text.match[open_] - 1:
+            ordered = [span for key, span in zip(keys, spans, strict=True) if type_of(key) != "boolean"]
+            first, last = ordered[0] if ordered else None, spans[-1]
+            assert last is not None
+            if first is not None and last[1] == text.match[open_] - 1:
                 order = text.between(*first)
                 yield last[1], last[1], f"{text.raw(last[1])} ORDER BY {order}"
 
@@ -266,7 +280,7 @@ def date_parts(resolution: Resolution) -> Iterator[Edit]:
 _DATE_FUNCTIONS_OF_COLUMNS = (*(exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.Minute, exp.TimeToStr),)
 _FORMAT = "yyyy-MM-dd HH:mm:ss"
 """The format in which all engines write the first 19 characters of a timestamp, and the first 10 of a date."""
-_FIELD = re.compile("yyyy|MM|dd|HH|mm|ss")
+_FIELD = re.compile("yyyy(?!y)|MM(?!M)|dd(?!d)|HH(?!H)|mm(?!m)|ss(?!s)")
 _PATTERN = re.compile(f"(?:{_FIELD.pattern}|[-/:., _0-9])+")
 
 

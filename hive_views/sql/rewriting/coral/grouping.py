@@ -64,7 +64,7 @@ def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
     group = select.args.get("group")
     is_grouped = group is not None and set(given_parts(group)) == {"expressions"}
     parts = {*_ROWS, "group", "having"} if is_grouped else _ROWS
-    if first is None or set(given_parts(select)) - parts or (not is_grouped and select.find(exp.AggFunc) is not None):
+    if first is None or set(given_parts(select)) - parts or (not is_grouped and _may_aggregate(select)):
         return None
     open_ = text.enclosing(first[0])
     if open_ < 0 or text.kinds[open_ + 1] is not TokenType.SELECT:
@@ -77,6 +77,11 @@ def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
     if last + 1 < close:
         query = f"{query} {text.between(last + 1, close - 1)}"
     return close, close, f" UNION ALL {query})"
+
+
+def _may_aggregate(node: exp.Expr) -> bool:
+    """Whether a node has an aggregate, or a function that may be one: without GROUP BY it returns a row for no rows."""
+    return node.find(exp.AggFunc, exp.Anonymous) is not None
 
 
 def _list_items(text: Text, index: int) -> list[tuple[int, int]]:
@@ -119,6 +124,8 @@ class _ComputedRows:
             and all(table.db for table in self._tables())
             and all(len(column.parts) == 1 for column in foreign_columns(select))
             and (group is None or set(given_parts(group)) == {"expressions"})
+            and not (group is None and any(map(_may_aggregate, select.expressions)))
+            and select.find(exp.Rand, exp.Randn, exp.Uuid) is None  # each call has its own value
             and not any(item.find(exp.Query, exp.Window, exp.Filter, exp.Dot) for item in select.expressions)
         )
         if not is_understood or None in items:

@@ -183,7 +183,7 @@ def _takes_join(block: exp.Select, subquery: exp.Subquery) -> bool:
         aggregate.find_ancestor(exp.Window, exp.Select) is block
         for item in (*block.expressions, block.args.get("order"))
         if item is not None
-        for aggregate in item.find_all(exp.AggFunc)
+        for aggregate in item.find_all(exp.AggFunc, exp.Anonymous)  # which may be an aggregate
     )
     return group is None and block.args.get("having") is None and not is_aggregated
 

@@ -71,6 +71,12 @@ REWRITTEN = [
         "FROM h.orders",
     ),
     (
+        "whole_partitions",
+        "SELECT sum(qty) OVER (PARTITION BY ok, customer) AS x FROM orders",
+        "SELECT sum(orders.qty) OVER (PARTITION BY orders.ok, orders.customer ORDER BY orders.customer) AS x "
+        "FROM h.orders",
+    ),
+    (
         "grouped_functions",
         "SELECT substr(note, 1, 1) AS x, max(length(customer)) AS y FROM orders WHERE ok GROUP BY substr(note, 1, 1)",
         "SELECT computed.value_1 AS x, max(computed.value_2) AS y FROM ("
@@ -175,6 +181,18 @@ REWRITTEN = [
 ]
 
 UNCHANGED = {
+    "an interval in the calendar of Hive 2 and 3": (
+        "SELECT id FROM orders WHERE day < DATE '1500-03-01' - INTERVAL '1' DAY"
+    ),
+    "a pattern with the full name of the month": "SELECT date_format(placed, 'dd MMMM yyyy') AS x FROM orders",
+    "a pattern with more digits than a field has": "SELECT date_format(day, 'yyyyyyyy') AS x FROM orders",
+    "a comparison of a column with one of the outer query": (
+        "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM events e WHERE e.order_id <=> o.id)"
+    ),
+    "distinct aggregates without GROUP BY, which have one row": "SELECT DISTINCT max(length(note)) AS x FROM orders",
+    "a partition whose only key is a BOOLEAN, by which Hive 3 cannot order": (
+        "SELECT sum(qty) OVER (PARTITION BY ok) AS x FROM orders"
+    ),
     "a comma before RIGHT JOIN": "SELECT a.id FROM orders a, orders b RIGHT JOIN orders c ON b.id = c.id",
     "a comma before USING": "SELECT c.city FROM orders a, customers b JOIN customers c USING (name)",
     "a lateral view between joins": (
@@ -303,3 +321,20 @@ def test_comments_and_spaces_outside_of_a_construct_are_kept():
     query = "SELECT  o.id /* key */ , 1 AS x -- one\n FROM orders o  CROSS JOIN events e"
     after = str(row(query)[1])
     assert re.sub("`", "", after) == "SELECT  o.id /* key */ , 1 AS x -- one\n FROM h.orders o  JOIN h.events e ON true"
+
+
+def test_random_values_are_not_merged():
+    value = "max(rand() * length(note))"
+    query = f"SELECT ok, sum(qty) / 2 AS h, max(length(note)) AS l, {value} AS a, {value} AS b FROM orders GROUP BY ok"
+    assert "computed" not in str(row(query)[1])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT DISTINCT length(note) AS x, 1 / 2 AS z, some(ok) AS y FROM orders",
+        "SELECT 1 / 2 AS z, some(ok) AS y, (SELECT max(qty) FROM orders) AS x FROM orders",
+    ],
+)
+def test_function_that_may_be_an_aggregate_stays_in_its_block(query: str):
+    assert not {"computed", "scalar"} & set(re.findall(r"\w+", str(row(query)[1])))
