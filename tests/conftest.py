@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
 from hive_views.local_metastore.process import MetastoreProcess
@@ -30,6 +31,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells ignore SIGINT in background processes, which children inherit; some tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Every run tries the same generated examples, here and in CI; HIVE_VIEWS_NEW_EXAMPLES=1 tries others.
+settings.register_profile(
+    "hive_views", derandomize=os.environ.get("HIVE_VIEWS_NEW_EXAMPLES") != "1", database=None, print_blob=True
+)
+settings.load_profile("hive_views")
 
 CACHE = Path(__file__).parent.parent / ".cache"
 

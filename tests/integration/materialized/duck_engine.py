@@ -52,10 +52,10 @@ class DuckEngine:
             connection.register(item.alias, self.read(item))
         target = schema_to_pyarrow(self.catalog.load_table(work.target.identifier).schema(), include_field_ids=False)
         if work.keys_query is not None:
-            connection.register(KEYS_VIEW, connection.sql(_translated(work.keys_query)).to_arrow_table())
+            connection.register(KEYS_VIEW, connection.sql(translated(work.keys_query)).to_arrow_table())
         parts = []
         for query in work.queries:
-            result = connection.sql(_translated(query)).to_arrow_table().rename_columns(list(work.columns))
+            result = connection.sql(translated(query)).to_arrow_table().rename_columns(list(work.columns))
             parts.append(result.cast(target))
         rows = pa.concat_tables(parts) if parts else target.empty_table()
         if work.action not in (Action.KEYS, Action.MERGE):
@@ -75,7 +75,7 @@ class DuckEngine:
             ]
             group = ", ".join(f"`{name}`" for [name] in work.keys)
             query = f"SELECT {', '.join(items)} FROM ({both}) AS b GROUP BY {group}"
-        return connection.sql(_translated(query)).to_arrow_table().cast(target)
+        return connection.sql(translated(query)).to_arrow_table().cast(target)
 
     def read(self, item: Input) -> pa.Table:
         table = self.catalog.load_table(item.table.identifier)
@@ -90,7 +90,8 @@ class DuckEngine:
         return table.scan(snapshot_id=item.snapshot_id).to_arrow()
 
 
-def _translated(sql: str) -> str:
+def translated(sql: str) -> str:
+    """A text of Spark in DuckDB's dialect, which puts NULLs first where Spark does."""
     [text] = sqlglot.transpile(sql, read="spark", write="duckdb")
     return text
 
@@ -113,7 +114,7 @@ def query(catalog: HiveViewCatalog, sql: str, tables: dict[str, str]) -> list[tu
     connection = duckdb.connect(config={"threads": 1})
     for alias, name in tables.items():
         connection.register(alias, catalog.load_table(name).scan().to_arrow())
-    return bag(connection.sql(sql).fetchall())
+    return bag(connection.sql(translated(sql)).fetchall())
 
 
 def bag(rows: list[tuple]) -> list[tuple]:

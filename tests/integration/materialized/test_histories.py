@@ -25,7 +25,7 @@ from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
 from tests.integration.materialized.conftest import SALES, SHOPS, rows
-from tests.integration.materialized.duck_engine import DuckEngine, bag, compact
+from tests.integration.materialized.duck_engine import DuckEngine, bag, compact, translated
 
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
 LAYOUTS = ("registered", "attached", "table")
@@ -272,7 +272,7 @@ class World:
             stored: pa.Table = self.table(name).scan().to_arrow()
             connection.register(name, stored)
         connection.execute(f"CREATE VIEW big AS SELECT id, shop, amount FROM sales WHERE amount > {self.threshold}")
-        return bag(connection.sql(self.query[layout]).fetchall())
+        return bag(connection.sql(translated(self.query[layout])).fetchall())
 
     def check(self) -> None:
         for layout in LAYOUTS:
