@@ -446,7 +446,7 @@ class TableCatalog(HiveCatalog):
 
     def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
         def remove_table(check: Callable[[], None]) -> DropStep:
-            has_lock = behavior is DropBehavior.RESTRICT and self._config.lock.enabled
+            has_lock = behavior is not DropBehavior.NONE and self._config.lock.enabled
             with hold_lock(self.store.client, self._config.lock, name) if has_lock else nullcontext():
                 check()
                 remove()

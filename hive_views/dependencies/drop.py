@@ -1,16 +1,17 @@
 """DROP with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
 
 CASCADE drops dependents first, each only if it is unchanged since it was read, so an interrupted cascade leaves only
-views that can be read. Dependents are searched for before each drop, with RESTRICT under the lock on the object, and
-once more at the end: views of other programs may be created at any time.
+views that can be read. Dependents are searched for before each drop, under the lock on the object (with CASCADE those
+whose lineage is recorded), and once more at the end: views of other programs may be created at any time.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 
 from hive_views.dependencies.graph import Dependent, DependentFinder, TransitiveDependents
 from hive_views.dependencies.lineage import Lineage, LineageReader
@@ -147,16 +148,18 @@ def drop_object(
 ) -> DropReport:
     """Drop a table or view, and with CASCADE its dependents before it.
 
-    `remove` drops the object. Before that it calls its argument, under the lock on the object if it takes one: for
-    RESTRICT that searches for dependents. A definition shares the lock on what it reads, so it is either seen or
-    rejected. A `finder` of an earlier search does not read again what it has read.
+    `remove` drops the object. Before that it calls its argument, under the lock on the object if it takes one: that
+    searches for dependents. A definition shares the lock on what it reads, so it is either seen or rejected. A `finder`
+    of an earlier search does not read again what it has read.
     """
     if behavior is DropBehavior.NONE:
         return DropReport((remove(lambda: None),))
     finder = DependentFinder(reader) if finder is None else finder
 
     def check() -> None:
-        if behavior is DropBehavior.RESTRICT:
+        if behavior is DropBehavior.CASCADE:
+            _reject_new_dependents(reader, finder, name)
+        else:
             finder.refresh()
             reject_dependents(finder, name)
 
@@ -166,14 +169,12 @@ def drop_object(
     remaining: list[Dependent] = []
     try:
         if behavior is DropBehavior.CASCADE:
-            finder.refresh()
-            _drop_dependents(reader, finder, name, purge_files, steps)
-        steps.append(remove(check))
-        finder.refresh(step.name for step in steps)
-        if behavior is DropBehavior.CASCADE:
-            _drop_dependents(reader, finder, name, purge_files, steps)
+            _drop_with_dependents(reader, finder, name, partial(remove, check), purge_files, steps)
+            _drop_dangling(reader, finder, purge_files, steps)
         else:
-            remaining = finder.find_direct(name)
+            steps.append(remove(check))
+            finder.refresh([name])
+            remaining = finder.find_dangling([name]).get(name, [])
     except HiveViewsError as error:
         # Further errors, e.g. an interruption, are not reported with their text.
         error.add_completed_steps(*map(_describe_step, steps))
@@ -247,6 +248,57 @@ def view_owner(loaded: LoadedView) -> FileOwner:
     return FileOwner(loaded.metadata.view_uuid, tuple(filter(None, locations)), loaded.row.name)
 
 
+class _NewDependentsError(CommitFailedError):
+    """Views over an object were created since its dependents were searched for."""
+
+
+def _reject_new_dependents(
+    reader: LineageReader, finder: DependentFinder, name: ViewName, ignored: Iterable[ViewName] = ()
+) -> None:
+    """Reject the drop of an object over which views with a recorded lineage were created; called under its lock."""
+    recorded = DependentFinder(reader, databases=finder.databases, recorded_only=True)
+    created = [str(item.name) for item in recorded.find_direct(name) if item.name not in ignored]
+    if created:
+        raise _NewDependentsError(str(name), f"views over it were created meanwhile: {', '.join(created[:_MAX_SHOWN])}")
+
+
+def _drop_with_dependents(
+    reader: LineageReader,
+    finder: DependentFinder,
+    name: ViewName,
+    remove: Callable[[], DropStep],
+    purge_files: bool,
+    steps: list[DropStep],
+) -> None:
+    """Drop what depends on an object, and the object, in rounds until no dependents are created meanwhile."""
+    for _ in range(_MAX_ROUNDS):
+        finder.refresh(step.name for step in steps)
+        _drop_dependents(reader, finder, name, purge_files, steps)
+        try:
+            steps.append(remove())
+        except _NewDependentsError as error:
+            logger.info("%s is not dropped yet: %s", name, error)
+        else:
+            return
+    raise _new_dependents_in_all_rounds(name)
+
+
+def _drop_dangling(reader: LineageReader, finder: DependentFinder, purge_files: bool, steps: list[DropStep]) -> None:
+    """Drop the views that read a dropped object whose name is free: other programs may have created some meanwhile."""
+    for _ in range(_MAX_ROUNDS):
+        finder.refresh(step.name for step in steps)
+        dangling = finder.find_dangling([step.name for step in steps])
+        if not dangling:
+            return
+        for name in dangling:
+            _drop_dependents(reader, finder, name, purge_files, steps)
+    raise _new_dependents_in_all_rounds(steps[-1].name)
+
+
+def _new_dependents_in_all_rounds(name: ViewName) -> CommitFailedError:
+    return CommitFailedError(str(name), f"new dependents were created during {_MAX_ROUNDS} rounds of the cascade")
+
+
 def _drop_dependents(
     reader: LineageReader, finder: DependentFinder, name: ViewName, purge_files: bool, steps: list[DropStep]
 ) -> None:
@@ -257,35 +309,31 @@ def _drop_dependents(
             return
         cycles = {view: group for group in dependents.groups() for view in group}
         for dependent in _ordered(dependents):
-            # A view over this one may have been created since. Views by other programs are found in the next round.
-            # Members of a cycle cannot be read anyway, so they may be dropped in any order.
-            recorded = DependentFinder(reader, databases=finder.databases, recorded_only=True)
-            if any(item.name not in cycles[dependent.name] for item in recorded.find_direct(dependent.name)):
-                break
+            # Views over this one by other programs are found in the next round. Members of a cycle cannot be read
+            # anyway, so they may be dropped in any order.
+            check = partial(_reject_new_dependents, reader, finder, dependent.name, cycles[dependent.name])
             try:
-                step = _drop_dependent(reader.store, dependent.row, purge_files)
+                step = _drop_dependent(reader.store, dependent.row, purge_files, check)
             except (CommitFailedError, NoSuchViewError) as error:
-                # It was changed, renamed or dropped, and may no longer depend on the object.
+                # It was changed, renamed or dropped, and may no longer depend on the object; or it has new dependents.
                 logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
                 break
             steps.append(replace(step, reads=_sources(dependents, dependent.name)))
         else:
             return
         finder.refresh(dependents.views)
-    raise CommitFailedError(
-        str(name), f"new dependents were created during {_MAX_ROUNDS} rounds of the cascade; it was not dropped"
-    )
+    raise _new_dependents_in_all_rounds(name)
 
 
-def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool) -> DropStep:
+def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: Callable[[], None]) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
-        drop_hive_view(store, row)
+        drop_hive_view(store, row, check=check)
         return DropStep(row.name, ObjectKind.HIVE_VIEW, text=_text(row))
     try:
-        return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files)
+        return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files, check=check)
     except InvalidViewError as error:
         logger.warning("%s is dropped without its files: %s", row.name, error.reason)
-        return drop_view(store, row.name, expected=row.metadata_location)
+        return drop_view(store, row.name, expected=row.metadata_location, check=check)
 
 
 def _text(row: Row) -> str | None:

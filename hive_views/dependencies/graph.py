@@ -154,6 +154,11 @@ class DependentFinder:
         """Return the views that depend directly on an object, by name."""
         return self._find_level([name])[name]
 
+    def find_dangling(self, names: Sequence[ViewName]) -> dict[ViewName, list[Dependent]]:
+        """Return the views that depend directly on names that nothing has, by name; names without any are left out."""
+        found = self._find_level(names)
+        return {name: views for name, views in found.items() if views and self._rows.get(name) is None}
+
     def find_all(self, name: ViewName) -> TransitiveDependents:
         """Return the views that depend on an object, directly or through other views."""
         seen = {name}

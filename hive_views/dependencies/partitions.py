@@ -201,7 +201,8 @@ def partition_dependencies(
     """
     row = _view_row(store, name)
     given = _checked_values(row, partition)
-    answer = PartitionAnalysis(store, row, given).answer(given)
+    analysis = PartitionAnalysis(store, row, given)
+    answer = analysis.answer(given)
     if given and given.keys() == {column for column, _ in row.partition_keys}:
         values = tuple(given[column] for column, _ in row.partition_keys)
         names = [
@@ -210,7 +211,7 @@ def partition_dependencies(
             if _canonical_values(row, stored) == values
         ]
         for mark in stored_partitions(store.client, row, names[:1]) if names else ():
-            stale, reason = _staleness(mark, answer)
+            stale, reason = _staleness(mark, answer, analysis.definitions)
             return replace(answer, marked_at=mark.written, stale=stale, stale_reason=reason)
     return answer
 
@@ -231,7 +232,7 @@ def marked_partitions(store: MetastoreStore, name: ViewName) -> tuple[MarkedPart
     analysis.prefetch(given)
     marked = []
     for mark, values in zip(marks, given, strict=True):
-        stale, reason = _staleness(mark, analysis.answer(values))
+        stale, reason = _staleness(mark, analysis.answer(values), analysis.definitions)
         marked.append(MarkedPartition(name, tuple(values.items()), mark.written, stale, reason))
     return tuple(marked)
 
@@ -262,6 +263,8 @@ class PartitionAnalysis:
         self._tables = [_analyze_table(store, relations, key[0], by_state[key]) for key in sorted(by_state)]
         self._problem = next((f"{view} cannot be analyzed: {reason}" for view, reason in uses.problems.items()), None)
         self._registered = _registered_partitions(store, row)
+        self.definitions = sorted(relations.definitions)
+        """The texts of the view and of the views that it reads."""
 
     def prefetch(self, partitions: Iterable[Mapping[str, str]]) -> None:
         """Read the partitions of tables that several partitions of the view need, in batches."""
@@ -308,11 +311,11 @@ def source_fingerprints(store: MetastoreStore, name: ViewName, partitions: Seque
     given = [_checked_values(row, partition) for partition in partitions]
     analysis = PartitionAnalysis(store, row, (column for column, _ in row.partition_keys))
     analysis.prefetch(given)
-    return [_fingerprint(analysis.answer(values)) for values in given]
+    return [_fingerprint(analysis.answer(values), analysis.definitions) for values in given]
 
 
-def _fingerprint(answer: PartitionDependencies) -> str:
-    """Return a short text that changes with the needed partitions and the times of their last change."""
+def _fingerprint(answer: PartitionDependencies, definitions: Sequence[str]) -> str:
+    """Return a short text that changes with the needed partitions, the times of their last change, and definitions."""
     state = [
         (
             str(table.table),
@@ -322,10 +325,12 @@ def _fingerprint(answer: PartitionDependencies) -> str:
         )
         for table in answer.tables
     ]
-    return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([state, list(definitions)]).encode()).hexdigest()[:32]
 
 
-def _staleness(mark: StoredPartition, answer: PartitionDependencies) -> tuple[bool | None, str]:
+def _staleness(
+    mark: StoredPartition, answer: PartitionDependencies, definitions: Sequence[str]
+) -> tuple[bool | None, str]:
     """Return whether something that a partition of a view needs has changed since it was added, and why."""
     if answer.complete is False:
         return True, answer.why
@@ -340,8 +345,8 @@ def _staleness(mark: StoredPartition, answer: PartitionDependencies) -> tuple[bo
                 return True, f"{shown} was written at {item.written:%Y-%m-%d %H:%M:%S}"
     if not all(table.is_determined for table in answer.tables):
         return None, answer.why
-    if mark.fingerprint is not None and mark.fingerprint != _fingerprint(answer):
-        return True, "a partition that it needs was written, added or dropped"
+    if mark.fingerprint is not None and mark.fingerprint != _fingerprint(answer, definitions):
+        return True, "a partition that it needs was written, added or dropped, or a view was redefined"
     if mark.fingerprint is None:
         return None, "it was not added by hive_views, so a partition that it needs may have been dropped"
     unknown = [
@@ -380,6 +385,7 @@ class _RelationReader:
         self._lineage = LineageReader(store)
         self._relations: dict[ViewName, Relation | None] = {}
         self.rows: dict[ViewName, Row] = {}
+        self.definitions: list[str] = []
 
     def get(self, name: ViewName) -> Relation | None:
         if name not in self._relations:
@@ -394,6 +400,7 @@ class _RelationReader:
             return Relation(row.name, types)
         try:
             text = read_view_text(self._store, row)
+            self.definitions.append(f"{text.database}: {text.typed}")
             expansion = text.expand_typed(self._schemas)
             if len(expansion.names) == len(types):
                 problem = self._lineage.read_text_lineage(row).problem

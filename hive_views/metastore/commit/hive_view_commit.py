@@ -25,8 +25,8 @@ from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECT
 _MIN_AGE_SECONDS = 1.5
 
 
-def drop_hive_view(store: MetastoreStore, expected: Row) -> None:
-    """Drop a plain Hive view if its row still is the expected one."""
+def drop_hive_view(store: MetastoreStore, expected: Row, *, check: Callable[[], None] = lambda: None) -> None:
+    """Drop a plain Hive view if its row still is the expected one. `check` is called under the lock, and may reject."""
     name = expected.name
     request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
@@ -37,6 +37,7 @@ def drop_hive_view(store: MetastoreStore, expected: Row) -> None:
             raise CommitFailedError(
                 str(name), "it was changed meanwhile", expected=expected.texts.expanded, found=row.texts.expanded
             )
+        check()
         request.ensure_locked()
         send_drop(
             store,

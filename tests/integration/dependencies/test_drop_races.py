@@ -74,3 +74,36 @@ def test_source_dropped_between_definition_and_commit_is_reported(open_catalog, 
     else:
         catalog.create_view(f"{database}.top", definition.schema, definition.version)
         assert f"{database}.orders, which does not exist any more" in caplog.text
+
+
+@pytest.mark.parametrize("read", ["lowest", "middle", "top"])
+def test_cascade_drops_view_created_before_lock(catalog, open_catalog, metastore, raw, database, read):
+    """A view over an object that is dropped next is created while the request for its lock is delayed."""
+    catalog.create_table(f"{database}.lowest", COLUMNS)
+    catalog.execute("CREATE VIEW middle AS SELECT id FROM lowest", database=database)
+    catalog.execute("CREATE VIEW top AS SELECT id FROM middle", database=database)
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("lock", Hold(), nth=["top", "middle", "lowest"].index(read) + 1)
+        caught = run(lambda to: to.drop_table(f"{database}.lowest", cascade=True), open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        catalog.execute(f"CREATE VIEW late AS SELECT id FROM {read}", database=database)
+        held.release()
+        assert caught() is None
+    assert raw.get_all_tables(database) == []
+
+
+def test_cascade_keeps_view_over_new_object_of_same_name(
+    catalog, open_catalog, metastore, raw, database, hive_table, hive_view
+):
+    """Another program creates an object with the name of a dropped view, and a view over it."""
+    hive_table("orders")
+    catalog.execute("CREATE VIEW top AS SELECT id FROM orders", database=database)
+    with ThriftProxy(metastore.port) as proxy:
+        held = proxy.on("unlock", Hold())
+        caught = run(lambda to: to.drop_view(f"{database}.top", cascade=True), open_catalog({"uri": proxy.uri}))
+        held.wait_until_held()
+        hive_table("top")
+        hive_view("late", f"SELECT `id` FROM `{database}`.`top`", "id")
+        held.release()
+        assert caught() is None
+    assert sorted(raw.get_all_tables(database)) == ["late", "orders", "top"]

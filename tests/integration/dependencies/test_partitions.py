@@ -514,6 +514,20 @@ def test_mark_of_other_program_is_stale_or_unknown(months, raw, catalog, databas
     assert marks(catalog, f"{database}.daily")["2026-01-31"] is True
 
 
+@pytest.mark.parametrize("redefined", ["middle", "top"])
+def test_marks_are_stale_after_new_definition(months, run, catalog, database, redefined):
+    run("CREATE VIEW middle AS SELECT id, total, ds FROM days")
+    run("CREATE VIEW top PARTITIONED ON (ds) AS SELECT id, total, ds FROM middle")
+    catalog.add_partitions(f"{database}.top", {"ds": "2026-01-30"})
+    view = catalog.load_view(f"{database}.middle")
+    view.update().set_properties(owner="bi").commit()
+    assert marks(catalog, f"{database}.top") == {"2026-01-30": False}
+    partitioned = " PARTITIONED ON (ds)" if redefined == "top" else ""
+    source = "middle" if redefined == "top" else "days"
+    run(f"CREATE OR REPLACE VIEW {redefined}{partitioned} AS SELECT id, 2 * total AS total, ds FROM {source}")
+    assert marks(catalog, f"{database}.top") == {"2026-01-30": True}
+
+
 def test_mark_over_iceberg_table_is_exact_within_a_second(catalog, run, database):
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ds"))
