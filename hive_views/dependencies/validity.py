@@ -69,7 +69,7 @@ class ViewChecks:
     """The results for views and for all views that they read, each regardless of what it reads."""
 
     results: Mapping[ViewName, CheckedView]
-    """By name; names that a view reads and nothing has are included."""
+    """By name; names that a view reads and nothing has, and tables that cannot be read, are included."""
     sources: Mapping[ViewName, tuple[ViewName, ...]]
     """By view: what its text reads, or its recorded dependencies if the text cannot be resolved."""
 
@@ -107,7 +107,23 @@ def check_each(
                     checked[source] = missing_object(source)
             if progress is not None:
                 progress(number, len(views))
+        read = (rows.get(source) for source in {item for items in sources_by_view.values() for item in items})
+        iceberg_tables = [row for row in read if row is not None and row.kind is RowKind.ICEBERG_TABLE]
+        for table, problem in pool.map(lambda row: (row, _problem_of_table(reader, row)), iceberg_tables):
+            if problem is not None:
+                checked[table.name] = CheckedView(table.name, (problem,))
     return ViewChecks(checked, sources_by_view)
+
+
+def _problem_of_table(reader: LineageReader, row: Row) -> ViewProblem | None:
+    """Return that an Iceberg table cannot be read because its metadata file does not exist; None if that is unknown."""
+    location = row.metadata_location
+    try:
+        if location is None or reader.store.files.exists(location):
+            return None
+    except Exception:  # noqa: BLE001 -- FileIOs raise the exceptions of their storages' clients
+        return None  # whoever reads the view may have credentials for it
+    return ViewProblem(Validity.INVALID, f"its metadata file {location} does not exist")
 
 
 _CONTRADICTORY_FLAG = (

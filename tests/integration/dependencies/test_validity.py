@@ -13,7 +13,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema
 from hive_views.spec.version_texts import define
 from hive_views.sql.analysis.validity import Validity
-from tests.integration.catalog.samples import hive_row, version
+from tests.integration.catalog.samples import hive_row, path, version
 from tests.integration.dependencies.conftest import longs
 from tests.integration.dependencies.test_graph import COLUMNS
 
@@ -187,6 +187,22 @@ def test_missing_metadata_file_is_invalid(shop, database):
     shop.store.files.delete(location)
     assert checked_views(shop, database)["named"].validity is Validity.INVALID
     assert "does not exist" in checked_views(shop, database)["named"].problems[0].reason
+
+
+def test_views_over_table_without_metadata_file_are_blocked(catalog, database, view):
+    table = catalog.create_table(f"{database}.orders", Schema(NestedField(1, "id", LongType())))
+    view("one", "SELECT id FROM orders")
+    view("two", "SELECT id FROM one")
+    path(table.metadata_location).unlink()
+    checked = {item.view.name: item for item in catalog.check_views(database)}
+    assert {name: item.validity.value for name, item in checked.items()} == {"one": "blocked", "two": "blocked"}
+    for item in checked.values():
+        assert f"{database}.orders, which is invalid: its metadata file " in item.problems[0].reason
+    boxes = catalog.picture(database).boxes
+    assert {name.name: box.standing.value for name, box in boxes.items()} == {
+        **dict.fromkeys(["one", "two"], "blocked"),
+        "orders": "invalid",
+    }
 
 
 def test_unsupported_dialect_is_unknown(catalog, database):
