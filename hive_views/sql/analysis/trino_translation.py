@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum
 
 from sqlglot import exp
@@ -188,6 +189,11 @@ def _query_findings(resolution: Resolution, schemas: Schemas, database: str) -> 
             yield _refused("an aggregate of an aggregate"), min(start_offsets(node), default=0)
         if select.args.get("windows"):
             yield _refused("a WINDOW clause"), min(start_offsets(select), default=0)
+    for at in dates_taken_for_strings(resolution):
+        yield (
+            _refused("DATE '…' outside of <, > and BETWEEN; CAST('…' AS DATE) is read"),
+            resolution.text.tokens[at].start,
+        )
     for table in resolution.tree.find_all(exp.Table):
         around = table.find_ancestor(exp.Subquery, exp.CTE, exp.Exists, exp.In)
         if not table.db and around is not None and not isinstance(around, exp.CTE):
@@ -199,6 +205,24 @@ def _query_findings(resolution: Resolution, schemas: Schemas, database: str) -> 
         if schema is not None and any("with local time zone" in kind for _, kind in schema.columns):
             finding = _refused(f"a timestamp with time zone in {table.name}, unless legacy-translation is on")
             yield finding, min(start_offsets(table), default=0)
+
+
+_ORDER_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.DateDiff, exp.TsOrDsToDate)
+
+
+def dates_taken_for_strings(resolution: Resolution) -> Iterator[int]:
+    """Yield the token of each `DATE '…'` that is not compared by order: Coral takes it for a string."""
+    text = resolution.text
+    for cast in resolution.tree.find_all(exp.Cast):
+        at = text.starts.get((cast.this._meta or {}).get("start", -1), 0) - 1
+        is_shifted = isinstance(cast.parent, (exp.Add, exp.Sub))  # reported with its interval
+        if (
+            at >= 0
+            and text.raw(at).lower() == "date"
+            and not is_shifted
+            and not isinstance(cast.parent, _ORDER_COMPARISONS)
+        ):
+            yield at
 
 
 _ESCAPED_QUOTE = re.compile(r"\\['\"]")
@@ -226,8 +250,16 @@ def _text_findings(text: Text) -> Iterator[_Located]:
                 yield _refused("adjacent strings"), token.start
             if previous is TokenType.TIMESTAMP:
                 yield _refused("TIMESTAMP '…'; CAST('…' AS TIMESTAMP) is read"), token.start
-        elif raw.lower() in _UNKNOWN_FUNCTIONS and previous is not TokenType.DOT and at + 1 in text.match:
+        elif (
+            raw.lower() in _UNKNOWN_FUNCTIONS
+            and previous is not TokenType.DOT
+            and text.kinds[at + 1 : at + 2] == [TokenType.L_PAREN]
+        ):
             yield _refused(f"{raw.lower()}()"), token.start
+        elif token.token_type is TokenType.JOIN and not _has_condition(text, at):
+            yield _refused(_WITHOUT_ON), token.start
+        elif token.token_type is TokenType.NUMBER and raw[-1].isalpha() and raw[-1] not in "Ll":
+            yield _refused("a number with a suffix other than L"), token.start
         elif raw.lower() == "nulls":
             yield _refused("NULLS FIRST or NULLS LAST"), token.start
         elif token.token_type is TokenType.DIV:
@@ -238,6 +270,18 @@ def _text_findings(text: Text) -> Iterator[_Located]:
             function = text.raw(text.match[at - 2] - 1).lower()
             if function == "cast":
                 yield _refused("an interval added to a CAST"), token.start
+
+
+_WITHOUT_ON = "a join without ON; JOIN … ON true is read"
+_AFTER_SOURCE = (TokenType.JOIN, TokenType.ON, TokenType.USING, TokenType.SELECT)
+
+
+def _has_condition(text: Text, join: int) -> bool:
+    """Whether ON or USING follows a JOIN before the next one: sqlglot adds `ON true` where none is written."""
+    level = text.enclosing(join)
+    following = (at for at in range(join + 1, len(text.kinds)) if text.kinds[at] in _AFTER_SOURCE)
+    at = next((at for at in following if text.enclosing(at) == level), join)
+    return text.kinds[at] in (TokenType.ON, TokenType.USING)
 
 
 def _refused(construct: str) -> TrinoFinding:
@@ -256,7 +300,7 @@ def _join(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
         return _refused("JOIN with USING or NATURAL")
     condition = node.args.get("on")
     if condition is None:
-        return _refused("a join without ON; JOIN … ON true is read")
+        return _refused(_WITHOUT_ON)
     return None if _is_join_condition(condition) else _refused("a condition of ON that is no comparison")
 
 
@@ -395,6 +439,10 @@ def _is_guarded(node: exp.Expr, divisor: exp.Expr) -> bool:
     return is_guard and comparison_key(condition.this.unnest()) == comparison_key(divisor)
 
 
+def _is_positive(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and float(node.this) > 0
+
+
 def _is_zero(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) == 0
 
@@ -408,6 +456,8 @@ def _rounding(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _modulo(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if {"float", "double"} & set(_operand_bases(node, type_of)):
+        return TrinoFinding(Outcome.OTHER_ROWS, "% of a DOUBLE or FLOAT: computed with decimals")
     return None if _is_constant(node.expression) else TrinoFinding(Outcome.MAY_FAIL, "% by a value that may be 0")
 
 
@@ -415,6 +465,11 @@ def _arithmetic(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     bases = _operand_bases(node, type_of)
     if "string" in bases:
         return TrinoFinding(Outcome.UNVERIFIED, "arithmetic of a string")
+    if {"date", "timestamp"} & set(bases):
+        unit = node.expression.args.get("unit") if isinstance(node.expression, exp.Interval) else None
+        units = ("DAY", "MONTH", "YEAR") if bases[0] == "date" else ("DAY", "MONTH", "YEAR", "HOUR", "MINUTE", "SECOND")
+        is_read = unit is not None and unit.name.upper().rstrip("S") in units
+        return None if is_read else TrinoFinding(Outcome.UNVERIFIED, "arithmetic of dates or timestamps")
     if "float" in bases:
         return TrinoFinding(Outcome.OTHER_ROWS, "arithmetic of FLOAT: another precision")
     if set(bases) <= {"tinyint", "smallint"}:
@@ -453,9 +508,12 @@ def _cast(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     operand = node.this
     source = type_of(operand)
     target = type_of(node)
-    if isinstance(operand, (exp.Literal, exp.Null, exp.Count, exp.Unhex)) or (
-        target == "int" and _is_digits(operand, type_of)
-    ):
+    is_column = isinstance(node.parent, exp.Alias) and node.parent.parent is node.root()
+    if base(target or "") in ("varchar", "char") and not is_column:
+        return TrinoFinding(Outcome.OTHER_ROWS, "a cast to VARCHAR or CHAR: of any length")
+    if isinstance(operand, exp.Literal):
+        return _cast_of_literal(operand, target or "")
+    if isinstance(operand, (exp.Null, exp.Count, exp.Unhex)) or (target == "int" and _is_digits(operand, type_of)):
         return None
     if is_exact_average(operand, type_of) or _is_dividend(operand, type_of) or _is_start_of_timestamp(node, type_of):
         return None
@@ -473,6 +531,49 @@ def _cast(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     if before in ("string", "double", "float", "decimal", *INTEGERS):
         return TrinoFinding(Outcome.MAY_FAIL, f"a cast of {before} to {after}")
     return TrinoFinding(Outcome.UNVERIFIED, f"a cast of {before} to {after}")
+
+
+_CAST_LITERALS = {
+    "date": r"\d{4}-\d\d-\d\d",
+    "timestamp": r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,3})?)?",
+    "boolean": "true|false",
+    "tinyint": r"\d{1,2}",
+    "smallint": r"\d{1,4}",
+    "int": r"\d{1,9}",
+    "bigint": r"\d{1,18}",
+    "double": r"\d+(\.\d+)?",
+    "decimal": r"\d+(\.\d+)?",
+}
+"""The literals that all engines cast to a type with the same result."""
+
+
+def _is_cast_alike(literal: exp.Literal, types: Iterable[str]) -> bool:
+    """Whether all engines cast a literal to each of some types with the same result."""
+    return all(
+        re.fullmatch(_CAST_LITERALS.get(base(kind), ""), literal.name) and _is_valid(literal.name, kind)
+        for kind in types
+    )
+
+
+def _is_valid(value: str, kind: str) -> bool:
+    if kind in ("date", "timestamp"):
+        try:
+            return bool(datetime.fromisoformat(value[:19]))
+        except ValueError:
+            return False
+    size = decimal(kind)
+    return size is None or len(value.partition(".")[0]) <= size[0] - size[1]
+
+
+def _cast_of_literal(literal: exp.Literal, target: str) -> TrinoFinding | None:
+    after, value = base(target), literal.name
+    if _is_cast_alike(literal, [target]):
+        return None
+    if after in _TEXTS and (literal.is_string or value.isdigit()):
+        return None
+    if not literal.is_string and after in (*INTEGERS, *_TEXTS):
+        return TrinoFinding(Outcome.OTHER_ROWS, f"a cast of {value} to {after}: another value")
+    return TrinoFinding(Outcome.MAY_FAIL, f"a cast of {value} to {after}")
 
 
 def _is_digits(node: exp.Expr, type_of: TypeOf) -> bool:
@@ -562,6 +663,10 @@ def _unhex(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _count(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if isinstance(node.parent, exp.Window) and isinstance(node.this, exp.Star):
+        return _refused("count(*) over a window; count(1) is read")
+    if isinstance(node.this, (exp.Star, exp.Literal)) and isinstance(node.parent, _TYPED):
+        return _refused("a cast of count(*)")
     values = [*(node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]), *node.expressions]
     return _refused("count() of several values") if len(values) > 1 else None
 
@@ -594,6 +699,12 @@ def _comparison(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     operands += node.expressions
     kinds = {base(type_of(operand) or "") for operand in operands}
     columns = {base(type_of(operand) or "") for operand in operands if not isinstance(operand, exp.Literal)}
+    times = kinds & {"date", "timestamp"}
+    if times and any(isinstance(operand, exp.Literal) and operand.is_string for operand in operands):
+        if isinstance(node, (exp.EQ, exp.In)):
+            return _refused("a date or timestamp that equals a string")
+        if not all(_is_cast_alike(operand, times) for operand in operands if isinstance(operand, exp.Literal)):
+            return TrinoFinding(Outcome.MAY_FAIL, "a comparison of a date or timestamp with another string")
     if _TEXTS & kinds and kinds & _NUMBERS:
         if isinstance(node, exp.In):
             return _refused("a string in IN of a number")
@@ -621,7 +732,8 @@ def _time_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
             operand = operand.this
         operands[number] = operand
     if all(base(type_of(operand) or "") in ("date", "timestamp") for operand in operands):
-        return None
+        is_read = isinstance(node, exp.DateDiff) or base(type_of(operands[0]) or "") == "timestamp"
+        return None if is_read else _refused("hour() of a date")
     return TrinoFinding(Outcome.UNVERIFIED, f"{node.key}() of values that are no dates or timestamps")
 
 
@@ -641,15 +753,40 @@ def _text_value(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
         return TrinoFinding(Outcome.OTHER_ROWS, "a number, timestamp or CHAR as a string: another format")
     if not isinstance(node, (exp.Concat, exp.ConcatWs, exp.DPipe)) and {"string", "date"} <= kinds:
         return _refused("a value that is a date or a string")
-    if isinstance(node, (exp.Greatest, exp.Least)) and len(kinds) > 1:
-        return TrinoFinding(Outcome.OTHER_ROWS, f"{node.key}() of several types")
+    if {"date", "timestamp"} <= kinds:
+        return TrinoFinding(Outcome.OTHER_ROWS, "a value that is a date or a timestamp: a date")
+    if isinstance(node, (exp.Greatest, exp.Least)):
+        reason = "of several types" if len(kinds) > 1 else "of NULL: NULL instead of another value"
+        return TrinoFinding(Outcome.OTHER_ROWS, f"{node.key}() {reason}")
     return None
 
 
 _READ_FUNCTIONS = frozenset({"isnotnull", "isnull", "pmod"})
 
 
+def _index(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    index = node.expressions[0] if len(node.expressions) == 1 else None
+    if base(type_of(node.this) or "") == "map" or (isinstance(index, exp.Literal) and index.this.isdigit()):
+        return None
+    return TrinoFinding(Outcome.OTHER_ROWS, "an index that may be negative: an element from the end")
+
+
+def _split(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    pattern = node.args.get("expression")
+    if not isinstance(pattern, exp.Literal) or not re.fullmatch(r"[^\\.\[\](){}*+?^$|]+", pattern.name):
+        return TrinoFinding(Outcome.OTHER_ROWS, "split() by a pattern: by the text of the pattern")
+    return _string_function(node, type_of)
+
+
+def _literal(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if node.is_string or "e" not in node.name.lower():
+        return None
+    return TrinoFinding(Outcome.OTHER_ROWS, "a number with an exponent: an integer or a decimal")
+
+
 def _function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if node.name.lower() == "pmod" and not _is_positive(node.expressions[-1]):
+        return TrinoFinding(Outcome.OTHER_ROWS, "pmod() by a value that may be negative or 0")
     if node.name.lower() in _READ_FUNCTIONS | _UNKNOWN_FUNCTIONS:
         return None
     return TrinoFinding(Outcome.UNVERIFIED, f"the function {node.name}")
@@ -670,7 +807,7 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     ),
     **dict.fromkeys(
         (
-            *(exp.Length, exp.Like, exp.Lower, exp.Pad, exp.RegexpLike, exp.RegexpReplace, exp.RegexpSplit),
+            *(exp.Length, exp.Like, exp.Lower, exp.Pad, exp.RegexpLike, exp.RegexpReplace),
             *(exp.Reverse, exp.StrPosition, exp.Substring, exp.Trim, exp.Upper),
         ),
         _string_function,
@@ -730,6 +867,9 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     exp.Mul: _arithmetic,
     exp.NullSafeEQ: _always(Outcome.REFUSED, "<=>"),
     exp.Posexplode: _always(Outcome.OTHER_ROWS, "posexplode: it counts from 1"),
+    exp.RegexpSplit: _split,
+    exp.Bracket: _index,
+    exp.Literal: _literal,
     exp.Round: _rounding,
     exp.Sub: _arithmetic,
     exp.Subquery: _subquery,
@@ -744,10 +884,10 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
 
 _VERIFIED = frozenset(
     {
-        *(exp.Abs, exp.Alias, exp.And, exp.Array, exp.ArrayContains, exp.Boolean, exp.Bracket, exp.CTE, exp.Chr),
+        *(exp.Abs, exp.Alias, exp.And, exp.Array, exp.ArrayContains, exp.Boolean, exp.CTE, exp.Chr),
         *(exp.Column, exp.CumeDist, exp.CurrentDate, exp.CurrentTimestamp, exp.DataType, exp.DataTypeParam),
         *(exp.DenseRank, exp.Distinct, exp.Exists, exp.Explode, exp.FirstValue, exp.From, exp.Having, exp.Identifier),
-        *(exp.Interval, exp.Lag, exp.LastValue, exp.Lateral, exp.Lead, exp.Limit, exp.Literal, exp.Max, exp.Min),
+        *(exp.Interval, exp.Lag, exp.LastValue, exp.Lateral, exp.Lead, exp.Limit, exp.Max, exp.Min),
         *(exp.Neg, exp.Not, exp.Null, exp.Or, exp.Order, exp.Paren, exp.PercentRank, exp.Pow, exp.PropertyEQ),
         *(exp.Rank, exp.Replace, exp.RowNumber, exp.Select, exp.Sign, exp.Sqrt, exp.Star, exp.Stddev, exp.StddevPop),
         *(exp.StddevSamp, exp.Struct, exp.Table, exp.TableAlias, exp.Translate, exp.UnixToStr, exp.Var, exp.VarMap),

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.analysis.trino_translation import (
     AVERAGED_DIGITS,
     average_types,
+    dates_taken_for_strings,
     is_exact_quotient,
 )
 from hive_views.sql.parsing.ddl import unescape
@@ -30,6 +31,14 @@ def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
     for at, kind in enumerate(text.kinds[1:]):
         if kind is TokenType.STRING and text.raw(at).lower() == "timestamp" and _is_time(text.raw(at + 1)):
             yield at, at + 1, f"CAST({text.raw(at + 1)} AS TIMESTAMP)"
+
+
+def date_literals(resolution: Resolution) -> Iterator[Edit]:
+    """`day = DATE '2024-02-01'` gets a CAST instead: Coral takes the literal for a string."""
+    for at in dates_taken_for_strings(resolution):
+        literal = resolution.text.raw(at + 1)
+        if _shifted(literal[1:-1], 1, "0", "day") is not None:
+            yield at, at + 1, f"CAST({literal} AS DATE)"
 
 
 def _is_time(raw: str) -> bool:
@@ -112,7 +121,7 @@ def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
             both = f"{name} = {other} AND {name} IS NOT NULL AND {other} IS NOT NULL"
             if type_of(node.this) == type_of(node.expression) is not None:
                 yield (*span, f"(({both}) OR ({name} IS NULL AND {other} IS NULL))")
-        if _literal_kinds(node.expression) & {type_of(node.this)}:
+        if _literal_kinds(node.expression) & {type_of(node.this)} and _filters_rows(node):
             value = text.between(column[1] + 2, span[1])
             yield (*span, f"({name} IS NOT NULL AND {name} = {value})")
 
@@ -125,6 +134,14 @@ def _is_of_one_table(node: exp.Expr) -> bool:
         return False
     table = from_.this.alias_or_name.lower()
     return all(column.parts[0].name.lower() == table for column in (node.this, node.expression))
+
+
+def _filters_rows(node: exp.Expr) -> bool:
+    """Whether a condition filters rows; Hive 4.1.0 does not finish planning `x IS NOT NULL AND x = 1` as a value."""
+    parent = node.parent
+    while isinstance(parent, (exp.And, exp.Or, exp.Paren)):
+        parent = parent.parent
+    return isinstance(parent, (exp.Where, exp.Having))
 
 
 def _literal_kinds(node: exp.Expr) -> frozenset[str | None]:

@@ -23,7 +23,7 @@ from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
 
 
 def join_conditions(resolution: Resolution) -> Iterator[Edit]:
-    """`a CROSS JOIN b` and `a, b` become `a JOIN b ON true`.
+    """`a CROSS JOIN b`, `a JOIN b` and `a, b` become `a JOIN b ON true`.
 
     A comma binds less than JOIN in Spark: that makes a difference only before RIGHT, FULL, USING and NATURAL.
     """
@@ -34,10 +34,11 @@ def join_conditions(resolution: Resolution) -> Iterator[Edit]:
         if not has_plain_joins(select):
             continue
         for join in joins:
-            if join.side or join.method or join.kind in ("SEMI", "ANTI") or {"on", "using"} & set(given_parts(join)):
+            if join.side or join.method or join.kind in ("SEMI", "ANTI"):
                 continue
             span = source_tokens(text, join.this)
-            if span is None:
+            # sqlglot adds `ON true` to a JOIN without a condition.
+            if span is None or text.kinds[span[1] + 1 : span[1] + 2] in ([TokenType.ON], [TokenType.USING]):
                 continue
             before = span[0] - 1
             if text.kinds[before] is TokenType.COMMA and not binds_less:

@@ -19,6 +19,7 @@ from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 from hive_views.sql.rewriting.coral.edits import Rule
 from hive_views.sql.rewriting.coral.expressions import (
+    date_literals,
     date_parts,
     dates,
     decimal_averages,
@@ -139,6 +140,7 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (scalar_subqueries, exp.Subquery),
     (timestamp_literals, exp.Cast),
     (shifted_dates, exp.Interval),
+    (date_literals, exp.Cast),
     (null_safe_comparisons, exp.NullSafeEQ),
     (integer_divisions, exp.Div),
     (integer_averages, exp.Avg),

@@ -22,6 +22,11 @@ REWRITTEN = [
     ),
     ("join_conditions", "SELECT o.id FROM orders o, events e", "SELECT o.id FROM h.orders o JOIN h.events e ON true"),
     (
+        "join_conditions",
+        "SELECT o.id FROM orders o JOIN events e JOIN customers c ON o.customer = c.name",
+        "SELECT o.id FROM h.orders o JOIN h.events e ON true JOIN h.customers c ON o.customer = c.name",
+    ),
+    (
         "using_joins",
         "SELECT c.city FROM customers c LEFT JOIN (SELECT name FROM customers) d USING (name)",
         "SELECT c.city FROM h.customers c LEFT JOIN (SELECT customers.name FROM h.customers) d ON c.name = d.name",
@@ -58,6 +63,12 @@ REWRITTEN = [
         "SELECT id FROM orders WHERE day < DATE '2024-01-31' + INTERVAL '1' MONTH "
         "AND day > DATE '2024-01-31' - interval 90 days",
         "SELECT orders.id FROM h.orders WHERE orders.day < DATE '2024-02-29' AND orders.day > DATE '2023-11-02'",
+    ),
+    (
+        "date_literals",
+        "SELECT nvl(day, DATE '2000-01-01') AS x FROM orders WHERE day = DATE '2024-02-29' OR day < DATE '2001-01-01'",
+        "SELECT nvl(orders.day, CAST('2000-01-01' AS DATE)) AS x FROM h.orders "
+        "WHERE orders.day = CAST('2024-02-29' AS DATE) OR orders.day < DATE '2001-01-01'",
     ),
     (
         "integer_averages",
@@ -195,6 +206,7 @@ UNCHANGED = {
     ),
     "a comma before RIGHT JOIN": "SELECT a.id FROM orders a, orders b RIGHT JOIN orders c ON b.id = c.id",
     "a comma before USING": "SELECT c.city FROM orders a, customers b JOIN customers c USING (name)",
+    "an outer join without a condition": "SELECT a.id FROM orders a LEFT JOIN events e",
     "a lateral view between joins": (
         "SELECT o.id FROM orders o CROSS JOIN customers c LATERAL VIEW explode(c.tags) t AS tag"
     ),
@@ -224,6 +236,8 @@ UNCHANGED = {
     "a comparison of columns of two types": "SELECT id FROM orders WHERE note <=> qty",
     "a comparison with a literal of another type": "SELECT id FROM orders WHERE qty <=> 'abc'",
     "a comparison of a string and a number": "SELECT id FROM orders WHERE NOT (note <=> 1)",
+    "a null-safe comparison as a value, which Hive 4.1 cannot plan": "SELECT id, qty <=> 3 AS x FROM orders",
+    "the opposite of a null-safe comparison with a literal": "SELECT id FROM orders WHERE NOT (qty <=> 3)",
     "an alias of a branch in HAVING": (
         "SELECT id AS n, count(1) AS c FROM orders GROUP BY id UNION ALL "
         "SELECT id AS c, count(1) AS n FROM orders GROUP BY id HAVING n > 1"
