@@ -11,6 +11,7 @@ import pytest
 from hive_views.dependencies.lineage import texts_of_hive_view
 from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.readers import trino
+from hive_views.legacy_import.storage import staleness_properties
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 from hive_views.metastore.row_codec import Row, read_row
 from hive_views.metastore.trino_encoding import encode
@@ -48,6 +49,24 @@ def test_row_written_by_trino_is_read(name):
     assert view.materialized is (row.parameters["comment"] == "Presto Materialized View")
     assert view.owner == decoded.get("owner")
     assert view.run_as_invoker is decoded.get("runAsInvoker")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tm.hid_grace", ({"hive-views.max-staleness-ms": "3600000"}, "its grace period of 3600 s stays")),
+        (
+            "tm.hid_ws",
+            (
+                {},
+                "its grace period of 0 s stays; its WHEN STALE FAIL is not kept: "
+                "from now on queries read the definition when rows are stale",
+            ),
+        ),
+    ],
+)
+def test_staleness_of_materialized_view_is_reported(name: str, expected: tuple[dict[str, str], str]):
+    assert staleness_properties(trino.read(row_of(name))) == expected
 
 
 def test_types_that_iceberg_lacks_are_problems():
