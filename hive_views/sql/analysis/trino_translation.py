@@ -569,7 +569,7 @@ def _cast_of_literal(literal: exp.Literal, target: str) -> TrinoFinding | None:
     after, value = base(target), literal.name
     if _is_cast_alike(literal, [target]):
         return None
-    if after in _TEXTS and (literal.is_string or value.isdigit()):
+    if after in _TEXTS and (literal.is_string or value.replace(".", "").isdigit()):
         return None
     if not literal.is_string and after in (*INTEGERS, *_TEXTS):
         return TrinoFinding(Outcome.OTHER_ROWS, f"a cast of {value} to {after}: another value")
@@ -725,6 +725,20 @@ def _string_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     return None
 
 
+def _substring(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    is_of_date = isinstance(node.this, exp.Cast) and base(type_of(node.this.this) or "") in ("date", "timestamp")
+    if isinstance(node.args.get("start"), exp.Neg) and not is_of_date:
+        return TrinoFinding(Outcome.OTHER_ROWS, "substr() from the end of a shorter string: an empty string")
+    return _string_function(node, type_of)
+
+
+def _replace(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    searched = node.args.get("expression")
+    if isinstance(searched, exp.Literal) and searched.name:
+        return None
+    return TrinoFinding(Outcome.OTHER_ROWS, "replace() of an empty string: inserted between all characters")
+
+
 def _time_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     operands = child_expressions([node.this, node.args.get("expression")])
     for number, operand in enumerate(operands):
@@ -808,7 +822,7 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     **dict.fromkeys(
         (
             *(exp.Length, exp.Like, exp.Lower, exp.Pad, exp.RegexpLike, exp.RegexpReplace),
-            *(exp.Reverse, exp.StrPosition, exp.Substring, exp.Trim, exp.Upper),
+            *(exp.Reverse, exp.StrPosition, exp.Trim, exp.Upper),
         ),
         _string_function,
     ),
@@ -868,6 +882,8 @@ _RULES: dict[type, Callable[[exp.Expr, TypeOf], TrinoFinding | None]] = {
     exp.NullSafeEQ: _always(Outcome.REFUSED, "<=>"),
     exp.Posexplode: _always(Outcome.OTHER_ROWS, "posexplode: it counts from 1"),
     exp.RegexpSplit: _split,
+    exp.Replace: _replace,
+    exp.Substring: _substring,
     exp.Bracket: _index,
     exp.Literal: _literal,
     exp.Round: _rounding,
@@ -889,7 +905,7 @@ _VERIFIED = frozenset(
         *(exp.DenseRank, exp.Distinct, exp.Exists, exp.Explode, exp.FirstValue, exp.From, exp.Having, exp.Identifier),
         *(exp.Interval, exp.Lag, exp.LastValue, exp.Lateral, exp.Lead, exp.Limit, exp.Max, exp.Min),
         *(exp.Neg, exp.Not, exp.Null, exp.Or, exp.Order, exp.Paren, exp.PercentRank, exp.Pow, exp.PropertyEQ),
-        *(exp.Rank, exp.Replace, exp.RowNumber, exp.Select, exp.Sign, exp.Sqrt, exp.Star, exp.Stddev, exp.StddevPop),
+        *(exp.Rank, exp.RowNumber, exp.Select, exp.Sign, exp.Sqrt, exp.Star, exp.Stddev, exp.StddevPop),
         *(exp.StddevSamp, exp.Struct, exp.Table, exp.TableAlias, exp.Translate, exp.UnixToStr, exp.Var, exp.VarMap),
         *(exp.Variance, exp.VariancePop, exp.Where, exp.WindowSpec, exp.With),
     }

@@ -71,7 +71,7 @@ def test_prediction_agrees_with_trino(sql: str, outcome: str):
     outcomes = {finding.outcome for finding in findings(sql)}
     if outcome == "equal":
         assert outcomes == set()
-    elif outcome in ("other rows", "equal but for the last digit", "equal but for NULL"):
+    elif outcome in ("other rows", "equal but for the last digit", "equal but for NULL", "equal but for short strings"):
         assert Outcome.OTHER_ROWS in outcomes
     else:
         assert outcomes & {Outcome.REFUSED, Outcome.MAY_FAIL, Outcome.UNVERIFIED}
@@ -106,6 +106,8 @@ def test_verified_nodes_are_those_of_texts_with_equal_rows():
         ("SELECT id FROM h.orders WHERE placed IN ('2024-02-29 10:00:00')", Outcome.REFUSED),
         ("SELECT id FROM h.orders WHERE day > '2024-02'", Outcome.MAY_FAIL),
         ("SELECT id FROM h.orders WHERE day > '2024-02-30'", Outcome.MAY_FAIL),
+        ("SELECT substr(note, -5, 3) AS n FROM h.orders", Outcome.OTHER_ROWS),
+        ("SELECT replace(note, '', 'x') AS n FROM h.orders", Outcome.OTHER_ROWS),
         ("SELECT CAST(count(*) AS STRING) AS n FROM h.orders", Outcome.REFUSED),
         ("SELECT count(*) OVER (PARTITION BY ok) AS n FROM h.orders", Outcome.REFUSED),
         ("SELECT 1.5D AS n FROM h.orders", Outcome.REFUSED),
@@ -122,7 +124,6 @@ def test_verified_nodes_are_those_of_texts_with_equal_rows():
         ("SELECT qty / 2e0 AS q FROM h.orders", Outcome.OTHER_ROWS),
         ("SELECT length(CAST(note AS VARCHAR(3))) AS n FROM h.orders", Outcome.OTHER_ROWS),
         ("SELECT CAST(1.5 AS INT) AS n FROM h.orders", Outcome.OTHER_ROWS),
-        ("SELECT CAST(1.50 AS STRING) AS n FROM h.orders", Outcome.OTHER_ROWS),
         ("SELECT CAST('1.5' AS INT) AS n FROM h.orders", Outcome.MAY_FAIL),
         ("SELECT CAST('2024-02-30' AS DATE) AS n FROM h.orders", Outcome.MAY_FAIL),
         ("SELECT CAST(12345 AS DECIMAL(3,0)) AS n FROM h.orders", Outcome.MAY_FAIL),
