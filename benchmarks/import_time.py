@@ -1,6 +1,7 @@
 """CPU seconds of imports, each in a new process, and a check that neither pyspark nor pyarrow is imported.
 
-The fastest of several runs counts: what a busy machine adds is not the import's. Modules are compiled before, as `pip install` does, also where PYTHONDONTWRITEBYTECODE is set.
+The fastest of several runs counts: what a busy machine adds is not the import's. Modules are compiled
+before, as `pip install` does, also where PYTHONDONTWRITEBYTECODE is set.
 """
 
 from __future__ import annotations
