@@ -7,7 +7,6 @@ so code that catches `pyiceberg.exceptions` works unchanged.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -361,6 +360,8 @@ class NotAnIcebergViewError(NoSuchViewError):
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
         what_to_do = "Choose another name"
         if table_type == "VIRTUAL_VIEW" and not format_type:
+            import shlex
+
             command = f"hive-views import plan --view {shlex.quote(identifier)}"
             what_to_do = f"It is a plain Hive view: `{command}` plans its import"
         HiveViewsError.__init__(

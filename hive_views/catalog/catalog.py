@@ -25,13 +25,9 @@ from tenacity import (
 )
 
 from hive_views.catalog.configuration import configured_catalog, support_configured_class
-from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
 from hive_views.config import URI, reject_misspelled_keys
-from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport, drop_view, plan_drop, reject_shared_files
-from hive_views.dependencies.graph import DependentFinder, Graph, TransitiveDependents, read_graph, reject_cycle
-from hive_views.dependencies.lineage import TransitiveLineage
 from hive_views.dependencies.view_changes import check_required_engines, commit_changes
 from hive_views.errors import (
     CatalogConfigurationError,
@@ -48,7 +44,6 @@ from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.commit.view_commit import commit, rename
 from hive_views.metastore.commit.view_properties import check_location, configured_properties, new_view_location
 from hive_views.metastore.queries import load_view, view_exists, view_names
-from hive_views.metastore.shared_files import files_lock_name
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
 
@@ -57,9 +52,13 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from pyiceberg.view.metadata import ViewVersion
 
+    from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
     from hive_views.dependencies.columns import ColumnName
+    from hive_views.dependencies.drop import DropPlan, DropReport
     from hive_views.dependencies.engines import EngineFinding
+    from hive_views.dependencies.graph import Graph, TransitiveDependents
     from hive_views.dependencies.impact import AffectedView
+    from hive_views.dependencies.lineage import TransitiveLineage
     from hive_views.dependencies.partitions import MarkedPartition, PartitionDependencies
     from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.render import Direction, Picture
@@ -71,7 +70,7 @@ if TYPE_CHECKING:
 
 _MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
 
-# Modules that read SQL are imported by the methods that need them: sqlglot takes 0.1 s to import.
+# Methods import what only they need, e.g. modules that read SQL: sqlglot takes 0.1 s to import.
 
 
 class HiveViewCatalog(TableCatalog):
@@ -351,6 +350,8 @@ class HiveViewCatalog(TableCatalog):
             LockError: If the lock could not be acquired.
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
+        from hive_views.dependencies.graph import reject_cycle
+
         name = self._name(identifier).check_writable()
         metadata = create(
             uuid=str(uuid.uuid4()),
@@ -492,6 +493,9 @@ class HiveViewCatalog(TableCatalog):
             InvalidPropertyError: If the view's location or `write.metadata.path` is neither a URI nor an absolute path.
             CyclicViewError: If the view would read itself through other views.
         """
+        from hive_views.dependencies.graph import reject_cycle
+        from hive_views.metastore.shared_files import files_lock_name
+
         name = self._name(identifier).check_writable()
         metadata = self.store.files.read(metadata_location)
         # A relative location resolves differently in each process, so every later commit would write elsewhere.
@@ -531,6 +535,8 @@ class HiveViewCatalog(TableCatalog):
             CommitFailedError: If the view was changed concurrently.
             CommitStateUnknownError: If the metastore did not reply.
         """
+        from hive_views.dependencies.graph import reject_cycle
+
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load_view(self.store, source)
         self.store.client.get_database(target.database)
@@ -612,6 +618,8 @@ class HiveViewCatalog(TableCatalog):
         Raises:
             NoSuchViewError: If there is no such object.
         """
+        from hive_views.dependencies.drop import plan_drop
+
         return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
 
     def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
@@ -642,6 +650,8 @@ class HiveViewCatalog(TableCatalog):
             InvalidViewError: If the files to purge are also those of another row; nothing is changed.
             CommitStateUnknownError: If the metastore did not reply; no file is deleted.
         """
+        from hive_views.dependencies.drop import DropBehavior, drop_view, reject_shared_files
+
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
         if behavior is not DropBehavior.NONE:
@@ -708,6 +718,8 @@ class HiveViewCatalog(TableCatalog):
         Returns:
             The views, nearest first.
         """
+        from hive_views.dependencies.graph import DependentFinder
+
         databases = None if namespaces is None else self._databases(namespaces)
         dependents = DependentFinder(self._lineages, databases=databases, recorded_only=recorded_only)
         return dependents.find_all(self._name(identifier))
@@ -721,6 +733,8 @@ class HiveViewCatalog(TableCatalog):
         Returns:
             The graph, with order, cycles, broken references, upstream and downstream.
         """
+        from hive_views.dependencies.graph import read_graph
+
         return read_graph(self._lineages, self._databases(namespaces) or None)
 
     def picture(
@@ -981,6 +995,8 @@ class HiveViewCatalog(TableCatalog):
 
     @cached_property
     def _partitions(self) -> ViewPartitions:
+        from hive_views.catalog.partitions import ViewPartitions
+
         return ViewPartitions(self.store)
 
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:

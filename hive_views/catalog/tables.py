@@ -25,8 +25,6 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.catalog.configuration import with_configuration
 from hive_views.config import HIVE2_COMPATIBLE, CatalogConfig
-from hive_views.dependencies.drop import DropBehavior, DropReport, DropStep, drop_object
-from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -41,13 +39,11 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, check_writable, parse_namespace
 from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
-from hive_views.io.table_files import delete_files, files_to_purge, is_collected
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
-from hive_views.metastore.shared_files import find_reason_to_keep_files, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
@@ -57,6 +53,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    from hive_views.dependencies.drop import DropBehavior, DropReport, DropStep
+    from hive_views.dependencies.lineage import LineageReader
 
 logger = logging.getLogger(__name__)
 
@@ -288,6 +287,9 @@ class TableCatalog(HiveCatalog):
             DependentsError: If a view depends on it, in strict mode.
             CommitStateUnknownError: If the connection broke before the metastore replied; no file is deleted.
         """
+        from hive_views.io.table_files import delete_files, files_to_purge, is_collected
+        from hive_views.metastore.shared_files import find_reason_to_keep_files, find_rows_sharing_files, table_owner
+
         name = self._table_name(identifier)
         table = self.load_table(name.identifier)
         shared = (
@@ -430,9 +432,13 @@ class TableCatalog(HiveCatalog):
 
     @cached_property
     def _lineages(self) -> LineageReader:
+        from hive_views.dependencies.lineage import LineageReader
+
         return LineageReader(self.store)
 
     def _behavior(self, restrict: bool, cascade: bool) -> DropBehavior:
+        from hive_views.dependencies.drop import DropBehavior
+
         return DropBehavior.of(restrict, cascade, strict=self._config.strict)
 
     def _drop(
@@ -442,9 +448,13 @@ class TableCatalog(HiveCatalog):
         remove: Callable[[Callable[[], None]], DropStep],
         purge_files: bool = False,
     ) -> DropReport:
+        from hive_views.dependencies.drop import drop_object
+
         return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
 
     def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
+        from hive_views.dependencies.drop import DropBehavior, DropStep
+
         def remove_table(check: Callable[[], None]) -> DropStep:
             has_lock = behavior is not DropBehavior.NONE and self._config.lock.enabled
             with hold_lock(self.store.client, self._config.lock, name) if has_lock else nullcontext():

@@ -14,16 +14,11 @@ from pyiceberg.view import View
 
 from hive_views.config import reject_misspelled_keys
 from hive_views.dependencies.view_changes import commit_changes
-from hive_views.errors import (
-    InvalidPropertyError,
-    NoSuchVersionError,
-    SqlError,
-)
+from hive_views.errors import InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit.view_properties import check_location, check_view_properties
 from hive_views.metastore.drift import Difference, find_drift
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
-from hive_views.rendering import html_table
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
 from hive_views.spec.metadata import SQLViewRepresentation, ViewHistoryEntry, ViewMetadata, ViewVersion
 from hive_views.spec.version_texts import sql_texts
@@ -49,6 +44,8 @@ class HiveView(View):
 
     def _repr_html_(self) -> str:
         """The view as a table, for notebooks."""
+        from hive_views.rendering import html_table
+
         rows: list[tuple[str, object]] = [
             ("columns", ", ".join(f"{field.name} {field.field_type}" for field in self.schema().fields)),
             ("text", self.original_text),

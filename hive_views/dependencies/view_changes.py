@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from hive_views.config import REQUIRE_ENGINES, required_engines
-from hive_views.dependencies.graph import reject_cycle
 from hive_views.errors import CommitFailedError, DefinitionChangedError, SourceDroppedError, UnrecordedTextError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
@@ -52,6 +51,8 @@ def commit_changes(
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         precondition = None
         if changes_definition and metadata.current_version() != base.metadata.current_version():
+            from hive_views.dependencies.graph import reject_cycle  # imported by programs that define views only
+
             is_new = metadata.current_version_id not in {version.version_id for version in base.metadata.versions}
             precondition = reject_cycle(store, name, metadata.current_version(), is_new=is_new)
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:

@@ -56,7 +56,6 @@ from hive_views.metastore.row_codec import (
     read_row,
     renamed_row,
 )
-from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files
 from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.file_codec import metadata_directory, new_location
@@ -434,6 +433,8 @@ def _describe_moved(store: MetastoreStore, row: Row) -> str | None:
 
 def _find_renamed(store: MetastoreStore, row: Row) -> list[Row] | None:
     """Return rows under other names that may be the view of a row; None if the server cannot search for them."""
+    from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files
+
     locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     try:
         owner = FileOwner(row.uuid or store.files.read(locations[0]).view_uuid, locations, row.name)
