@@ -8,7 +8,7 @@ engines, so a key that it dropped would be lost.
 Values are frozen, and their lists and dicts must not be changed either; `hive_views.spec.changes` creates new values.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`, which would make pydantic evaluate each annotation from its text.
 
 import re
 from collections.abc import Iterable
