@@ -2,7 +2,7 @@
 
 from hive_views.statements.context import Result
 from hive_views.statements.describe import describe
-from hive_views.statements.execution import execute, execute_statement, locate_error
+from hive_views.statements.execution import execute, execute_statement, is_about_materialized, locate_error
 from hive_views.statements.views import reject_partitions
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "describe",
     "execute",
     "execute_statement",
+    "is_about_materialized",
     "locate_error",
     "reject_partitions",
 ]

@@ -67,7 +67,7 @@ def execute_statement(
 
 def _dispatch(context: StatementContext) -> Result[Any]:
     kind = type(context.statement)
-    if kind not in views.HANDLERS or _is_materialized(context.statement):
+    if is_about_materialized(context.statement):
         from hive_views.statements import materialized_views  # imports all of hive_views.materialized
 
         if kind in materialized_views.HANDLERS:
@@ -76,8 +76,10 @@ def _dispatch(context: StatementContext) -> Result[Any]:
     return views.HANDLERS[kind](context)
 
 
-def _is_materialized(statement: Any) -> bool:
-    return getattr(statement, "materialized", False) or getattr(statement, "kind", None) == "materialized view"
+def is_about_materialized(statement: sql.Statement) -> bool:
+    """Whether a statement is about materialized views."""
+    is_marked = getattr(statement, "materialized", False) or getattr(statement, "kind", None) == "materialized view"
+    return is_marked or type(statement) not in views.HANDLERS
 
 
 def locate_error(statement: sql.Statement, database: str, error: HiveViewsError) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import iceberg_schema
-from hive_views.spark.session.plan_comparison import AnalyzedQuery, check_equal
+from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead

@@ -106,9 +106,8 @@ class HelperSession:
             session = self._open()
             state = self._apply_settings(session, settings)
             if context is not None:
-                use_statement = context.use_statement
-                with convert_spark_errors(SourceText(use_statement, use_statement, lambda offset: offset)):
-                    session.sql(use_statement)
+                with convert_spark_errors(SourceText.unchanged(context.use_statement)):
+                    session.sql(context.use_statement)
             yield session, state
 
     def retain(self, names: set[str]) -> None:
@@ -149,7 +148,6 @@ class HelperSession:
                 session.conf.unset(key)
         for key, value in target.items():
             if current.get(key) != value:
-                text = f"SET {key}={value}"
-                with convert_spark_errors(SourceText(text, text, lambda offset: offset)):
+                with convert_spark_errors(SourceText.unchanged(f"SET {key}={value}")):
                     session.conf.set(key, value)
         return frozenset(target.items())

@@ -51,7 +51,7 @@ from hive_views.spark.session.names import (
     NameResolver,
     ResolvedName,
 )
-from hive_views.spark.session.plan_comparison import AnalyzedRelation, PlanReader
+from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.table_reads import (
@@ -354,14 +354,13 @@ class QueryRewriter:
 
     def reads_of_statement(self, text: str) -> tuple[TableRead, ...]:
         """The tables that a text reads, as the user's session parses it."""
-        source = SourceText(text, text, lambda offset: offset)
-        with convert_spark_errors(source):
+        with convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, self._plans.parsed)
 
     def reads_of_definition(self, text: str, settings: Mapping[str, str] | None = None) -> tuple[TableRead, ...]:
         """The tables that a view's text reads, as Spark parses it under the view's settings."""
-        source = SourceText(text, text, lambda offset: offset)
-        with self._helper.configured(None, settings or {}) as (session, _), convert_spark_errors(source):
+        configured = self._helper.configured(None, settings or {})
+        with configured as (session, _), convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, lambda part: self._plans.parsed(part, session))
 
     def definition_context(self, text: str, database: str) -> NameContext:
@@ -397,7 +396,7 @@ class QueryRewriter:
         texts = sql_texts(self._catalog.load_view(resolved.name.identifier).current_version())
         for text in texts.values():
             if location.is_in(text):
-                return SourceText(text, text, lambda offset: offset, str(resolved.name))
+                return SourceText.unchanged(text, str(resolved.name))
         return None
 
     # -- Texts ---------------------------------------------------------------------------------------------------------

@@ -51,6 +51,11 @@ class SourceText:
     view: str | None = None
     """The view whose definition `text` is."""
 
+    @classmethod
+    def unchanged(cls, text: str, view: str | None = None) -> SourceText:
+        """A text that Spark is given as it was written."""
+        return cls(text, text, lambda offset: offset, view)
+
     def position(self, spark_offset: int | None) -> tuple[int | None, int | None]:
         """Line and column in `text` of a character of `spark_text`."""
         offset = None if spark_offset is None else self.offset(spark_offset)

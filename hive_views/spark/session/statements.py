@@ -15,7 +15,7 @@ from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statement_targets import find_targets
 from hive_views.sql.rewriting.quoting import quote_identifier
-from hive_views.statements import Result, describe, execute_statement, locate_error
+from hive_views.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from hive_views.spark.session.query_rewriter import QueryRewriter
 
 _DESCRIBE_COLUMNS = ("col_name", "data_type", "comment")
-_MATERIALIZED_VIEW_STATEMENTS = (
-    ddl.CreateMaterializedView,
-    ddl.RefreshMaterializedView,
-    ddl.ExplainRefresh,
-    ddl.AlterMaterializedViewRewrite,
-)
 
 
 class StatementRunner:
@@ -225,13 +219,6 @@ class StatementRunner:
 
     def _result_frame(self, result: Result[Any]) -> DataFrame:
         return self._text_frame(result.columns, result.rows) if result.columns else self._no_columns()
-
-
-def is_about_materialized(statement: ddl.Statement) -> bool:
-    """Whether a statement is about materialized views."""
-    kind = getattr(statement, "kind", None)
-    is_marked = getattr(statement, "materialized", False) or kind == "materialized view"
-    return is_marked or isinstance(statement, _MATERIALIZED_VIEW_STATEMENTS)
 
 
 _HANDLERS: dict[type[ddl.Statement], Callable[[StatementRunner, Any], DataFrame | None]] = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from uuid import uuid4
 
-from hive_views.spark.session.plan_comparison import PlanNode
+from hive_views.spark.session.plans import PlanNode
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
 from hive_views.sql.parsing.lexer import SparkToken, error_at, spark_tokens, unquote_identifier

@@ -11,7 +11,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-from hive_views.spark.session.plan_comparison import PlanReader
+from hive_views.spark.session.plans import PlanReader
 from hive_views.spark.session.source_text import offset_of
 from hive_views.spark.session.table_reads import (
     Replacement,

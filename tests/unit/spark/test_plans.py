@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.plan_comparison import complete_plan, plan_nodes, relations_of
+from hive_views.spark.session.plans import complete_plan, plan_nodes, relations_of
 
 VIEW = """Project [h#1]
 +- SubqueryAlias {alias}

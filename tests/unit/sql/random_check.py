@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.plan_comparison import AnalyzedQuery, check_equal
+from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.sql.parsing.lexer import tokenizer_of
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.coral import apply_rules

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views.errors import SqlError
-from hive_views.spark.session.plan_comparison import AnalyzedQuery, check_equal
+from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from tests.unit.sql.random_check import spark_session
 
 pytestmark = pytest.mark.spark

@@ -1,7 +1,9 @@
-"""Compares the analyzed plans of a typed and of an expanded query: types, relations, and the origin of each column.
+"""Spark's own plans: what a statement reads, and whether a typed and an expanded query mean the same.
 
-It does not depend on this package's resolver: Spark resolves both texts. Two plans that agree here can still differ in
-their filters and join conditions.
+`PlanReader` reads plans in the form that EXPLAIN prints, which classic sessions and Spark Connect have in common.
+`check_equal` compares the types, the relations and the origin of each column of two queries. It does not depend on this
+package's resolver: Spark resolves both texts. Two plans that are equal there can still differ in their filters and join
+conditions.
 """
 
 from __future__ import annotations
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-# -- Reads Spark's own plans of a text: which relations it reads, according to Spark's parser and analyzer -------------
-#
-# Plans are read in the form that EXPLAIN prints, which classic sessions and Spark Connect have in common.
+# -- What a statement reads --------------------------------------------------------------------------------------------
 
 _NODE = re.compile(r"(?P<prefix>(?:(?:[: ] {2})*[:+]- )?)['!~]?(?P<name>[A-Z]\w*) ?(?P<arguments>.*)")
 _SECTIONS = re.compile(
@@ -228,6 +228,8 @@ def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
         raise ValueError(f"Spark's EXPLAIN EXTENDED is not understood: {row[0][:200]}")
     return sections.groupdict()
 
+
+# -- Whether two queries are equal -------------------------------------------------------------------------------------
 
 _UNREADABLE: tuple[type[Exception], ...] = (
     *(AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError),
