@@ -12,17 +12,15 @@ from hive_views.metastore.row_codec import MATERIALIZED_VIEW, VIRTUAL_VIEW, Row,
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.session_settings import ANSI
 
-# -- Hive views: a row with two texts, of which Hive runs the expanded one ---------------------------------------------
-#
-#  Hive's lexer removes the backticks from the names of the original text, and unqualified names in it refer to a
-# database that nothing records. So the expanded text is the source; the original one is the typed text only if it can
-# be shown to mean the same.
-
 _STORAGE_PARAMETERS = ("metadata_location", "rewriting.time.window", "transactional", "table_type")
 
 
 def read_hive_view(row: Row) -> LegacyView:
-    """Read the row of a Hive view or materialized view."""
+    """Read the row of a Hive view or materialized view, with its expanded text as the source.
+
+    Hive's lexer removes the backticks from the names of the original text, and unqualified names in it refer to a
+    database that nothing records: it is the typed text only if it can be shown to mean the same.
+    """
     text = row.texts.expanded or row.texts.original
     is_materialized = row.table_type == MATERIALIZED_VIEW
     repairs: tuple[str, ...] = ()
