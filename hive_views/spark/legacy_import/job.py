@@ -54,7 +54,7 @@ from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
 from hive_views.spark.runtime import check_spark_version
-from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.sessions import is_classic, spark_exceptions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -94,7 +94,7 @@ class SparkImport:
             UsageError: If the session is a Spark Connect session, or the number is not positive.
         """
         check_spark_version(spark.version)
-        if not hasattr(spark, "_jsparkSession"):
+        if not is_classic(spark):
             raise UsageError(
                 "--spark",
                 "a Spark Connect session cannot run an import on its executors; import in one process, or use a "
