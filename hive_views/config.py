@@ -158,35 +158,11 @@ VIEW_DEFAULT_PREFIX = "view-default."
 VIEW_OVERRIDE_PREFIX = "view-override."
 """`view-override.<key>`: a view property that overrides the caller's (Iceberg's CatalogProperties)."""
 
-
-KEYS = frozenset(
-    {
-        AUTHENTICATION,
-        CALL_TIMEOUT_MS,
-        CONNECT_TIMEOUT_MS,
-        DEPENDENCY_MODE,
-        MARK_HIVE_TABLES,
-        METADATA_SCHEMES,
-        PASSWORD,
-        PASSWORD_FILE,
-        POOL_SIZE,
-        REQUIRE_ENGINES,
-        SESSION_CATALOG,
-        SESSION_CATALOG_SERVES_ICEBERG,
-        SETTLE_TIMEOUT_MS,
-        TLS,
-        TLS_CA_FILE,
-        TLS_CERTIFICATE_FILE,
-        TLS_HOST,
-        TLS_KEY_FILE,
-        TOKEN,
-        TOKEN_FILE,
-        USER,
-    }
-)
-"""All catalog properties with the prefix `hive-views.`."""
-
 _PREFIX = "hive-views."
+
+KEYS = frozenset(value for value in vars().values() if isinstance(value, str) and value.startswith(_PREFIX)) - {_PREFIX}
+"""All catalog properties with the prefix `hive-views.`: the constants above."""
+
 _OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
 """The prefix of this package's properties, and its likely misspellings."""
 

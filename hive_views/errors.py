@@ -22,7 +22,8 @@ class HiveViewsError(Exception):
 
     line: int | None = None
     column: int | None = None
-    _may_take_effect = False
+    may_take_effect: bool = False
+    """Whether the change that failed may still be carried out, so that the files it refers to must be kept."""
     completed_steps: tuple[str, ...] = ()
     """What an operation of several steps changed before it failed; empty if the error concerns all of it."""
 
@@ -36,15 +37,6 @@ class HiveViewsError(Exception):
         if self.line is None:
             self.line, self.column = line, column
             self.args = (f"line {line}:{column} {self}",)
-
-    @property
-    def may_take_effect(self) -> bool:
-        """Whether the change that failed may still be carried out, so that the files it refers to must be kept."""
-        return self._may_take_effect
-
-    @may_take_effect.setter
-    def may_take_effect(self, value: bool) -> None:
-        self._may_take_effect = value
 
     def add_completed_steps(self, *steps: str) -> None:
         """Record what was changed before the failure, also in the message.
@@ -310,7 +302,7 @@ class CommitStateUnknownError(HiveViewsError, iceberg.CommitStateUnknownExceptio
     change twice, and deleting the file may destroy the view.
     """
 
-    _may_take_effect = True
+    may_take_effect = True
 
     def __init__(self, identifier: str, metadata_location: str | None, reason: str) -> None:
         file_note = f" The new metadata file {metadata_location} was kept." if metadata_location else ""

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from pyiceberg.view.metadata import ViewVersion
 
-    from hive_views.catalog.partitions import PartitionSpec, ViewPartitions
+    from hive_views.catalog.partitions import PartitionSpec
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.drop import DropPlan, DropReport
     from hive_views.dependencies.engines import EngineFinding
@@ -650,7 +650,7 @@ class HiveViewCatalog(TableCatalog):
             InvalidViewError: If the files to purge are also those of another row; nothing is changed.
             CommitStateUnknownError: If the metastore did not reply; no file is deleted.
         """
-        from hive_views.dependencies.drop import DropBehavior, drop_view, reject_shared_files
+        from hive_views.dependencies.drop import DropBehavior, drop_object, drop_view, reject_shared_files
 
         name = self._name(identifier)
         behavior = self._behavior(restrict, cascade)
@@ -658,11 +658,12 @@ class HiveViewCatalog(TableCatalog):
             loaded = load_view(self.store, name)
             if purge_files:
                 reject_shared_files(self.store, loaded)  # before its dependents are dropped
-        return self._drop(
+        return drop_object(
+            self._lineages,
             name,
             behavior,
             lambda check: drop_view(self.store, name, purge_files=purge_files, check=check),
-            purge_files,
+            purge_files=purge_files,
         )
 
     # -- Dependencies -------------------------------------------------------------------------------------------------
@@ -908,7 +909,9 @@ class HiveViewCatalog(TableCatalog):
             NoSuchViewError: If there is no such view.
             InvalidViewError: If it has no partition columns, or not those.
         """
-        return self._partitions.list(self._name(identifier), partition)
+        from hive_views.catalog.partitions import list_partitions
+
+        return list_partitions(self.store, self._name(identifier), partition)
 
     def add_partitions(
         self, identifier: str | Identifier, *partitions: PartitionSpec, if_not_exists: bool = False
@@ -930,7 +933,9 @@ class HiveViewCatalog(TableCatalog):
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             InvalidViewError: If a value does not fit its column, or a partition exists already; none was added.
         """
-        return self._partitions.add(self._name(identifier), partitions, if_not_exists=if_not_exists)
+        from hive_views.catalog.partitions import add_partitions
+
+        return add_partitions(self.store, self._name(identifier), partitions, if_not_exists=if_not_exists)
 
     def drop_partitions(
         self, identifier: str | Identifier, *partitions: PartitionSpec, if_exists: bool = False
@@ -950,7 +955,9 @@ class HiveViewCatalog(TableCatalog):
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             InvalidViewError: If a value does not fit its column, or there is no such partition; none was dropped.
         """
-        return self._partitions.drop(self._name(identifier), partitions, if_exists=if_exists)
+        from hive_views.catalog.partitions import drop_partitions
+
+        return drop_partitions(self.store, self._name(identifier), partitions, if_exists=if_exists)
 
     # -- Materialized views and SQL -----------------------------------------------------------------------------------
 
@@ -992,12 +999,6 @@ class HiveViewCatalog(TableCatalog):
         merged = configured_properties(self._config, properties, with_defaults=with_defaults)
         reject_misspelled_keys(merged, SETTINGS)
         return merged
-
-    @cached_property
-    def _partitions(self) -> ViewPartitions:
-        from hive_views.catalog.partitions import ViewPartitions
-
-        return ViewPartitions(self.store)
 
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
         return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]

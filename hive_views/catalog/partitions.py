@@ -8,14 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from hive_views.errors import InvalidViewError, MetadataFileError, MetastoreRefusedError, NoSuchViewError
 from hive_views.identifiers import ViewName
+from hive_views.metastore import partitions as metastore_partitions
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.partitions import (
-    Values,
-    add_partitions,
-    checked_values,
-    drop_partitions,
-    partition_values,
-)
+from hive_views.metastore.partitions import Values, checked_values, partition_values
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 
@@ -25,79 +20,79 @@ PartitionSpec = Mapping[str, str | None] | Sequence[tuple[str, str | None]]
 """Partition columns and their values, as text."""
 
 
-class ViewPartitions:
-    """Lists, adds and drops the partitions of views."""
+def list_partitions(store: MetastoreStore, name: ViewName, spec: PartitionSpec) -> tuple[str, ...]:
+    """The names of a view's partitions that have the given values, sorted."""
+    row = _load_row(store, name)
+    wanted = checked_values(row, spec, whole=False)
+    partitions = partition_values(store.client, row)
+    return tuple(partition for partition, values in partitions.items() if _matches(row, values, wanted))
 
-    def __init__(self, store: MetastoreStore) -> None:
-        self._store = store
 
-    def list(self, name: ViewName, spec: PartitionSpec) -> tuple[str, ...]:
-        """The names of a view's partitions that have the given values, sorted."""
-        row = self._load_row(name)
-        wanted = checked_values(row, spec, whole=False)
-        partitions = partition_values(self._store.client, row)
-        return tuple(partition for partition, values in partitions.items() if _matches(row, values, wanted))
+def add_partitions(
+    store: MetastoreStore, name: ViewName, specs: Sequence[PartitionSpec], *, if_not_exists: bool
+) -> tuple[str, ...]:
+    """Add partitions to a view; the names of those added."""
+    fingerprints = _fingerprints(store, name, specs)
+    with _locked(store, name):
+        row = _load_row(store, name).require_iceberg_view()
+        wanted = [tuple(checked_values(row, spec).values()) for spec in specs]
+        existing = {values: partition for partition, values in partition_values(store.client, row).items()}
+        conflicts = [existing[values] for values in wanted if values in existing]
+        if conflicts and not if_not_exists:
+            raise InvalidViewError(str(name), f"it has the partition {conflicts[0]} already; nothing was added")
+        new = {values: fingerprints.get(values) for values in wanted if values not in existing}
+        added = metastore_partitions.add_partitions(store.client, row, new)
+        names = {values: partition for partition, values in partition_values(store.client, row).items()}
+    return tuple(names[values] for values in added if values in names)
 
-    def add(self, name: ViewName, specs: Iterable[PartitionSpec], *, if_not_exists: bool) -> tuple[str, ...]:
-        """Add partitions; the names of those added."""
-        specs = list(specs)
-        fingerprints = self._fingerprints(name, specs)
-        with self._locked(name):
-            row = self._load_row(name).require_iceberg_view()
-            wanted = [tuple(checked_values(row, spec).values()) for spec in specs]
-            existing = {values: partition for partition, values in partition_values(self._store.client, row).items()}
-            conflicts = [existing[values] for values in wanted if values in existing]
-            if conflicts and not if_not_exists:
-                raise InvalidViewError(str(name), f"it has the partition {conflicts[0]} already; nothing was added")
-            new = {values: fingerprints.get(values) for values in wanted if values not in existing}
-            added = add_partitions(self._store.client, row, new)
-            names = {values: partition for partition, values in partition_values(self._store.client, row).items()}
-        return tuple(names[values] for values in added if values in names)
 
-    def drop(self, name: ViewName, specs: Iterable[PartitionSpec], *, if_exists: bool) -> tuple[str, ...]:
-        """Drop every partition that matches one of the specs; the names of those dropped."""
-        with self._locked(name):
-            row = self._load_row(name).require_iceberg_view()
-            existing = partition_values(self._store.client, row)
-            dropping: dict[Values, str] = {}
-            for spec in specs:
-                wanted = checked_values(row, spec, whole=False)
-                if not wanted:
-                    raise InvalidViewError(str(name), "a partition to drop needs the value of a partition column")
-                matching = {
-                    values: partition for partition, values in existing.items() if _matches(row, values, wanted)
-                }
-                if not matching and not if_exists:
-                    shown = ", ".join(f"{column}={value}" for column, value in wanted.items())
-                    raise InvalidViewError(str(name), f"it has no partition {shown}; nothing was dropped")
-                dropping |= matching
-            dropped = drop_partitions(self._store.client, row, dropping)
-        return tuple(dropping[values] for values in dropped)
+def drop_partitions(
+    store: MetastoreStore, name: ViewName, specs: Iterable[PartitionSpec], *, if_exists: bool
+) -> tuple[str, ...]:
+    """Drop every partition of a view that matches one of the specs; the names of those dropped."""
+    with _locked(store, name):
+        row = _load_row(store, name).require_iceberg_view()
+        existing = partition_values(store.client, row)
+        dropping: dict[Values, str] = {}
+        for spec in specs:
+            wanted = checked_values(row, spec, whole=False)
+            if not wanted:
+                raise InvalidViewError(str(name), "a partition to drop needs the value of a partition column")
+            matching = {values: partition for partition, values in existing.items() if _matches(row, values, wanted)}
+            if not matching and not if_exists:
+                shown = ", ".join(f"{column}={value}" for column, value in wanted.items())
+                raise InvalidViewError(str(name), f"it has no partition {shown}; nothing was dropped")
+            dropping |= matching
+        dropped = metastore_partitions.drop_partitions(store.client, row, dropping)
+    return tuple(dropping[values] for values in dropped)
 
-    def _fingerprints(self, name: ViewName, specs: Sequence[PartitionSpec]) -> dict[Values, str]:
-        """Return fingerprints of what the partitions need; none if that cannot be read."""
-        from hive_views.dependencies.partitions import source_fingerprints  # imports sqlglot
 
-        row = self._load_row(name).require_iceberg_view()
-        values = [checked_values(row, spec) for spec in specs]
-        try:
-            fingerprints = source_fingerprints(self._store, name, values)
-        except (InvalidViewError, MetadataFileError, MetastoreRefusedError) as error:
-            logger.info("What the new partitions of %s need is not recorded: %s", name, error)
-            return {}
-        return {tuple(item.values()): text for item, text in zip(values, fingerprints, strict=True)}
+def _fingerprints(store: MetastoreStore, name: ViewName, specs: Sequence[PartitionSpec]) -> dict[Values, str]:
+    """Return fingerprints of what the partitions need; none if that cannot be read."""
+    from hive_views.dependencies.partitions import source_fingerprints  # imports sqlglot
 
-    def _locked(self, name: ViewName) -> AbstractContextManager[object]:
-        config = self._store.config.lock
-        return hold_lock(self._store.client, config, name) if config.enabled else nullcontext()
+    row = _load_row(store, name).require_iceberg_view()
+    values = [checked_values(row, spec) for spec in specs]
+    try:
+        fingerprints = source_fingerprints(store, name, values)
+    except (InvalidViewError, MetadataFileError, MetastoreRefusedError) as error:
+        logger.info("What the new partitions of %s need is not recorded: %s", name, error)
+        return {}
+    return {tuple(item.values()): text for item, text in zip(values, fingerprints, strict=True)}
 
-    def _load_row(self, name: ViewName) -> Row:
-        row = self._store.get_row(name)
-        if row is None or not row.kind.is_view:
-            raise NoSuchViewError(str(name))
-        if not row.partition_keys:
-            checked_values(row, ())  # raises: the view has no partition columns
-        return row
+
+def _locked(store: MetastoreStore, name: ViewName) -> AbstractContextManager[object]:
+    config = store.config.lock
+    return hold_lock(store.client, config, name) if config.enabled else nullcontext()
+
+
+def _load_row(store: MetastoreStore, name: ViewName) -> Row:
+    row = store.get_row(name)
+    if row is None or not row.kind.is_view:
+        raise NoSuchViewError(str(name))
+    if not row.partition_keys:
+        checked_values(row, ())  # raises: the view has no partition columns
+    return row
 
 
 def _matches(row: Row, values: Values, wanted: Mapping[str, str]) -> bool:

@@ -441,19 +441,8 @@ class TableCatalog(HiveCatalog):
 
         return DropBehavior.of(restrict, cascade, strict=self._config.strict)
 
-    def _drop(
-        self,
-        name: ViewName,
-        behavior: DropBehavior,
-        remove: Callable[[Callable[[], None]], DropStep],
-        purge_files: bool = False,
-    ) -> DropReport:
-        from hive_views.dependencies.drop import drop_object
-
-        return drop_object(self._lineages, name, behavior, remove, purge_files=purge_files)
-
     def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
-        from hive_views.dependencies.drop import DropBehavior, DropStep
+        from hive_views.dependencies.drop import DropBehavior, DropStep, drop_object
 
         def remove_table(check: Callable[[], None]) -> DropStep:
             has_lock = behavior is not DropBehavior.NONE and self._config.lock.enabled
@@ -462,7 +451,7 @@ class TableCatalog(HiveCatalog):
                 remove()
             return DropStep(name, ObjectKind.TABLE)
 
-        return self._drop(name, behavior, remove_table)
+        return drop_object(self._lineages, name, behavior, remove_table)
 
     def _drop_row(self, name: ViewName) -> None:
         try:

@@ -164,14 +164,7 @@ class HiveView(View):
         Raises:
             NoSuchVersionError: If the version log starts later, or the version has expired.
         """
-        version = version_at(self.metadata, timestamp_ms)
-        if version is None:
-            raise NoSuchVersionError(
-                ".".join(self._identifier),
-                f"at {timestamp_ms} ms",
-                [available.version_id for available in self.metadata.versions],
-            )
-        return version
+        return _require_version(self._loaded, version_at(self.metadata, timestamp_ms), f"at {timestamp_ms} ms")
 
     def refresh(self) -> HiveView:
         """Load the view again.
@@ -314,15 +307,9 @@ class ViewUpdate:
             raise InvalidPropertyError("rollback", version_id, "give either a version id or a time")
         metadata = self._loaded.metadata
         if timestamp_ms is not None:
-            version = version_at(metadata, timestamp_ms)
-            requested = f"at {timestamp_ms} ms"
+            version = _require_version(self._loaded, version_at(metadata, timestamp_ms), f"at {timestamp_ms} ms")
         else:
-            version = metadata.version(version_id or 0)
-            requested = str(version_id)
-        if version is None:
-            raise NoSuchVersionError(
-                str(self._loaded.row.name), requested, [available.version_id for available in metadata.versions]
-            )
+            version = _require_version(self._loaded, metadata.version(version_id or 0), str(version_id))
         self._changes.append(SetCurrentVersion(version.version_id, may_lose_dialects))
         return self
 
@@ -341,6 +328,13 @@ class ViewUpdate:
             CommitStateUnknownError: If the metastore did not reply; the new metadata file is kept.
         """
         return HiveView(commit_changes(self._store, self._loaded, self._changes), self._store)
+
+
+def _require_version(loaded: LoadedView, version: ViewVersion | None, requested: str) -> ViewVersion:
+    if version is None:
+        available = [existing.version_id for existing in loaded.metadata.versions]
+        raise NoSuchVersionError(str(loaded.row.name), requested, available)
+    return version
 
 
 def _conflicting_property(key: str, value: str | None) -> InvalidPropertyError:

@@ -221,7 +221,8 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
         legacy = read_row(renamed_row(legacy, name))
     if not force:
         _check_untouched(store, row, legacy, fingerprint)
-        _check_unrefreshed(catalog, name, storages)
+        for storage in storages:
+            check_unrefreshed(catalog, name, storage)
     try:
         metadata = store.files.read(row.metadata_location or "")
     except HiveViewsError:
@@ -278,7 +279,8 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
         raise RevertError(str(target), "the view was changed since its import; use force to lose the changes")
     storages = _storages(row)
     if not force:
-        _check_unrefreshed(catalog, target, storages)
+        for storage in storages:
+            check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
     return _remove_unused_storages(catalog, name, storages, force)
 
@@ -307,11 +309,6 @@ def _announced_storages(history: History, name: ViewName) -> list[StoragePlan]:
         return [StoragePlan.from_text(text) for text in texts]
     except ValueError as error:
         raise RevertError(str(name), f"its storage in the journal cannot be read: {error}") from error
-
-
-def _check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storages: Iterable[StoragePlan]) -> None:
-    for storage in storages:
-        check_unrefreshed(catalog, name, storage)
 
 
 def _remove_unused_storages(

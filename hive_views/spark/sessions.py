@@ -55,9 +55,8 @@ def _filter_error_log() -> None:
 
 def second_session(spark: SparkSession) -> SparkSession:
     """Open a second session of the same Spark, without the first one's temporary views."""
-    clone = getattr(spark, "cloneSession", None) if hasattr(type(spark), "cloneSession") else None
-    if clone is not None:
-        session: SparkSession = clone()
+    if hasattr(type(spark), "cloneSession"):
+        session: SparkSession = spark.cloneSession()
         # A clone has the user's temporary views, which a view's text must not see.
         for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
             if not row.namespace:
@@ -92,17 +91,12 @@ def is_spark_3(session: SparkSession) -> bool:
     return str(session.version).startswith("3.")
 
 
-def _session_class(session: SparkSession) -> Any:
-    """The JVM's class of a classic session."""
-    return _session_package(session).SparkSession
-
-
 def _session_package(session: SparkSession) -> Any:
     """The JVM's package with the classes of a classic session, which Spark 4 moved."""
-    found: Any = session._jvm
+    package: Any = session._jvm
     for part in session._jsparkSession.getClass().getPackageName().split("."):
-        found = getattr(found, part)
-    return found
+        package = getattr(package, part)
+    return package
 
 
 def run_plan(session: SparkSession, plan: Any) -> DataFrame:
@@ -119,7 +113,7 @@ def active_session(session: SparkSession) -> Iterator[None]:
     if not is_classic(session):
         yield
         return
-    active_sessions = _session_class(session)
+    active_sessions = _session_package(session).SparkSession
     previous = active_sessions.getActiveSession()
     active_sessions.setActiveSession(session._jsparkSession)
     try:

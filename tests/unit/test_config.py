@@ -169,10 +169,5 @@ def test_misspelled_property_is_an_error_that_names_the_similar_one(key, similar
     assert "secret" not in str(caught.value)
 
 
-def test_all_keys_of_this_package_are_known():
-    keys = {value for value in vars(config).values() if isinstance(value, str) and value.startswith("hive-views.")}
-    assert keys - {"hive-views."} == config.KEYS
-
-
 def test_properties_of_others_are_not_checked():
     CatalogConfig.from_properties({**URI, "hive.metastore.uris": "x", "view-default.hive-views.max-staleness-ms": "1"})
