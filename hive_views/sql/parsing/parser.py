@@ -277,29 +277,33 @@ def _readable_tokens(text: Text) -> list[Token]:
 
 def _readable_spark_tokens(text: Text) -> list[Token]:
     """Write `SELECT * FROM t` for `FROM t` and `TABLE t`, drop the options in `t WITH (…)`; `window(…)` is a call."""
-    kinds = text.kinds
+    kinds, tokens = text.kinds, text.tokens
     readable: list[Token] = []
-    skipped_to = -1
-    for index, token in enumerate(text.tokens):
-        if index <= skipped_to:
+    copied_to = 0
+    for index in [position for position, kind in enumerate(kinds) if kind in _REWRITTEN]:
+        if index < copied_to:
             continue
-        next_kind = kinds[index + 1] if index + 1 < len(kinds) else None
-        if token.token_type is TokenType.WITH and next_kind is TokenType.L_PAREN and index:
-            skipped_to = text.match.get(index + 1, index)
-            continue
-        if token.token_type in (TokenType.TABLE, TokenType.FROM) and _begins_query(text, index):
+        kind, token = kinds[index], tokens[index]
+        is_call = index + 1 < len(kinds) and kinds[index + 1] is TokenType.L_PAREN
+        words: list[tuple[TokenType, str]]
+        if kind is TokenType.WITH and is_call and index:
+            words, end = [], text.match.get(index + 1, index)
+        elif kind in (TokenType.TABLE, TokenType.FROM) and _begins_query(text, index):
             # All at the place of the word, which the columns replace.
-            words = [(TokenType.FROM, "FROM")]
+            words, end = [(TokenType.FROM, "FROM")], index
             if _is_without_select(text, index):
                 words = [(TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), *words]
-            readable += [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
+        elif kind is TokenType.WINDOW and is_call:
+            words, end = [(TokenType.VAR, token.text)], index
+        else:
             continue
-        if token.token_type is TokenType.WINDOW and next_kind is TokenType.L_PAREN:
-            token = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, [])
-        readable.append(token)
-    return readable
+        readable += tokens[copied_to:index]
+        readable += [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
+        copied_to = end + 1
+    return readable + tokens[copied_to:]
 
 
+_REWRITTEN = frozenset({TokenType.WITH, TokenType.TABLE, TokenType.FROM, TokenType.WINDOW})
 _SET_OPERATORS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 _QUERY_WORDS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE, TokenType.VALUES})
 _BEFORE_SUBQUERY = _SET_OPERATORS | {

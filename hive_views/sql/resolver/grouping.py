@@ -191,10 +191,13 @@ def _keys_of_group(
     keys: list[exp.Expr] = []
     set_members: list[exp.Expr] | None = None
     has_ordinals = context.dialect.groups_by_ordinals or context.conf.get("hive.groupby.position.alias") == "true"
+    has_star = context.dialect.groups_by_ordinals and any(map(is_star, items))
     for item in group.expressions:
         inner = unwrapped(item)
         ordinal = ordinal_of(context, inner) if has_ordinals else None
         if ordinal is not None:
+            if has_star:
+                raise context.fail("A position in GROUP BY with a star in the SELECT list: name the column", inner)
             keys.append(_item_of_ordinal(context, inner, ordinal, items))
         elif type(inner) is exp.Literal and not inner.is_string:
             continue  # a constant
@@ -222,8 +225,6 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
 
     The position of an element without a column stays: `GROUP BY 2` for `2 AS x` would be another position.
     """
-    if any(is_star(item) for item in items) and context.dialect.groups_by_ordinals:
-        raise context.fail("A position in GROUP BY with a star in the SELECT list: name the column", number)
     if not ordinal.isdigit() or not 0 < int(ordinal) <= len(items):
         raise context.fail(
             f"Invalid position alias in Group By: position {ordinal} does not exist, "

@@ -146,8 +146,11 @@ def _simple_column(
     if table is not None:
         if type(table) is exp.Identifier and _is_name(table.this):
             columns = tables.get(table.this.lower())
-    elif len(tables) == 1 and not scope.hidden:
-        (columns,) = tables.values()
+    elif not scope.hidden:
+        lower = name.lower()
+        owners = [columns for columns in tables.values() if lower in columns]
+        if len(owners) == 1:
+            (columns,) = owners
     column = columns.get(name.lower()) if columns is not None else None
     if column is None or (scope.grouped and not column.table):
         return None
@@ -249,6 +252,15 @@ def _resolve_dotted(
     if _is_literal_function(context, parts):
         function = context.bindings[id(node)] = ScopeColumn("", None, "", LITERAL_FUNCTIONS[names[0]], (node,))
         return function
+    for part in parts:
+        has_nameless = any(context.has_invented_name(column) for scope in env.scopes for column in scope.columns)
+        if context.dialect.has_lateral_aliases and not _is_name(part.name) and has_nameless:
+            raise context.fail(
+                f"There is no column `{part.name}`; a name that Spark generates for an expression cannot be used: give "
+                "the expression a name with AS",
+                part,
+                part.name,
+            )
     for used in range(widest, 0, -1):
         table = names[used - 1]
         if any(table in scope.tables and (used == 1 or is_qualified_as(scope, names[:used])) for scope in env.scopes):
@@ -455,7 +467,7 @@ def _field_name(context: ResolutionContext, identifier: exp.Expr, is_whole: bool
 def check_hidden_key(context: ResolutionContext, scope: Scope, table: str | None, name: str, at: exp.Expr) -> None:
     """Reject a key that is no column of the join's result, where its table has the name of such a column."""
     merged = scope.merged
-    if merged is None or table not in merged.columns:
+    if merged is None or table not in merged.named:
         return
     if any(entry.name == name and entry.tables == (table,) for entry in merged.hidden):
         raise context.fail(
@@ -497,7 +509,7 @@ def _is_captured(
 
 
 def _has_column(scope: Scope, column: ScopeColumn) -> bool:
-    return column in scope.names or (scope.merged is not None and column in scope.merged.columns.values())
+    return column in scope.names or (scope.merged is not None and scope.merged.has_key(column))
 
 
 def _uncaptured_name(

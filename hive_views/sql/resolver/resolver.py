@@ -13,7 +13,6 @@ from hive_views.sql.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import child_expressions
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
@@ -89,9 +88,11 @@ class Resolution:
 
 def _check_all_tables(context: ResolutionContext) -> None:
     """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, PIVOT after a join."""
-    stack = [context.tree]
+    stack: list[Any] = [context.tree]
     while stack:
         node = stack.pop()
+        if not isinstance(node, exp.Expr):
+            continue
         kind = type(node)
         if kind is exp.Table:
             is_named = isinstance(node.this, exp.Identifier) and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS
@@ -105,7 +106,10 @@ def _check_all_tables(context: ResolutionContext) -> None:
             raise context.fail("PIVOT and UNPIVOT after a join are not supported: write a query without them", node)
         if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
             for value in node.args.values():
-                stack += child_expressions(value)
+                if type(value) is list:
+                    stack += value
+                elif value is not None:
+                    stack.append(value)
 
 
 def resolve(

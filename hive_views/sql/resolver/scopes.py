@@ -7,7 +7,8 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -159,21 +160,6 @@ class JoinColumn:
     is_qualified: bool = True
 
 
-@dataclass(slots=True)
-class MergedColumns:
-    """The columns of joins with USING or NATURAL in Spark and Trino, where each key is one column of the result.
-
-    Attributes:
-        visible: The columns of the result, in the order of a star.
-        hidden: The keys of single tables that are no columns of the result; they are named with their table only.
-        columns: The column of each name in the result; None where several have the name.
-    """
-
-    visible: list[JoinColumn]
-    hidden: list[JoinColumn]
-    columns: dict[str, ScopeColumn | None]
-
-
 class MergedKey(ScopeColumn):
     """A key of a join with USING or NATURAL that is not the column of one table."""
 
@@ -184,10 +170,93 @@ class MergedKey(ScopeColumn):
         self.join_column = join_column
 
 
+Tables = dict[str | None, dict[str, ScopeColumn]]
+"""The columns of each table alias by name."""
+
+
+class MergedColumns:
+    """The columns of joins with USING or NATURAL in Spark and Trino, where each key is one column of the result.
+
+    A further join changes them in place: the time for a chain of joins grows with its length.
+
+    Attributes:
+        named: The columns of the result of each name, in the order of a star.
+        hidden: The keys of single tables that are no columns of the result; they are named with their table only.
+        counts: The number of tables that have a column of each name.
+    """
+
+    def __init__(self, tables: Tables, visible: Iterable[JoinColumn]) -> None:
+        self._tables = tables
+        self._positions: dict[JoinColumn, int] = {}
+        self._first = self._end = 0
+        self._keys: dict[JoinColumn, MergedKey] = {}
+        self.named: dict[str, list[JoinColumn]] = {}
+        self.hidden: deque[JoinColumn] = deque()
+        self.counts: Counter[str] = Counter()
+        self.append(visible, tables)
+
+    def copy(self, tables: Tables) -> MergedColumns:
+        """Return these columns over copies of the tables."""
+        result = MergedColumns({}, self.visible)
+        result._tables = tables
+        result.hidden = self.hidden.copy()
+        result.counts = self.counts.copy()
+        return result
+
+    @property
+    def visible(self) -> list[JoinColumn]:
+        """The columns of the result, in the order of a star."""
+        return sorted(self._positions, key=self._positions.__getitem__)
+
+    def append(self, entries: Iterable[JoinColumn], tables: Tables) -> None:
+        """Add columns behind the others, and count the names of their tables."""
+        for entry in entries:
+            self._positions[entry] = self._end
+            self._end += 1
+            self.named.setdefault(entry.name, []).append(entry)
+        for columns in tables.values():
+            self.counts.update(columns.keys())
+
+    def remove(self, entry: JoinColumn) -> None:
+        """Remove a column."""
+        del self._positions[entry]
+        self.named[entry.name].remove(entry)
+        if not self.named[entry.name]:
+            del self.named[entry.name]
+
+    def put_first(self, entries: Sequence[JoinColumn]) -> None:
+        """Add columns in front of the others."""
+        for entry in reversed(entries):
+            self._first -= 1
+            self._positions[entry] = self._first
+            self.named.setdefault(entry.name, []).insert(0, entry)
+
+    def hide(self, first: Sequence[JoinColumn], last: Iterable[JoinColumn]) -> None:
+        """Add hidden keys in front of the others and behind them."""
+        self.hidden.extendleft(reversed(first))
+        self.hidden.extend(last)
+
+    def column(self, entry: JoinColumn) -> ScopeColumn:
+        """Return a column of the result: the column of its table, or one for the key of several tables."""
+        key = self._keys.get(entry)
+        if key is not None:
+            return key
+        columns = [self._tables[table or None][entry.name] for table in entry.tables]
+        if entry.is_qualified and len(columns) == 1:
+            return columns[0]
+        types = {column.type for column in columns}
+        key = self._keys[entry] = MergedKey(entry, types.pop() if len(types) == 1 else None, columns)
+        return key
+
+    def has_key(self, column: ScopeColumn) -> bool:
+        """Return whether a column is a key of the result."""
+        return type(column) is MergedKey and self._keys.get(column.join_column) is column
+
+
 _NO_KEYS: dict[str, ScopeColumn] = {}
 _NO_NODES: dict[str, Any] = {}
 """The keys of scopes without keys: one shared pair, since most scopes have none."""
-_NO_QUALIFIERS: Mapping[str, tuple[str, str]] = {}
+_NO_QUALIFIERS: dict[str, tuple[str, str]] = {}
 
 
 class Scope:
@@ -220,14 +289,14 @@ class Scope:
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
     merged: MergedColumns | None = None
-    qualifiers: Mapping[str, tuple[str, str]] = _NO_QUALIFIERS
+    qualifiers: dict[str, tuple[str, str]] = _NO_QUALIFIERS
     hidden: Container[str] = ()
     around: Scope | None = None
     grouped = False
     has_grouping_sets = False
 
     def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
-        self.tables: dict[str | None, dict[str, ScopeColumn]] = {}
+        self.tables: Tables = {}
         self.columns: list[ScopeColumn] = []
         self.names: dict[ScopeColumn, tuple[str | None, str]] = {}
         if grouped:
@@ -308,11 +377,11 @@ class Scope:
     def _find_in_tables(self, name: str) -> ScopeColumn | None:
         if name in self.hidden:
             return self.tables.get(None, {}).get(name)
-        if self.merged is not None and name in self.merged.columns:
-            column = self.merged.columns[name]
-            if column is None:
+        if self.merged is not None and name in self.merged.named:
+            entries = self.merged.named[name]
+            if len(entries) > 1:
                 raise AmbiguousName(name)
-            return column
+            return self.merged.column(entries[0])
         match: ScopeColumn | None = None
         match_alias: str | None = None
         for alias, columns in self.tables.items():
@@ -345,7 +414,7 @@ class Scope:
     def add(self, other: Scope) -> None:
         """Add every column of another scope under a new internal name, as a join does."""
         self._add_qualifiers(other)
-        if self.around is None and other._is_disjoint_with(self.tables):
+        if self.around is None and other.is_disjoint_with(self.tables):
             for table in other.tables:
                 self.tables[table] = {}
             for column in other.columns:
@@ -373,7 +442,7 @@ class Scope:
                 self.put(table, name, new)
         self.with_virtual += other.with_virtual
 
-    def _is_disjoint_with(self, tables: Container[str | None]) -> bool:
+    def is_disjoint_with(self, tables: Container[str | None]) -> bool:
         """Return whether no alias is among some tables, and each column is there once, under its own name."""
         return (
             not self.keys
@@ -389,33 +458,38 @@ class Scope:
             return self.merged.visible
         return [JoinColumn(name, (table or "",)) for table, name in map(self.names.__getitem__, self.columns)]
 
+    def join_columns_of(self, name: str) -> list[JoinColumn]:
+        """Return those of a name."""
+        if self.merged is not None:
+            return self.merged.named.get(name, [])
+        return [entry for entry in self.join_columns() if entry.name == name]
+
+    def column_of(self, entry: JoinColumn) -> ScopeColumn:
+        """Return the column of the scope that a column of a join's result is."""
+        return (
+            self.merged.column(entry) if self.merged is not None else self.tables[entry.tables[0] or None][entry.name]
+        )
+
+    def count_tables(self, name: str) -> int:
+        """Return the number of tables that have a column of a name."""
+        if self.merged is not None:
+            return self.merged.counts[name]
+        return sum(name in columns for columns in self.tables.values())
+
     def star_columns(self, table: str) -> list[ScopeColumn]:
         """Return the columns of a star, or of a table's star."""
         if table:
             return list(self.tables.get(table, {}).values())
-        return self.columns if self.merged is None else [self.join_column(entry) for entry in self.merged.visible]
-
-    def merge(self, visible: list[JoinColumn], hidden: list[JoinColumn]) -> None:
-        """Set the columns of a join's result."""
-        columns: dict[str, ScopeColumn | None] = {}
-        for entry in visible:
-            name = entry.name
-            columns[name] = None if name in columns else self.join_column(entry)
-        self.merged = MergedColumns(visible, hidden, columns)
+        return self.columns if self.merged is None else [self.merged.column(entry) for entry in self.merged.visible]
 
     def keep_merged(self, scope: Scope, alias: str) -> None:
         """Take over the merged columns of the scope under a lateral view, and add those of the view."""
         if scope.merged is not None:
-            own = [JoinColumn(name, (alias,)) for name in self.tables.get(alias, {})]
-            self.merge(scope.merged.visible + own, scope.merged.hidden)
-
-    def join_column(self, entry: JoinColumn) -> ScopeColumn:
-        """Return a column of the join's result: the column of its table, or one for the key of several tables."""
-        columns = [self.tables[table or None][entry.name] for table in entry.tables]
-        if entry.is_qualified and len(columns) == 1:
-            return columns[0]
-        types = {column.type for column in columns}
-        return MergedKey(entry, types.pop() if len(types) == 1 else None, columns)
+            if self is not scope:
+                self.merged = scope.merged.copy(self.tables)
+            own = self.tables.get(alias, {})
+            assert self.merged is not None
+            self.merged.append([JoinColumn(name, (alias,)) for name in own], {alias: own})
 
     def add_tables(self, other: Scope) -> None:
         """Add another scope's columns under their own internal names."""
@@ -428,7 +502,9 @@ class Scope:
 
     def _add_qualifiers(self, other: Scope) -> None:
         if other.qualifiers:
-            self.qualifiers = {**self.qualifiers, **other.qualifiers} if self.qualifiers else other.qualifiers
+            if self.qualifiers is _NO_QUALIFIERS:
+                self.qualifiers = {}
+            self.qualifiers.update(other.qualifiers)
 
     def over(self, outer: Scope) -> Scope:
         """Return this scope with an outer scope, in which names are looked up that it does not have."""

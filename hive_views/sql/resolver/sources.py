@@ -32,7 +32,15 @@ from hive_views.sql.resolver.names import (
     visit_children,
     written_join_column,
 )
-from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, Scope, ScopeColumn, Using, named_columns
+from hive_views.sql.resolver.scopes import (
+    AmbiguousName,
+    JoinColumn,
+    MergedColumns,
+    Scope,
+    ScopeColumn,
+    Using,
+    named_columns,
+)
 from hive_views.sql.rewriting.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
@@ -443,12 +451,8 @@ def _resolve_join(
                 del block.aliases[alias]
         return _merge_join(context, left_alias, sides, join)
     using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
-    if left_alias is None and left.columns and not keeps_left_only:
-        result = left  # the result of a join already: nothing else refers to it
-        result.using = None
-    else:
-        result = Scope()
-        result.add(left)
+    result = _joined_scope(context, left_alias, left)
+    result.using = None
     if keeps_left_only:
         return result
     result.add(right)
@@ -466,12 +470,18 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinS
     keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
     if not is_natural:
-        sides.keys = [(left.join_column(first), right.join_column(second)) for first, second in keys]
-    is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
-    left_columns = left.join_columns() if is_merged else []
-    hidden = list(left.merged.hidden) if left.merged is not None else []
+        sides.keys = [(left.column_of(first), right.column_of(second)) for first, second in keys]
     left_keys, right_keys = [key for key, _ in keys], [key for _, key in keys]
     can_qualify = is_natural or not keys or _write_condition(context, left, right, join, keys)
+    is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
+    result = _joined_scope(context, left_alias, left)
+    if is_merged and result.merged is None:
+        result.merged = MergedColumns(result.tables, left.join_columns())
+    right_columns = right.join_columns() if is_merged else []
+    if not keeps_left_only:
+        _add_side(context, result, right)
+    if result.merged is None:
+        return result
     if join.side == "RIGHT":
         merged, dropped = right_keys, left_keys
     elif join.side == "FULL":
@@ -481,22 +491,33 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinS
         merged, dropped = left_keys, right_keys
     is_coalesced = join.side == "FULL" and (is_natural or not can_qualify)
     is_qualified = not is_coalesced and (can_qualify or context.dialect.star_includes_using)
-    visible = [JoinColumn(key.name, key.tables, True, is_qualified and key.is_qualified) for key in merged]
-    visible += [entry for entry in left_columns if entry not in left_keys]
-    if is_merged and not keeps_left_only:
-        visible += [entry for entry in right.join_columns() if entry not in right_keys]
-        single = [key for key in dropped if len(key.tables) == 1]
-        hidden = single + hidden + ([] if right.merged is None else right.merged.hidden)
-    if left_alias is None and left.columns and not keeps_left_only:
-        result = left  # the result of a join already: nothing else refers to it
-    else:
-        result = Scope()
-        result.add(left)
+    for key in left_keys:
+        result.merged.remove(key)
+    result.merged.put_first(
+        [JoinColumn(key.name, key.tables, True, is_qualified and key.is_qualified) for key in merged]
+    )
     if not keeps_left_only:
-        result.add(right)
-    if is_merged:
-        result.merge(visible, hidden)
+        result.merged.append((entry for entry in right_columns if entry not in right_keys), right.tables)
+        hidden = right.merged.hidden if right.merged is not None else ()
+        result.merged.hide([key for key in dropped if len(key.tables) == 1], hidden)
     return result
+
+
+def _joined_scope(context: ResolutionContext, left_alias: str | None, left: Scope) -> Scope:
+    """Return the scope of a join with the columns of its left side; a further join extends the one before it."""
+    if left_alias is None and left.columns:
+        return left  # nothing else refers to the result of a join
+    result = Scope()
+    _add_side(context, result, left)
+    return result
+
+
+def _add_side(context: ResolutionContext, scope: Scope, side: Scope) -> None:
+    """Add the columns of one side of a join, under new internal names in Hive, whose texts can contain these."""
+    if context.dialect.merges_using_columns and side.is_disjoint_with(scope.tables):
+        scope.add_tables(side)
+    else:
+        scope.add(side)
 
 
 JoinKeys = list[tuple[JoinColumn, JoinColumn]]
@@ -508,17 +529,18 @@ def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp
     identifiers = join.args.get("using") or ()
     if not identifiers:
         return []
-    left_columns, right_columns = left.join_columns(), right.join_columns()
     keys: JoinKeys = []
     for identifier in identifiers:
         quote_alias(context, identifier)
         name = identifier.name.lower()
-        pair = [next((entry for entry in side if entry.name == name), None) for side in (left_columns, right_columns)]
-        if pair[0] is None or pair[1] is None:
+        pair = [side.join_columns_of(name)[:1] for side in (left, right)]
+        if not (pair[0] and pair[1]):
             raise context.fail(
                 f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
             )
-        keys.append((pair[0], pair[1]))
+        if any(name == key.name for key, _ in keys):
+            raise context.fail(f"USING names column '{identifier.name}' twice", identifier, identifier.name)
+        keys.append((pair[0][0], pair[1][0]))
     return keys
 
 
@@ -538,11 +560,10 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
     sides = [entry for pair in keys for entry in pair]
     aliases = {table for entry in sides for table in entry.tables}
     can_qualify = all(entry.is_qualified for entry in sides) and not any(alias.startswith("__") for alias in aliases)
-    tables = [*left.tables.values(), *right.tables.values()]
     is_simple = (
         len(aliases) == 2
         and join.side != "FULL"
-        and all(sum(entry.name in columns for columns in tables) == 2 for entry, _ in keys)
+        and all(left.count_tables(entry.name) + right.count_tables(entry.name) == 2 for entry, _ in keys)
     )
     if is_simple and context.dialect.star_includes_using:
         return True

@@ -299,9 +299,9 @@ def _expand_star(
         return
     using = ungrouped.using
     columns = _using_columns(context, item, ungrouped, table, output) if using is not None else []
-    for alias in [*block.aliases, ""]:
+    for alias in [*block.aliases, ""] if table is None else [table]:
         table_columns = ungrouped.tables.get(alias)
-        if table_columns is None or (table is not None and alias != table):
+        if table_columns is None:
             continue
         for column in table_columns.values():
             if using is not None and column.name in using.columns:
@@ -434,8 +434,7 @@ def _expand_merged_star(
         if (owner, name) in excluded or (None, name) in excluded:
             continue
         if len(entry.tables) > 1:
-            key = merged.columns.get(name) or scope.tables[owner][name]
-            column = _put_star_column(context, None, name, key, output, item)
+            column = _put_star_column(context, None, name, merged.column(entry), output, item)
             context.renamed_columns[column] = output.names[column][1]
             columns.append((written_join_column(context, entry), context.quote(name), column))
             continue

@@ -52,6 +52,8 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
         "branches": ("{}", "select k from u where k = #", " union all "),
         "word of a literal": ("select '{}' z from u", 20 * "é", ""),
         "spaces of a literal": ("select 'now{}!' z from u", 20 * " ", ""),
+        "joins": ("select x.k from u x {}", "join u x# on x#.k = x.k", " "),
+        "lateral views": ("select x.k from u x {}", "lateral view explode(array(k)) y# as z#", " "),
     }
     for dialect in ("spark", "hive"):
         for name, (template, element) in shapes.items():
@@ -66,6 +68,22 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
             "order by aliases",
             lambda count, a=aliases, n=names: f"select {a(count)} from u order by {n(count)}",  # type: ignore[misc]
         )
+    yield (
+        "spark",
+        "stars of tables",
+        lambda count: f"select {_repeat('x#.*')(count)} from {_repeat('(select k as k# from u) x#')(count)}",
+    )
+    for using in ("join u x# using (k)", "left join (select k, 1 as v# from u) x# using (k)"):
+        joins = _repeat(using, " ")
+        yield "spark", using, lambda count, j=joins: f"select k from (select k from u) x {j(count)}"  # type: ignore[misc]
+    yield (
+        "spark",
+        "group by positions",
+        lambda count: (
+            f"select {_repeat('k + # as a#')(count)} from u group by "
+            + ", ".join(str(number + 1) for number in range(count))
+        ),
+    )
     yield (
         "spark",
         "lateral aliases",
