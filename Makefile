@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The tests start hundreds of Python processes, each of which would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
 .PHONY: env docs dist test-dist test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
@@ -16,7 +18,8 @@ $(STAMP): setup.cfg setup.py
 	touch $(STAMP)
 
 # The short suite, aim: at most 10 minutes on 2 cores: style, types, layers, unit tests, integration tests on one embedded
-# metastore and one Spark session, a sample of the fault matrix. Spark runs in one process, the rest in two (tests/suites.py).
+# metastore and one Spark session, a sample of the fault matrix. One process has Spark; the others, and it afterwards, take
+# one directory after the other (tests/suites.py).
 test: env check
 	$(BIN)/python -m pytest --numprocesses 3 -m "not extended" --durations 15 $(PYTEST_ARGS)
 

@@ -23,7 +23,7 @@ from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
 from tests.proxy import ThriftProxy
-from tests.suites import mark_extended, missing_packages_summary, process_of
+from tests.suites import mark_extended, missing_packages_summary, scope_of, sort_longest_first
 
 __all__ = ["browser", "chromium"]
 
@@ -61,11 +61,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Processes(LoadScopeScheduling):
-        """Distributes tests to processes; tests that share a Spark session run in one process."""
+        """Distributes tests to processes in their order; tests that share a Spark session run in one process."""
 
         def _split_scope(self, nodeid: str) -> str:
-            return process_of(nodeid)
+            return scope_of(nodeid)
 
+    config.option.loadscopereorder = False
     return Processes(config, log)
 
 
@@ -83,6 +84,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_extended(items)
+    sort_longest_first(items)
     if SERVER == EMBEDDED_VERSION:
         return
     for item in items:

@@ -1,11 +1,13 @@
 """Assignment of tests to the short suite (`make test`) or the extended suite (`make test-all`), and to processes.
 
-A test is extended if its module is in `EXTENDED` or it is marked with `@pytest.mark.extended`.
+A test is extended if its module is in `EXTENDED`, if it starts Spark without Iceberg (a second JVM), or if it is marked
+with `@pytest.mark.extended`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,28 +79,36 @@ SPARK = (
 )
 """Tests on Spark, which run in one process with one session."""
 
-SECOND_PROCESS = (
-    "conformance",
-    "faults",
-    "soak",
-    "integration/catalog",
-    "integration/dependencies",
-    "integration/metastore",
-    "integration/newest",
-)
-"""Tests of the second process; all other tests run in the third process."""
+FIRST = (*SPARK, "faults", "integration/schema_upgrade", "integration/legacy_import")
+"""Tests that start first, since they take longest."""
 
 
 def _is_in(path: str, paths: tuple[str, ...]) -> bool:
     return any(path == directory or path.startswith(f"{directory}/") for directory in paths)
 
 
-def process_of(node_id: str) -> str:
-    """The xdist scope of a test: tests of one scope run in one process and share its servers and sessions."""
+def scope_of(node_id: str) -> str:
+    """The xdist scope of a test: tests of one scope run in one process, which takes the next scope afterwards.
+
+    Tests of a directory share servers, and all tests on Spark one session.
+    """
     path = node_id.split("::")[0].removeprefix("tests/")
-    if _is_in(path, SPARK):
-        return "spark"
-    return "second" if _is_in(path, SECOND_PROCESS) else "third"
+    return "spark" if _is_in(path, SPARK) else path.rpartition("/")[0]
+
+
+def sort_longest_first(items: list[pytest.Item]) -> None:
+    """Move the tests of `FIRST` to the front; the order is otherwise kept."""
+
+    def rank(item: pytest.Item) -> int:
+        path = item.nodeid.split("::")[0].removeprefix("tests/")
+        return next((at for at, first in enumerate(FIRST) if _is_in(path, (first,))), len(FIRST))
+
+    items.sort(key=rank)
+
+
+def extended(*cases: object) -> list[Any]:
+    """Cases of `pytest.mark.parametrize` that only the extended suite runs."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.extended) for case in cases]
 
 
 def mark_extended(items: list[pytest.Item]) -> None:

@@ -19,6 +19,7 @@ from hive_views.rendering.html_page import embed_json
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli
 from tests.integration.metastore.rpc import connect
+from tests.suites import extended
 
 
 @pytest.fixture
@@ -285,7 +286,7 @@ def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore,
     assert cli("deps", "check", f"{shop}.nothing").code == 3
 
 
-@pytest.mark.parametrize("successor", [None, "table", "hive view"], ids=["dropped", "table", "hive_view"])
+@pytest.mark.parametrize("successor", ["hive view", *extended(None, "table")])
 def test_blocked_views_are_reported_by_all_outputs(
     cli: Cli, metastore: EmbeddedMetastore, database: str, tmp_path: Path, successor: str | None
 ) -> None:

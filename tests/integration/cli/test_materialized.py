@@ -11,6 +11,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from tests.integration.cli.conftest import Cli
 from tests.integration.materialized.duck_engine import DuckEngine
+from tests.suites import extended
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_exit_codes(cli: Cli, sales: str) -> None:
         assert done.code == code, (words, done)
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["attached", *extended("registered", "table")])
 def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout: str) -> None:
     name = f"{sales}.stored"
     cli("mv", "create", name, "--sql", "SELECT id, shop FROM sales", "--layout", layout)

@@ -12,9 +12,10 @@ from hive_views.materialized.maintenance.expire import expire
 from hive_views.spec.staleness_policy import METADATA
 from tests.integration.materialized.conftest import rows
 from tests.integration.materialized.duck_engine import compact
+from tests.suites import extended
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["attached", *extended("registered", "table")])
 def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout):
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"hive-views.time-travel": "true"})

@@ -17,16 +17,19 @@ from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.session_kinds import SessionClient, run_statement
 from tests.integration.spark.spark_versions import IS_SPARK_3
+from tests.suites import extended
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here needs Spark."""
+    """Everything here needs Spark; what needs a second JVM of Spark belongs to the extended suite."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if "plain" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.extended)
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +84,7 @@ def session_catalog(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
         yield catalog
 
 
-@pytest.fixture(params=["iceberg", "connect", "plain"])
+@pytest.fixture(params=["iceberg", "connect", *extended("plain")])
 def client(request: pytest.FixtureRequest, session_catalog: HiveViewCatalog) -> Iterator[SessionClient]:
     """A `ViewSession` on Spark with Iceberg, on Spark Connect to that, and on plain Spark in another process."""
     if request.param == "plain":

@@ -13,6 +13,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from hive_views.spark.runtime import catalog_settings
 from tests.integration.spark.session_kinds import SessionClient
+from tests.suites import extended
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def home(spark: SparkSession, database: str) -> Iterator[str]:
     yield database
 
 
-@pytest.mark.parametrize(("columns", "expected"), [("b, a", (1, 2)), ("x, y", (1, 2)), ("a, b", (1, 2))])
+@pytest.mark.parametrize(("columns", "expected"), [("b, a", (1, 2)), *extended(("x, y", (1, 2)), ("a, b", (1, 2)))])
 def test_columns_are_bound_by_position(
     columns: str, expected: tuple[int, int], client: SessionClient, spark: SparkSession, home: str
 ) -> None:
@@ -50,8 +51,10 @@ def replaced(
         yield views
 
 
-@pytest.mark.parametrize("table", ["h", "i"])
-@pytest.mark.parametrize("time_zone", ["UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    ("table", "time_zone"),
+    [("h", "Asia/Tokyo"), *extended(("h", "UTC"), ("i", "UTC"), ("i", "Asia/Tokyo"))],
+)
 def test_session_catalog_of_iceberg(
     table: str, time_zone: str, replaced: ViewSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
@@ -69,7 +72,7 @@ def test_session_catalog_of_iceberg(
             assert replaced.sql(f"SELECT * FROM {prefix}top{suffix}").collect() == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["lake", "my-lake"])
+@pytest.mark.parametrize("name", ["my-lake", *extended("lake")])
 def test_other_catalog_on_the_same_metastore(
     name: str, spark: SparkSession, metastore: EmbeddedMetastore, session_catalog: HiveViewCatalog, home: str
 ) -> None:

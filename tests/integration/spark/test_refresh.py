@@ -23,6 +23,7 @@ from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.spark.conftest import CACHE
 from tests.integration.spark.spark_versions import BY_KEYS
+from tests.suites import extended
 
 __all__ = ["catalog", "open_catalog"]
 
@@ -65,7 +66,7 @@ def stored(catalog: HiveViewCatalog, market: str, name: str) -> Rows:
     return sorted(tuple(row.values()) for row in storage.scan().to_arrow().to_pylist())
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["registered", *extended("attached", "table")])
 def test_full_then_incremental_then_full(spark, catalog, market, defined, layout: str):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     for name, text in (("details", QUERY), ("totals", TOTALS)):
@@ -169,7 +170,7 @@ class _Meanwhile:
         self._meanwhile()
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["attached", *extended("registered", "table")])
 def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layout: str):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY, layout=layout)
@@ -195,7 +196,7 @@ def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
     assert not freshness.is_fresh and [reason.cause for reason in freshness.reasons] == [Cause.BEST_EFFORT]
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["table", *extended("registered", "attached")])
 def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout: str):
     views = catalog.materialized
     views.create((market, "details"), QUERY, layout=layout)
@@ -227,7 +228,7 @@ def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout:
             session.sql("USE spark_catalog.default")
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached"])
+@pytest.mark.parametrize("layout", ["registered", *extended("attached")])
 def test_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
     views = catalog.materialized
     with ViewSession(connect_spark, catalog) as session:
@@ -308,6 +309,7 @@ def run_command(words, metastore):
     return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
+@pytest.mark.extended
 def test_refresh_command_creates_its_session(catalog, market, metastore):
     catalog.materialized.create((market, "details"), QUERY)
     words = [
