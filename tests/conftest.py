@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
+from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import Database as StoreDatabase
 from hive_views.local_metastore.standalone import StandaloneMetastore
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
@@ -26,6 +28,8 @@ from tests.proxy import ThriftProxy
 from tests.suites import mark_extended, missing_packages_summary, scope_of, sort_longest_first
 
 __all__ = ["browser", "chromium"]
+
+CatalogFactory = Callable[..., HiveViewCatalog]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells ignore SIGINT in background processes, which children inherit; some tests send it.
@@ -148,6 +152,13 @@ def database(metastore: MetastoreProcess) -> Iterator[str]:
 
 
 @pytest.fixture
+def other_database(metastore: MetastoreProcess) -> Iterator[str]:
+    """The name of another empty database of the test."""
+    with empty_database(metastore, "other") as name:
+        yield name
+
+
+@pytest.fixture
 def alone(metastore: EmbeddedMetastore) -> Iterator[None]:
     """Drops the databases that a test creates under fixed names, such as those of documentation pages."""
     with connect(metastore.port) as client:
@@ -171,3 +182,33 @@ def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
 def properties(metastore: EmbeddedMetastore) -> dict[str, str]:
     """The properties of a catalog on `metastore`."""
     return {"uri": metastore.uri, "warehouse": metastore.warehouse}
+
+
+@pytest.fixture
+def open_catalog(properties: dict[str, str]) -> Iterator[CatalogFactory]:
+    """Opens catalogs named `prod` on the shared metastore, with more properties where given; closed afterwards."""
+    with ExitStack() as stack:
+
+        def opening(more: dict[str, str] | None = None, /, name: str = "prod") -> HiveViewCatalog:
+            return stack.enter_context(HiveViewCatalog(name, **{**properties, **(more or {})}))
+
+        yield opening
+
+
+@pytest.fixture
+def catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
+    """A catalog on the shared metastore."""
+    return open_catalog()
+
+
+@pytest.fixture
+def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
+    """A Thrift client: what other programs read and write."""
+    with connect(metastore.port) as client:
+        yield client
+
+
+@pytest.fixture
+def own_directory(tmp_path: Path) -> str:
+    """The `file:` URI of an empty directory of the test."""
+    return f"file:{tmp_path}"

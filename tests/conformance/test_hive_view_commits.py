@@ -21,8 +21,8 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     ShowLocksRequest,
     UnlockRequest,
 )
+from tests.conftest import CatalogFactory
 from tests.faults.scripted import Answer, ScriptedServer
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import QUERY, SCHEMA, files_below, path, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 

@@ -16,7 +16,7 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
+from tests.conftest import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, texts, version
 
 CATALOG_DEFAULTS = {

@@ -11,27 +11,17 @@ from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
-from tests.conftest import SERVER
+from tests.conftest import SERVER, CatalogFactory
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer
 from tests.faults.view_changes import State, ViewChange, prepare, read_state
-from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog, raw
 from tests.proxy import Hold, ThriftProxy
-
-__all__ = ["catalog", "open_catalog", "raw"]
 
 Behind = Callable[..., HiveViewCatalog]
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 """The property of catalogs that take no locks."""
 
 WithoutLock = Callable[[ViewChange], "tuple[Hold, Future[object]]"]
-
-
-@pytest.fixture
-def proxy(metastore: EmbeddedMetastore) -> Iterator[ThriftProxy]:
-    """A proxy for the shared metastore."""
-    with ThriftProxy(metastore.port) as running:
-        yield running
 
 
 @pytest.fixture

@@ -33,11 +33,11 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     UnlockRequest,
 )
 from hive_views.metastore.capabilities import is_cas_verified
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW, PROPERTIES, VIEW, State, same_file
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES
 from tests.proxy import ANY, DropRequest, Hold, ThriftProxy

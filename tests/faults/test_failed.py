@@ -22,6 +22,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
@@ -37,7 +38,6 @@ from tests.faults.view_changes import (
     new_files,
     same_file,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA as VIEW_SCHEMA
 from tests.integration.catalog.samples import version
 from tests.proxy import EVERY

@@ -24,6 +24,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, ScriptedServer
@@ -42,7 +43,6 @@ from tests.faults.view_changes import (
     ViewChange,
     new_files,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 

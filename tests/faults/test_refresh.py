@@ -17,9 +17,9 @@ from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
 from hive_views.metastore.store import CAS_REJECTED
+from tests.conftest import CatalogFactory
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, DROP_TABLE
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import EVERY, Action, DropReply, DropRequest, ThriftProxy
 

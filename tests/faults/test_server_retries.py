@@ -13,6 +13,7 @@ from hive_views.errors import CommitStateUnknownError, ViewAlreadyExistsError
 from hive_views.materialized.layouts.attached import AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.spec.staleness_policy import METADATA
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE, Behind
 from tests.faults.observer import Observer
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
@@ -29,7 +30,6 @@ from tests.faults.view_changes import (
     ViewChange,
     new_files,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine

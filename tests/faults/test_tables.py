@@ -19,13 +19,13 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     UnlockRequest,
 )
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, ScriptedServer, like_version_3
 from tests.faults.test_refresh import SCHEMA
 from tests.faults.test_refused import CAS_REJECTION, INTERNAL
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, READ_ROW
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import files_below
 from tests.proxy import EVERY, DropRequest, Hold, ThriftProxy
 

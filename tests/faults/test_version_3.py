@@ -16,6 +16,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
 from hive_views.metastore.capabilities import honors_cas
+from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
@@ -33,7 +34,6 @@ from tests.faults.view_changes import (
     new_files,
     read_state,
 )
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
 
 pytestmark = pytest.mark.hive2

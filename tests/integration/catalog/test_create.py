@@ -35,7 +35,7 @@ from hive_views.errors import (
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from tests.integration.catalog.fixtures import CatalogFactory
+from tests.conftest import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, QUERY, SCHEMA, files_below, path, version
 
 HIVE_3 = {"hive.hive2-compatible": "false"}

@@ -30,7 +30,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
 )
 from hive_views.spec.file_codec import serialize
-from tests.integration.catalog.fixtures import CatalogFactory
+from tests.conftest import CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, path, version
 from tests.unit.metastore.rows import as_json, golden_metadata, golden_row
 

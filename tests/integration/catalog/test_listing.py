@@ -12,8 +12,8 @@ from hive_views.errors import MetastoreRefusedError, NoSuchNamespaceError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnknownDBException
+from tests.conftest import CatalogFactory
 from tests.faults.scripted import Answer, ScriptedServer
-from tests.integration.catalog.fixtures import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, hive_row, version
 from tests.proxy import EVERY, ThriftProxy
 

@@ -33,7 +33,7 @@ from hive_views.errors import (
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest
-from tests.integration.catalog.fixtures import CatalogFactory
+from tests.conftest import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, files_below, hive_row, path, version
 from tests.proxy import Hold, ThriftProxy
 

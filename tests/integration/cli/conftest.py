@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from hive_views import HiveViewCatalog
 from hive_views.cli.app import app
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.metastore.rpc import connect
@@ -56,12 +55,6 @@ def cli(metastore: EmbeddedMetastore) -> Cli:
         return invoke(*words, stdin=stdin, **{**places, **environment})
 
     return run
-
-
-@pytest.fixture
-def catalog(properties: dict[str, str]) -> HiveViewCatalog:
-    """A catalog on the shared metastore."""
-    return HiveViewCatalog("test", **properties)
 
 
 @pytest.fixture

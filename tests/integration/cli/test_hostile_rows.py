@@ -27,14 +27,11 @@ from hive_views.legacy_import.plan import plan_import
 from hive_views.legacy_import.run import run_plan
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from tests.integration.catalog.fixtures import catalog, open_catalog, raw
 from tests.integration.catalog.samples import path
 from tests.integration.cli.conftest import Cli
 from tests.integration.legacy_import.rows import alter, hive_view_row
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-
-__all__ = ["catalog", "open_catalog", "raw"]
 
 CASES = int(os.environ.get("HIVE_VIEWS_HOSTILE_CASES", "25"))
 SEED = int(os.environ.get("HIVE_VIEWS_HOSTILE_SEED", "20"))

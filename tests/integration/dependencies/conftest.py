@@ -10,10 +10,7 @@ from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveView, HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.catalog.samples import hive_row
-
-__all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 MakeTable = Callable[..., str]
 MakeView = Callable[..., HiveView]

@@ -10,10 +10,7 @@ import pytest
 
 from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import started
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.hive.reader import VERSION, HiveReader, running
-
-__all__ = ["catalog", "open_catalog"]
 
 HERE = Path(__file__).parent
 

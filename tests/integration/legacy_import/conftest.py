@@ -15,11 +15,8 @@ from hive_views.legacy_import.plan import ImportPlan, PlanEntry, plan_import
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import encode_row
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.catalog.samples import files_below
 from tests.integration.legacy_import.rows import table_row
-
-__all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 Add = Callable[..., str]
 Planner = Callable[..., ImportPlan]

@@ -12,10 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views import HiveViewCatalog
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.materialized.duck_engine import DuckEngine
-
-__all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 Killer = Callable[[tuple[str, str], int, str], str]
 

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
-from tests.integration.metastore.rpc import client_for, connect
+from tests.integration.metastore.rpc import client_for
 from tests.integration.metastore.stores import new_metadata, open_store
 from tests.proxy import ThriftProxy
 
@@ -22,13 +20,6 @@ from tests.proxy import ThriftProxy
 def client(proxy: ThriftProxy) -> Iterator[MetastoreClient]:
     """A client behind the proxy."""
     with client_for(proxy.uri) as connected:
-        yield connected
-
-
-@pytest.fixture
-def raw(metastore: EmbeddedMetastore) -> Iterator[Client]:
-    """A raw Thrift client, without the proxy."""
-    with connect(metastore.port) as connected:
         yield connected
 
 

@@ -18,12 +18,9 @@ from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from tests.conftest import SERVER
-from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
+from tests.conftest import SERVER, CatalogFactory
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, path, version
 from tests.integration.metastore.java_classes import JavaClasses, load_java_classes
-
-__all__ = ["catalog", "open_catalog"]
 
 RELEASE = SERVER.partition("/")[0]
 HIVE_2 = RELEASE == EMBEDDED_VERSION

@@ -8,11 +8,8 @@ from hive_views import HiveViewCatalog
 from hive_views.doctor import Level, examine
 from hive_views.errors import LockError
 from hive_views.metastore.capabilities import honors_cas
-from tests.conftest import SERVER
-from tests.integration.catalog.fixtures import CatalogFactory, catalog, open_catalog
+from tests.conftest import SERVER, CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, version
-
-__all__ = ["catalog", "open_catalog"]
 
 RELEASE, _, DATABASE = SERVER.partition("/")
 

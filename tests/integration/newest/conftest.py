@@ -8,10 +8,7 @@ import pytest
 
 from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import started
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, own_directory, raw
 from tests.integration.schema_upgrade.servers import missing
-
-__all__ = ["catalog", "open_catalog", "other_database", "own_directory", "raw"]
 
 NEWEST = "4.2.0"
 

@@ -11,10 +11,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import SparkEngine, ViewSession
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.spark_versions import IS_SPARK_3
-
-__all__ = ["catalog", "open_catalog"]
 
 
 @pytest.fixture

@@ -20,10 +20,7 @@ from hive_views.metastore.row_codec import row_fingerprint
 from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, row_text, run_verified
-from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
-
-__all__ = ["catalog", "open_catalog", "raw"]
 
 SAME = [
     ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),

@@ -12,11 +12,10 @@ from hive_views.legacy_import.plan import plan_import
 from hive_views.spark.legacy_import.analyzer_findings import REFUSED, UNREADABLE, add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
 from tests.integration.cli.conftest import Cli, Done, cli
-from tests.integration.legacy_import.conftest import catalog, open_catalog, raw
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 from tests.proxy import ANY, EVERY, Delay, ThriftProxy
 
-__all__ = ["catalog", "cli", "open_catalog", "raw"]
+__all__ = ["cli"]
 
 
 @pytest.fixture

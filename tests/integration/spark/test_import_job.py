@@ -33,13 +33,13 @@ from hive_views.metastore.queries import all_view_names
 from hive_views.metastore.row_codec import encode_row
 from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
 from tests.faults.observer import until
-from tests.integration.legacy_import.conftest import catalog, open_catalog, raw, short
+from tests.integration.legacy_import.conftest import short
 from tests.integration.legacy_import.rows import hive_view_row, table_row, trino_view_row
 from tests.integration.legacy_import.test_kill import ALTER, check_reports, check_reverted, lost_a_lock, noted, start
 from tests.integration.metastore.rpc import connect
 from tests.proxy import Hold, ThriftProxy
 
-__all__ = ["catalog", "open_catalog", "raw", "short"]
+__all__ = ["short"]
 
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{13}|\b1\d{9}\b")
 

@@ -23,12 +23,6 @@ Create = Callable[..., HiveView]
 
 
 @pytest.fixture
-def catalog(properties: dict[str, str]) -> Iterator[HiveViewCatalog]:
-    with HiveViewCatalog("prod", **properties) as catalog:
-        yield catalog
-
-
-@pytest.fixture
 def orders(spark: SparkSession, database: str) -> Iterator[str]:
     """A parquet table of every column type that both worlds have, three rows."""
     name = f"{database}.orders"

@@ -17,11 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.spark import SparkEngine, ViewSession
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3
-
-__all__ = ["catalog", "open_catalog"]
 
 FIRST = int(os.environ.get("HIVE_VIEWS_FIRST_HISTORY", "0"))
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))

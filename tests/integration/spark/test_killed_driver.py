@@ -10,12 +10,9 @@ import sys
 import pyarrow as pa
 import pytest
 
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.integration.spark.conftest import CACHE
 from tests.proxy import Hold, ThriftProxy
-
-__all__ = ["catalog", "open_catalog"]
 
 ALTER = "alter_table_with_environment_context"
 START_S = 300.0

@@ -20,12 +20,6 @@ Create = Callable[..., HiveView]
 
 
 @pytest.fixture
-def catalog(properties: dict[str, str]) -> Iterator[HiveViewCatalog]:
-    with HiveViewCatalog("prod", **properties) as catalog:
-        yield catalog
-
-
-@pytest.fixture
 def shop(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[Create]:
     """Iceberg tables `orders` and `refunds`, a parquet table `plain`; makes views over them."""
     for table in ("orders", "refunds"):

@@ -13,10 +13,7 @@ from hive_views import HiveViewCatalog
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import catalog_settings
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.plain_reader import PlainReader, PlainSparkError
-
-__all__ = ["catalog", "open_catalog"]
 
 
 @pytest.fixture

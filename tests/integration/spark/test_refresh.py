@@ -19,13 +19,10 @@ from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import SPARK_LINE
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.spark.conftest import CACHE
 from tests.integration.spark.spark_versions import BY_KEYS
 from tests.suites import extended
-
-__all__ = ["catalog", "open_catalog"]
 
 Rows = list[tuple]
 QUERY = "SELECT s.id, s.amount, h.city FROM sales s JOIN shops h ON s.shop = h.shop WHERE s.amount > 1"

@@ -25,10 +25,7 @@ from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark.analyzer import schema_of
 from hive_views.spark.refresh.engine import SparkEngine
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.spark_versions import IS_SPARK_3
-
-__all__ = ["catalog", "open_catalog"]
 
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
 LAYOUTS = ("registered", "attached", "table")

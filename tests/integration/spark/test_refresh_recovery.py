@@ -11,10 +11,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, RefreshError, SqlError
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.spark_versions import BY_KEYS
-
-__all__ = ["catalog", "open_catalog"]
 
 FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
 

@@ -16,10 +16,7 @@ from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine, _spark_types
 from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.incremental import AGGREGATES
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.spark.spark_versions import BY_KEYS
-
-__all__ = ["catalog", "open_catalog"]
 
 QUERY = (
     "SELECT d, count(*) AS n, count(p) AS known, max(f) AS high, min(t) AS first, sum(p) AS total FROM odd GROUP BY d"

@@ -11,12 +11,9 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import NoSuchRefreshError, SqlError
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.spark import ViewSession
-from tests.integration.catalog.fixtures import catalog, open_catalog
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
-
-__all__ = ["catalog", "open_catalog"]
 
 
 @pytest.fixture

@@ -21,10 +21,7 @@ from pyiceberg.types import (
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
 from hive_views.statements import Result
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.catalog.samples import hive_row
-
-__all__ = ["catalog", "open_catalog", "other_database", "raw"]
 
 Execute = Callable[..., Result[Any]]
 

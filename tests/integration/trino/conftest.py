@@ -12,12 +12,11 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.spark import SparkEngine
-from tests.integration.catalog.fixtures import catalog, open_catalog, other_database, raw
 from tests.integration.spark.conftest import plain, spark
 from tests.integration.trino.server import TrinoServer, running
 from tests.integration.view_copy.conftest import rest, rest_server
 
-__all__ = ["catalog", "open_catalog", "other_database", "plain", "raw", "rest", "rest_server", "spark"]
+__all__ = ["plain", "rest", "rest_server", "spark"]
 
 HERE = Path(__file__).parent
 

@@ -140,12 +140,6 @@ def rest(rest_server: str, database: str, tmp_path: Path) -> RestCatalog:
 
 
 @pytest.fixture
-def catalog(properties: dict[str, str]) -> Iterator[HiveViewCatalog]:
-    with HiveViewCatalog("prod", **properties) as catalog:
-        yield catalog
-
-
-@pytest.fixture
 def name(catalog: HiveViewCatalog, database: str) -> str:
     """A view with three versions, the first of which is current, a comment and two dialects."""
     view = f"{database}.v_{uuid4().hex[:8]}"
