@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
@@ -35,9 +35,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells ignore SIGINT in background processes, which children inherit; some tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Every run tries the same generated examples, here and in CI; HIVE_VIEWS_NEW_EXAMPLES=1 tries others.
+# Every run tries the same generated examples, here and in CI; HIVE_VIEWS_NEW_EXAMPLES=1 tries others. On a busy
+# machine any example may be slow, so there is no deadline.
 settings.register_profile(
-    "hive_views", derandomize=os.environ.get("HIVE_VIEWS_NEW_EXAMPLES") != "1", database=None, print_blob=True
+    "hive_views",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("HIVE_VIEWS_NEW_EXAMPLES") != "1",
+    database=None,
+    print_blob=True,
 )
 settings.load_profile("hive_views")
 

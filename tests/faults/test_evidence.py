@@ -218,7 +218,7 @@ def visible_parts(state: LoadedView, properties: set[str]) -> tuple[object, ...]
     return metadata.version_log, {key: metadata.properties.get(key) for key in properties}, texts
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(
     kept="2",
     ours=[SetCurrentVersion(1)],

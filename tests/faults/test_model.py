@@ -199,7 +199,6 @@ def test_reported_outcomes_match_the_state_under_faults(playground: MetastorePro
             settings=settings(
                 max_examples=EXAMPLES,
                 stateful_step_count=12,
-                deadline=None,
                 suppress_health_check=list(HealthCheck),
                 derandomize="HIVE_VIEWS_MODEL_EXAMPLES" not in os.environ,
                 print_blob=True,

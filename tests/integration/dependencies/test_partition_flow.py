@@ -504,7 +504,7 @@ def in_sqlite(sql: str) -> str:
 
 
 @pytest.mark.timeout(7200)
-@settings(max_examples=QUESTIONS, deadline=None)
+@settings(max_examples=QUESTIONS)
 @given(st.randoms(use_true_random=True))
 def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> None:
     """Rows of the view with ds = X do not depend on partitions outside the result."""

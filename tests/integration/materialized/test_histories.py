@@ -302,7 +302,6 @@ def run(catalog: HiveViewCatalog, query: str, events: list[tuple], numbered: str
 
 relaxed = settings(
     max_examples=HISTORIES,
-    deadline=None,
     database=None,
     # A history takes seconds: one that fails is shown as it is, and not made shorter for minutes.
     phases=(Phase.explicit, Phase.generate),

@@ -283,7 +283,6 @@ ALL_WAYS = [
 
 @settings(
     max_examples=HISTORIES,
-    deadline=None,
     database=None,
     # The same few each time, where a landing waits for them; others each time where many are run.
     derandomize=HISTORIES < 10,

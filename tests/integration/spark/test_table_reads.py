@@ -182,7 +182,7 @@ TEXTS = st.lists(NAMES, min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 def test_offsets_lead_back_to_the_original(text: str, spark: SparkSession) -> None:
     reads = table_reads(text, PlanReader(spark).parsed)

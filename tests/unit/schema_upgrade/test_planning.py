@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import BlockedStepsError, InvalidPlanError, UpgradeError, UsageError
@@ -47,7 +47,6 @@ def test_hive_scripts_are_in_order() -> None:
     assert scripts("derby", "3.1.0", "3.1.0") == ()
 
 
-@settings(deadline=None)
 @given(st.sampled_from(NAMES), st.sampled_from(CHAIN), st.sampled_from(CHAIN[1:]))
 def test_plan_is_deterministic_and_survives_json(dialect: str, start: str, target: str) -> None:
     schema = assumed_schema(dialect, start)

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.spec.examples import UUID
 
-relaxed = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 """For tests over whole documents: a busy machine must not make them fail."""
 
 ids = st.integers(-(2**31), 2**31 - 10)

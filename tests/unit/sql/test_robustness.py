@@ -35,7 +35,7 @@ TABLES = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_mutated_statement(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))
@@ -62,13 +62,13 @@ def test_ten_thousand_mutated_statements() -> None:
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join), st.sampled_from(["hive", "spark", "trino"]))
 def test_shuffled_tokens_are_expanded_or_rejected(text: str, dialect: str) -> None:
     expand_or_reject(f"create view v as select {text}", dialect)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=80), st.sampled_from(["hive", "spark", "trino"]))
 def test_arbitrary_text_is_parsed_or_rejected(text: str, dialect: str) -> None:
     for parse in (lambda: parse_statement(text, dialect), lambda: references(text, dialect)):
