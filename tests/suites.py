@@ -1,7 +1,7 @@
 """Assignment of tests to the short suite (`make test`) or the extended suite (`make test-all`), and to processes.
 
-A test is extended if its module is in `EXTENDED`, if it starts Spark without Iceberg (a second JVM), or if it is marked
-with `@pytest.mark.extended`.
+A test is extended if its module is in `EXTENDED`, if it needs a browser or a second JVM of Spark, or if it has the marker
+`@pytest.mark.extended`.
 """
 
 from __future__ import annotations
@@ -112,12 +112,13 @@ def extended(*cases: object) -> list[Any]:
 
 
 def mark_extended(items: list[pytest.Item]) -> None:
-    """Add the marker `extended` to the tests of the modules in `EXTENDED`."""
+    """Add the marker `extended` to the tests of the modules in `EXTENDED` and to those in a browser."""
     for path in EXTENDED:
         if not (TESTS / path).exists():
             raise pytest.UsageError(f"tests/suites.py names {path}, which does not exist")
     for item in items:
-        if item.path.is_relative_to(TESTS) and _is_in(item.path.relative_to(TESTS).as_posix(), EXTENDED):
+        is_listed = item.path.is_relative_to(TESTS) and _is_in(item.path.relative_to(TESTS).as_posix(), EXTENDED)
+        if is_listed or "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.extended)
 
 
