@@ -1,7 +1,7 @@
 """Assignment of tests to the short suite (`make test`) or the extended suite (`make test-all`), and to processes.
 
-A test is extended if its module is in `EXTENDED`, if it needs a browser or a second JVM of Spark, or if it has the marker
-`@pytest.mark.extended`.
+A test is extended if its module is in `EXTENDED`, if it needs a browser or a second JVM of Spark, or if it has the
+marker `@pytest.mark.extended`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from hive_views.metastore.store import CAS_REJECTED
 from tests.conftest import CatalogFactory
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, DROP_TABLE
+from tests.integration.materialized.conftest import LAYOUTS
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import EVERY, Action, DropReply, DropRequest, ThriftProxy
 
@@ -104,7 +105,7 @@ def test_refresh_with_wrong_answer(
     assert scripted.methods.count(ALTER_TABLE) == 2 * last
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_refresh_with_server_failing_after_commit(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,

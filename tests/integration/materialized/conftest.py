@@ -14,6 +14,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from hive_views import HiveViewCatalog
 from tests.integration.materialized.duck_engine import DuckEngine
 
+LAYOUTS = ("registered", "attached", "table")
 Killer = Callable[[tuple[str, str], int, str], str]
 
 SALES = Schema(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -88,6 +89,24 @@ class DuckEngine:
         if item.part is RowSelection.ADDED:
             return added_rows(table, item.since, item.snapshot_id)
         return table.scan(snapshot_id=item.snapshot_id).to_arrow()
+
+
+class ConcurrentWriterEngine:
+    """An engine while another program writes: before the rows are read, and after they are staged."""
+
+    def __init__(
+        self, engine: Any, *, before: Callable[[], object] = lambda: None, after: Callable[[], object] = lambda: None
+    ) -> None:
+        self._engine, self._before, self._after = engine, before, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def stage(self, work: StagingRequest) -> int | None:
+        self._before()
+        staged = self._engine.stage(work)
+        self._after()
+        return staged
 
 
 def translated(sql: str) -> str:

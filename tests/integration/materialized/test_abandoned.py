@@ -16,12 +16,11 @@ from hive_views.io.locations import path_of
 from hive_views.materialized.layouts.attached import create_attached_storage
 from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.spec.storage_link import STORAGE_OF
-from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.integration.materialized.killed_refresh import QUERY
 
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 17
-LAYOUTS = ("registered", "attached", "table")
 NOTHING = Garbage()
 
 

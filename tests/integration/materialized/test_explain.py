@@ -8,7 +8,7 @@ from pyiceberg.expressions import EqualTo
 from hive_views import HiveViewCatalog
 from hive_views.errors import NotMaterializedError, RefreshError
 from hive_views.materialized import RefreshExplanation, SourceChange
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
 TOTALS = "SELECT shop, sum(amount) AS total FROM sales GROUP BY shop"
@@ -18,7 +18,7 @@ def actions(explanation: RefreshExplanation) -> list[str]:
     return [plan.action for plan in explanation.plans]
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_explained_action_is_that_of_the_refresh(catalog: HiveViewCatalog, market: str, layout: str) -> None:
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     views.create(name, TOTALS, layout=layout)

@@ -24,12 +24,10 @@ from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
-from tests.integration.materialized.conftest import SALES, SHOPS, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, SHOPS, rows
 from tests.integration.materialized.duck_engine import DuckEngine, bag, compact, translated
 
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
-LAYOUTS = ("registered", "attached", "table")
-
 QUERIES = (
     "SELECT s.id, s.amount FROM sales s WHERE s.amount > 3",
     "SELECT s.id, s.amount, h.city FROM sales s JOIN shops h ON s.shop = h.shop",

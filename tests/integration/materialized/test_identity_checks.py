@@ -14,9 +14,7 @@ from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import storage_link_of
 from hive_views.spec.storage_link import StorageLink, with_link
 from hive_views.spec.version_texts import define
-from tests.integration.materialized.conftest import rows
-
-LAYOUTS = ("registered", "attached", "table")
+from tests.integration.materialized.conftest import LAYOUTS, rows
 
 
 @pytest.fixture

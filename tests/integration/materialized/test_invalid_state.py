@@ -18,9 +18,8 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STORAGE_OF
 from tests.integration.catalog.samples import hive_row
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 
-LAYOUTS = ("registered", "attached", "table")
 QUERY = "SELECT id, amount FROM sales"
 
 

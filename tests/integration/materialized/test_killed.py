@@ -10,7 +10,7 @@ import os
 import pytest
 
 from hive_views import HiveViewCatalog
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
@@ -18,7 +18,7 @@ FIRST = {"registered": 0, "attached": 4, "table": 8}
 """Where a layout begins, so that not all of them are killed at the same points."""
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.timeout(1200)
 def test_refresh_killed_at_any_point(open_catalog, market, killer, layout):
     catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})

@@ -27,10 +27,9 @@ from hive_views.materialized.state.refresh_state import REFRESH_STATE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA
 from hive_views.spec.version_texts import define
 from tests.integration.catalog.samples import hive_row
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import compact
 
-LAYOUTS = ("registered", "attached", "table")
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 
 

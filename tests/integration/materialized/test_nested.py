@@ -8,10 +8,8 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-
-LAYOUTS = ("registered", "attached", "table")
 
 
 @pytest.fixture

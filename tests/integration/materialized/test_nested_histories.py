@@ -31,11 +31,10 @@ from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
-from tests.integration.materialized.conftest import SHOPS, rows
+from tests.integration.materialized.conftest import LAYOUTS, SHOPS, rows
 from tests.integration.materialized.duck_engine import DuckEngine, bag, compact
 
 HISTORIES = max(int(os.environ.get("HIVE_VIEWS_HISTORIES", "2")), 1)
-LAYOUTS = ("registered", "attached", "table")
 ZONES = ("UTC", "Asia/Tokyo")
 SALES = Schema(
     NestedField(1, "id", LongType()),

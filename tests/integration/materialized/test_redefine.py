@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,16 +23,14 @@ from hive_views.errors import (
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.redefine import redefine
-from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
-from tests.integration.materialized.conftest import rows
-from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.materialized.conftest import LAYOUTS, rows
+from tests.integration.materialized.duck_engine import ConcurrentWriterEngine, DuckEngine
 from tests.proxy import DropReply, DropRequest, ThriftProxy
 
 KILL_STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 31
 
-LAYOUTS = ["registered", "attached", "table"]
 OLD, NEW = "SELECT id, amount FROM sales WHERE amount > 1", "SELECT shop, id, amount * 2 AS amount FROM sales"
 OLD_ROWS, NEW_ROWS = [(1, 10), (2, 20), (3, 5)], [("a", 1, 20), ("a", 3, 10), ("b", 2, 40)]
 
@@ -134,32 +131,11 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
     assert views.load(name).storage.metadata.properties["team"] == "bi"
 
 
-class _Meanwhile:
-    """An engine that calls a function between staging and publication."""
-
-    can_replace_keys = False
-
-    def __init__(self, engine: DuckEngine, meanwhile) -> None:
-        self._engine = engine
-        self._meanwhile = meanwhile
-
-    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        return self._engine.settings(keys)
-
-    def casts_relative_times(self, work: StagingRequest) -> bool | None:
-        return self._engine.casts_relative_times(work)
-
-    def stage(self, work: StagingRequest) -> int:
-        staged = self._engine.stage(work)
-        self._meanwhile()
-        return staged
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_definition_replaced_during_refresh(views, engine, market, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
-    views.refresh(name, _Meanwhile(engine, lambda: views.replace(name, NEW)), mode="full")
+    views.refresh(name, ConcurrentWriterEngine(engine, after=lambda: views.replace(name, NEW)), mode="full")
     assert stored(views, name) == OLD_ROWS, "columns and rows are those of one definition"
     assert views.freshness(name).verdict is Verdict.STALE
     assert not views.reading(name, allow_stale_data=True).from_storage
@@ -183,9 +159,9 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
                 views.load((market, table))
 
     for _ in range(2):
-        views.refresh(name, _Meanwhile(engine, look), mode="full")
+        views.refresh(name, ConcurrentWriterEngine(engine, after=look), mode="full")
     views.replace(name, NEW)
-    views.refresh(name, _Meanwhile(engine, look))
+    views.refresh(name, ConcurrentWriterEngine(engine, after=look))
     there = 1 if layout == "attached" else 0
     assert [number for number, *_ in seen] == [there, there, 1], "else this proves nothing"
     assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3
@@ -198,7 +174,7 @@ def test_concurrent_refreshes_with_new_columns_conflict(views, engine, market, l
     views.refresh(name, engine)
     views.replace(name, NEW)
     with pytest.raises(RefreshConflictError):
-        views.refresh(name, _Meanwhile(engine, lambda: views.refresh(name, engine)))
+        views.refresh(name, ConcurrentWriterEngine(engine, after=lambda: views.refresh(name, engine)))
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
     left = views.orphans(name, older_than_ms=0)
     assert (left.snapshots, left.rows, left.files) == ((), (), ())

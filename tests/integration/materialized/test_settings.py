@@ -16,9 +16,7 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA
-from tests.integration.materialized.conftest import rows
-
-LAYOUTS = ("registered", "attached", "table")
+from tests.integration.materialized.conftest import LAYOUTS, rows
 
 
 @pytest.fixture

@@ -22,9 +22,8 @@ from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.spec.staleness_policy import METADATA
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
-from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
 
-LAYOUTS = ("registered", "attached", "table")
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 
 

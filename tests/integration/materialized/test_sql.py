@@ -10,7 +10,7 @@ from hive_views.materialized import overview_page
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
 
@@ -46,7 +46,7 @@ def test_create_refresh_show_drop(run, catalog, market):
     assert run("DROP MATERIALIZED VIEW IF EXISTS totals").kind == "absent"
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout_property_selects_layout(run, catalog, market, layout):
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
     assert catalog.materialized.load((market, "mv")).layout.value == layout
@@ -125,7 +125,7 @@ def test_impossible_incremental_refresh_reports_reason(run, catalog, market):
     assert run("REFRESH MATERIALIZED VIEW mv").rows[0][1] == "full"
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_show_create_creates_the_view_again(run, catalog, market, layout):
     run(
         "CREATE MATERIALIZED VIEW mv (shop COMMENT 'which', total) COMMENT 'it''s' "
@@ -155,7 +155,7 @@ def test_show_create_creates_the_view_again(run, catalog, market, layout):
     assert run("SHOW CREATE MATERIALIZED VIEW mv").rows == ((text,),)
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_comment_on_view(run, catalog, market, layout):
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id FROM sales")
     assert run("COMMENT ON MATERIALIZED VIEW mv IS 'all of them'").kind == "changed"

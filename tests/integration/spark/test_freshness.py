@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import SparkEngine, ViewSession
+from tests.integration.materialized.conftest import LAYOUTS
 from tests.integration.spark.spark_versions import IS_SPARK_3
 
 
@@ -98,7 +99,7 @@ def test_words_count_where_spark_casts_them(spark, catalog, market, query: str, 
     assert [reason.cause for reason in freshness.reasons] == ([] if is_fresh else [Cause.UNREPEATABLE])
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_changed_name_mapping_of_added_files(spark, catalog, market, tmp_path: Path, layout: str):
     spark.range(3).selectExpr("id", "id * 10 AS other").write.parquet(f"file:{tmp_path}/files")
     spark.sql("CREATE TABLE added (id BIGINT, v BIGINT) USING iceberg")

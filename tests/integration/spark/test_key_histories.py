@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.spark import SparkEngine, ViewSession
+from tests.integration.materialized.conftest import LAYOUTS
 from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3
 
@@ -25,7 +26,6 @@ HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
 VIEWS = 4
 """Definitions over the same tables and changes."""
 STEPS = 4
-LAYOUTS = ("registered", "attached", "table")
 MODES = ("copy-on-write", "merge-on-read")
 QUERIES = (
     "SELECT a, avg(c) AS m, count(DISTINCT b) AS d, max(b) AS x FROM t GROUP BY a HAVING count(*) > 1",

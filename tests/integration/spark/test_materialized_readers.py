@@ -13,6 +13,7 @@ from hive_views import HiveViewCatalog
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import catalog_settings
+from tests.integration.materialized.conftest import LAYOUTS
 from tests.integration.spark.plain_reader import PlainReader, PlainSparkError
 
 
@@ -61,7 +62,7 @@ def test_refresh_with_caching_spark_catalog_reads_current_tables(spark, cached, 
         assert read() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_unaware_readers(spark, plain: PlainReader, catalog, metastore, database, layout: str):
     """To Iceberg's Java catalog and plain Spark a plain view, or a plain table; its storage is any reader's table."""
     spark.sql(f"CREATE TABLE spark_catalog.{database}.visits (page STRING, n INT) USING parquet")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshConflictError, StaleRowsError
 from hive_views.materialized.freshness.verdict import Cause
-from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import SPARK_LINE
 from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import ConcurrentWriterEngine
 from tests.integration.spark.conftest import CACHE
 from tests.integration.spark.spark_versions import BY_KEYS
 from tests.suites import extended
@@ -147,33 +147,13 @@ def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market
     assert (version.model_extra or {})["storage-table"] == {"namespace": [market], "name": "details__storage"}
 
 
-class _Meanwhile:
-    """An engine that runs another refresh before its own snapshot is published."""
-
-    can_replace_keys = True
-
-    def __init__(self, engine: SparkEngine, meanwhile: Callable[[], object]) -> None:
-        self._engine = engine
-        self._meanwhile = meanwhile
-
-    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        return self._engine.settings(keys)
-
-    def casts_relative_times(self, work: StagingRequest) -> bool | None:
-        return self._engine.casts_relative_times(work)
-
-    def stage(self, work: StagingRequest) -> None:
-        self._engine.stage(work)
-        self._meanwhile()
-
-
 @pytest.mark.parametrize("layout", ["attached", *extended("registered", "table")])
 def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layout: str):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY, layout=layout)
     views.refresh((market, "details"), engine)
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (8, 'a', 80)")
-    slow = _Meanwhile(engine, lambda: views.refresh((market, "details"), engine))
+    slow = ConcurrentWriterEngine(engine, after=lambda: views.refresh((market, "details"), engine))
     with pytest.raises(RefreshConflictError):
         views.refresh((market, "details"), slow)
     assert stored(catalog, market, "details") == defined("details"), "the appended rows are there once"

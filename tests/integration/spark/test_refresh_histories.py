@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
-from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spark.analyzer import schema_of
 from hive_views.spark.refresh.engine import SparkEngine
+from tests.integration.materialized.conftest import LAYOUTS
+from tests.integration.materialized.duck_engine import ConcurrentWriterEngine
 from tests.integration.spark.spark_versions import IS_SPARK_3
 
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
-LAYOUTS = ("registered", "attached", "table")
 ANSI = "spark.sql.ansi.enabled"
 
 FACTS = Schema(
@@ -180,26 +180,6 @@ def test_incremental_is_full(spark, catalog, facts, defined, ansi):
     assert incremental >= HISTORIES
 
 
-class _Meanwhile:
-    """An engine that calls another writer when the sources are pinned and when the rows are staged."""
-
-    can_replace_keys = True
-
-    def __init__(self, engine: SparkEngine, before: Callable[[], object], behind: Callable[[], object]) -> None:
-        self._engine, self._before, self._behind = engine, before, behind
-
-    def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        return self._engine.settings(keys)
-
-    def casts_relative_times(self, work: StagingRequest) -> bool | None:
-        return self._engine.casts_relative_times(work)
-
-    def stage(self, work: StagingRequest) -> None:
-        self._before()
-        self._engine.stage(work)
-        self._behind()
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_state_that_is_written_is_the_state_that_was_read(spark, catalog, facts, layout: str):
     """An append lands between the pinning and Spark's reading, another one between that and the commit."""
@@ -213,7 +193,7 @@ def test_the_state_that_is_written_is_the_state_that_was_read(spark, catalog, fa
     for first, action in ((1, "full"), (4, "incremental")):
         land(first)
         pinned = catalog.load_table(facts).metadata.current_snapshot_id
-        slow = _Meanwhile(engine, lambda: land(first + 1), lambda: land(first + 2))  # noqa: B023 -- used at once
+        slow = ConcurrentWriterEngine(engine, before=lambda: land(first + 1), after=lambda: land(first + 2))  # noqa: B023 -- used at once
         assert views.refresh(name, slow)[-1].action == action
         [source] = views.refreshes(name)[-1].state.sources
         assert source.id == pinned, "not what the table was when it was read, or when the rows were committed"
@@ -232,7 +212,7 @@ def test_refresh_fails_if_table_read_without_snapshot_id_changes(spark, catalog,
         update.rename_column("v", "amount")
     views.create(name, "SELECT id, amount FROM facts")
     engine = SparkEngine(spark, catalog)
-    slow = _Meanwhile(engine, lambda: spark.sql(f"DELETE FROM prod.{facts[0]}.facts WHERE id = 1"), lambda: None)
+    slow = ConcurrentWriterEngine(engine, before=lambda: spark.sql(f"DELETE FROM prod.{facts[0]}.facts WHERE id = 1"))
     with pytest.raises(RefreshError, match="changed while it was read"):
         views.refresh(name, slow)
     assert views.load(name).snapshot is None and views.orphans(name, older_than_ms=0).snapshots == ()
