@@ -320,6 +320,7 @@ def test_unreachable_metastore_raises_unavailable(client: MetastoreClient, proxy
     assert client.get_table(database, "v") is None
 
 
+@pytest.mark.extended
 def test_reads_and_writes_survive_server_restart(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
