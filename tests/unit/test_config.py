@@ -116,7 +116,7 @@ def test_https_uri_enables_tls_and_sends_the_user():
     assert (read.is_http, read.tls, read.user) == (True, config.TlsConfig("ca.pem"), config.current_user())
 
 
-def test_the_catalog_of_the_metastore_is_in_lower_case():
+def test_name_of_metastore_catalog_is_lowered():
     assert CatalogConfig.from_properties({**URI, "metastore.catalog.default": "Spark"}).connection.catalog == "spark"
 
 

@@ -28,7 +28,7 @@ def shown(run, name: str = "by_day") -> list[str]:
     return [row[0] for row in run(f"SHOW PARTITIONS {name}").rows]
 
 
-def test_the_columns_stand_where_hive_looks_for_them(catalog, raw, by_day):
+def test_partition_columns_are_stored_as_partition_keys(catalog, raw, by_day):
     table = raw.get_table(*by_day.split("."))
     assert [field.name for field in table.sd.cols] == ["id"]
     assert keys(raw, by_day) == [("day", "date")]
@@ -37,7 +37,7 @@ def test_the_columns_stand_where_hive_looks_for_them(catalog, raw, by_day):
     assert [field.name for field in view.schema().fields] == ["id", "day"]
 
 
-def test_the_columns_come_back_from_the_file(catalog, raw, by_day, shop):
+def test_registered_file_restores_partition_columns(catalog, raw, by_day, shop):
     location = catalog.load_view(by_day).metadata_location
     catalog.drop_view(by_day)
     catalog.register_view(f"{shop}.again", location)

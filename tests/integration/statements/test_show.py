@@ -112,7 +112,7 @@ def definition(view) -> tuple:
     return (view.schema().model_dump(), view.metadata.properties, texts, summary, row, defaults)
 
 
-def test_the_current_database_of_the_author_is_named(run, shop: str) -> None:
+def test_show_create_names_current_database_of_author(run, shop: str) -> None:
     run("CREATE VIEW v AS SELECT * FROM orders")
     (shown,) = run(f"SHOW CREATE VIEW {shop}.v", database="default").rows[0]
     assert shown.splitlines()[:2] == [f'-- names without a database mean "{shop}"', f"CREATE VIEW `{shop}`.`v`"]

@@ -105,7 +105,7 @@ def observed(at: int, **changes) -> ObservedState:
         (replace(NOW, version_id=2), [Cause.DEFINITION]),
     ],
 )
-def test_what_counts(now, causes):
+def test_freshness_by_sequence_numbers(now, causes):
     state = decode_by_number(encode_numbers_only(STATE, L), L)
     assert [reason.cause for reason in decide(RecordedRefresh(state), now, now_ms=0).reasons] == causes
 
@@ -160,7 +160,7 @@ def test_invalid_state_is_rejected(changes):
         decode_by_number({**encode_numbers_only(STATE, L), **changes}, L)
 
 
-def test_the_property():
+def test_property_selects_sequence_ids():
     assert SequenceIds.of({}) is SequenceIds.NONE
     assert SequenceIds.of({"hive-views.sequence-ids": "Only"}) is SequenceIds.ONLY
     with pytest.raises(InvalidPropertyError):

@@ -263,7 +263,7 @@ def test_existing_version_is_not_modified() -> None:
     assert write_document(value)["versions"][0] == document()["versions"][0]
 
 
-def test_the_order_of_the_texts_counts_because_java_falls_back_to_the_first() -> None:
+def test_other_order_of_texts_adds_version() -> None:
     base = created(version(text("a", "spark"), text("b", "hive")))
     assert changed(base, add(text("b", "hive"), text("a", "spark"))).current_version_id == 2
 

@@ -72,14 +72,14 @@ def test_several_versions_in_one_change_make_one_log_entry() -> None:
     assert log(changed(created(version("a")), add("b"), add("c"))) == [1, 3]
 
 
-def test_the_version_at_a_time() -> None:
+def test_version_at_time_follows_log() -> None:
     value = changed(created(version("a")), add("b"), now_ms=NOW + 10)
     value = changed(value, SetCurrentVersion(1), now_ms=NOW + 20)
     versions = [version_at(value, NOW + offset) for offset in (-1, 0, 9, 10, 19, 20, 10**9)]
     assert [item and item.version_id for item in versions] == [None, 1, 1, 2, 2, 1, 1]
 
 
-def test_the_version_at_a_time_may_have_expired() -> None:
+def test_expired_version_at_time_is_none() -> None:
     entries = [{"timestamp-ms": 5, "version-id": 77}, {"timestamp-ms": 9, "version-id": 1}]
     assert version_at(metadata(version_log=entries), 6) is None
     assert version_at(metadata(version_log=[]), 6) is None

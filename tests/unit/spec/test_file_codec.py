@@ -51,18 +51,18 @@ def test_serialized_metadata_round_trips(codec: files.Codec) -> None:
     assert parse(data, WHERE) == metadata()
 
 
-def test_the_same_metadata_gives_the_same_bytes() -> None:
+def test_equal_metadata_is_serialized_to_equal_bytes() -> None:
     assert serialize(metadata(), codec="gzip") == serialize(metadata(), codec="gzip")
     assert serialize(metadata(), codec="gzip")[4:8] == bytes(4), "the header holds no time"
 
 
-def test_any_gzip_program_reads_what_is_written() -> None:
+def test_gzip_module_decompresses_serialized_metadata() -> None:
     assert json.loads(gzip.decompress(serialize(metadata(), codec="gzip"))) == write_document(metadata())
 
 
 @pytest.mark.parametrize("location", [WHERE, PLAIN, "00001-x.metadata.json.gz", "memory://anything"])
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
-def test_the_content_tells_whether_it_is_gzip(data: bytes, location: str) -> None:
+def test_gzip_is_detected_by_content_not_by_name(data: bytes, location: str) -> None:
     assert parse(data, location) == metadata()
 
 
@@ -166,7 +166,7 @@ def test_document_above_symbol_limit_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
-def test_the_limit_counts_the_decompressed_bytes(data: bytes) -> None:
+def test_size_limit_counts_decompressed_bytes(data: bytes) -> None:
     assert parse(data, PLAIN, max_bytes=len(GOOD)) == metadata()
     assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data, max_bytes=len(GOOD) - 1))
 
@@ -297,7 +297,7 @@ def check_parse(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("given_", "codec"), [(None, "gzip"), ("gzip", "gzip"), ("GZIP", "gzip"), ("none", "none"), ("None", "none")]
 )
-def test_the_codec_is_a_property(given_: str | None, codec: str) -> None:
+def test_codec_is_read_from_property_in_any_case(given_: str | None, codec: str) -> None:
     properties = {} if given_ is None else {"write.metadata.compression-codec": given_}
     assert compression_codec(properties) == codec
 
@@ -347,7 +347,7 @@ def test_empty_location_is_rejected() -> None:
         ("", -1),
     ],
 )
-def test_the_number_of_a_file(location: str, number: int) -> None:
+def test_file_number_of_location(location: str, number: int) -> None:
     assert file_number(location) == number
 
 

@@ -81,7 +81,7 @@ def test_invalid_foreign_files_are_rejected(name: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["draft_example_1.json", "draft_example_2.json"])
-def test_the_drafts_worked_example_is_read(name: str) -> None:
+def test_worked_example_of_draft_is_read(name: str) -> None:
     value = read_document(golden(name), WHERE)
     version = value.current_version()
     (text,) = version.sql_representations
@@ -159,7 +159,7 @@ def test_schema_id_of_version_overrides_current_schema_id() -> None:
     assert write_document(value)["current-schema-id"] == 0
 
 
-def test_the_type_of_a_text_is_read_in_any_case_as_java_does() -> None:
+def test_representation_type_is_read_in_any_case() -> None:
     changed = document()
     changed["versions"][0]["representations"][0]["type"] = "SQL"
     value = read_document(changed, WHERE)
@@ -297,7 +297,7 @@ def test_format_violation_error_has_path(key: str, value: Any, path: str) -> Non
     assert caught.value.location == WHERE
 
 
-def test_the_document_that_these_changes_break_is_valid() -> None:
+def test_unchanged_document_is_valid() -> None:
     assert holds(write_document(read_document(document(), WHERE)), document())
 
 

@@ -87,7 +87,7 @@ def test_equality_ignores_cached_schemas() -> None:
     assert queried == untouched
 
 
-def test_the_same_schema_object_is_given_each_time() -> None:
+def test_schemas_are_converted_once() -> None:
     value = metadata()
     assert value.schema(0) is value.current_schema() is value.schemas[0]
 

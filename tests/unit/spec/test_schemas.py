@@ -182,7 +182,7 @@ def test_default_values_and_unknown_types_are_compared_as_json() -> None:
         ),
     ],
 )
-def test_the_type_that_pyiceberg_does_not_know_is_named(kind: Any, path: str) -> None:
+def test_type_unknown_to_pyiceberg_is_named_by_error(kind: Any, path: str) -> None:
     document = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "a", "required": False, "type": kind}]}
     schemas.check_schema(document, "file", "s")
     with pytest.raises(InvalidMetadataError, match="does not have the type") as caught:

@@ -70,7 +70,7 @@ def renumbered(example: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_the_drafts_worked_example_is_written_with_each_of_its_fields(step: int) -> None:
+def test_worked_example_of_draft_is_written_with_all_fields(step: int) -> None:
     written = write_document(event_view()[step])
     added = {"view-uuid": written.pop("view-uuid")}
     for item in written["versions"]:
@@ -81,7 +81,7 @@ def test_the_drafts_worked_example_is_written_with_each_of_its_fields(step: int)
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_the_drafts_worked_example_is_readable_by_todays_readers(step: int) -> None:
+def test_worked_example_of_draft_is_readable_by_java_and_pyiceberg(step: int) -> None:
     data = serialize(event_view()[step], codec="none")
     assert java_problems(json.loads(data)) == []
     theirs = iceberg.ViewMetadata.model_validate_json(data)
@@ -89,7 +89,7 @@ def test_the_drafts_worked_example_is_readable_by_todays_readers(step: int) -> N
     assert theirs.versions[-1].default_namespace == ("default",)
 
 
-def test_the_drafts_own_files_are_not_readable_by_java_and_become_so() -> None:
+def test_rewritten_file_of_draft_is_readable_by_java() -> None:
     for name in ("draft_example_1.json", "draft_example_2.json"):
         assert "Cannot parse view-uuid: None" in _problems_or_error(golden(name))
         assert java_problems(write_document(read_document(golden(name), "x"))) == []
