@@ -23,7 +23,8 @@ $(STAMP): setup.cfg setup.py
 test: env check
 	$(BIN)/python -m pytest --numprocesses 3 -m "not extended" --durations 15 $(PYTEST_ARGS)
 
-# The extended suite, aim: at most 40 minutes: long histories, matrices, other servers and databases, browsers, Kerberos.
+# The extended suite, aim: at most 40 minutes: long histories, matrices, other servers and databases, browsers, Kerberos,
+# Spark without Iceberg.
 # With `make test` it is the whole.
 test-all: env
 	$(BIN)/python -m pytest --numprocesses 3 -m extended --durations 25 $(PYTEST_ARGS)
