@@ -138,11 +138,14 @@ class _Rule:
     action: Action
     nth: int
     onwards: bool
+    after: str | None
     matched: int = 0
 
     def applies(self, method: str) -> bool:
         """Count a call, and return whether the rule applies to it."""
-        if self.method not in (ANY, method):
+        if method == self.after:
+            self.after = None
+        if self.after is not None or self.method not in (ANY, method):
             return False
         self.matched += 1
         return self.matched >= self.nth if self.onwards else self.nth in (EVERY, self.matched)
@@ -206,10 +209,15 @@ class ThriftProxy:
         with self._mutex:
             return self._max_concurrent
 
-    def on(self, method: str, action: Action, *, nth: int = 1, onwards: bool = False) -> Action:
-        """Apply an action to calls of a method from now on; of several matching rules the first wins."""
+    def on(
+        self, method: str, action: Action, *, nth: int = 1, onwards: bool = False, after: str | None = None
+    ) -> Action:
+        """Apply an action to calls of a method from now on; of several matching rules the first wins.
+
+        With `after`, calls are counted from the next call of that method on.
+        """
         with self._mutex:
-            self._rules.append(_Rule(method, action, nth, onwards))
+            self._rules.append(_Rule(method, action, nth, onwards, after))
         return action
 
     def clear(self) -> None:

@@ -7,11 +7,7 @@ fails once, a server of another version. To a client each of them is an answer t
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -21,7 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hive_views.metastore._thrift.hive_metastore import ThriftHiveMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.faults.view_changes import ALTER_TABLE
-from tests.proxy import EVERY, LOOPBACK, Header, MessageStream, ProtocolError
+from tests.proxy import EVERY, LOOPBACK, Call, Header, MessageStream, ThriftProxy
 
 
 @dataclass(frozen=True)
@@ -63,116 +59,30 @@ class Rewrite:
     new: bytes
 
 
-@dataclass
-class _Rule:
-    method: str
-    action: Answer | EarlyAnswer | Rewrite
-    nth: int
-    after: str | None = None
-    matched: int = 0
-
-
-class ScriptedServer:
-    """Listens on a free port of 127.0.0.1, as a context manager.
-
-    Args:
-        server_port: The port of the real server, at 127.0.0.1.
-    """
-
-    def __init__(self, server_port: int) -> None:
-        self._server_port = server_port
-        self._rules: list[_Rule] = []
-        self._mutex = threading.Lock()
-        self._sockets: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server((LOOPBACK, 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.methods: list[str] = []
-        """The called methods, in order."""
-        self.requests: list[bytes] = []
-        """The requests, in order of arrival."""
+class ScriptedServer(ThriftProxy):
+    """A proxy whose actions are `Answer`, `EarlyAnswer` and `Rewrite`, too."""
 
     @property
-    def uri(self) -> str:
-        """The URI for clients."""
-        return f"thrift://{LOOPBACK}:{self.port}"
+    def requests(self) -> list[bytes]:
+        """The requests, in order of arrival."""
+        return [call.request for call in self.calls]
 
-    def on(
-        self, method: str, action: Answer | EarlyAnswer | Rewrite, *, nth: int = 1, after: str | None = None
-    ) -> None:
-        """Apply an action to the nth call of a method from now on, or to `EVERY` one; earlier rules take precedence.
-
-        With `after`, calls are counted from the first call of that method on.
-        """
-        with self._mutex:
-            self._rules.append(_Rule(method, action, nth, after))
-
-    def __enter__(self) -> ScriptedServer:
-        self._run(self._accept)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        for item in (self._listener, *self._sockets):
-            with suppress(OSError):
-                item.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(30)
-        for item in (self._listener, *self._sockets):
-            item.close()
-
-    def _run(self, target: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=target, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                try:
-                    server = socket.create_connection((LOOPBACK, self._server_port))
-                except ConnectionRefusedError:
-                    client.close()  # the metastore is restarting
-                    continue
-                for item in (client, server):
-                    item.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    self._sockets.append(item)
-                self._run(self._serve, client, server)
-
-    def _serve(self, client: socket.socket, server: socket.socket) -> None:
-        requests, replies = MessageStream(client), MessageStream(server)
-        with suppress(OSError, EOFError, ProtocolError):
-            while True:
-                header, request = requests.read()
-                self.requests.append(request)
-                action = self._choose_action(header.method)
-                if isinstance(action, Rewrite):
-                    assert len(action.old) == len(action.new)
-                    request = request.replace(action.old, action.new)
-                if isinstance(action, EarlyAnswer):
-                    action.request = request
-                if isinstance(action, EarlyAnswer) or (isinstance(action, Answer) and not action.carried_out):
-                    client.sendall(_reply(header, action.error))
-                    continue
-                server.sendall(request)
-                _, reply = replies.read()
-                client.sendall(_reply(header, action.error) if isinstance(action, Answer) else reply)
-        for item in (client, server):
-            with suppress(OSError):
-                item.shutdown(socket.SHUT_RDWR)
-
-    def _choose_action(self, method: str) -> Answer | EarlyAnswer | Rewrite | None:
-        with self._mutex:
-            self.methods.append(method)
-            chosen = None
-            for rule in self._rules:
-                if rule.method == method and rule.after in (None, *self.methods):
-                    rule.matched += 1
-                    if chosen is None and rule.nth in (EVERY, rule.matched):
-                        chosen = rule.action
-            return chosen
+    def _apply(self, call: Call, header: Header, request: bytes, client: socket.socket, replies: MessageStream) -> bool:
+        match call.action:
+            case Rewrite(old, new):
+                assert len(old) == len(new)
+                request = request.replace(old, new)
+            case EarlyAnswer(error):
+                call.action.request = request
+                client.sendall(_reply(header, error))
+                return True
+            case Answer(error, carried_out):
+                if carried_out:
+                    replies.source.sendall(request)
+                    replies.read()
+                client.sendall(_reply(header, error))
+                return True
+        return super()._apply(call, header, request, client, replies)
 
 
 def _reply(header: Header, error: TException) -> bytes:

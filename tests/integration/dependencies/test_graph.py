@@ -123,7 +123,7 @@ def test_dependents_are_found_with_filters_as_by_reading_all_rows(
     with ScriptedServer(metastore.port) as server:
         reader = LineageReader(open_catalog({"uri": server.uri}).store)
         for source in sources:
-            server.requests.clear()
+            server.clear()
             finder = DependentFinder(reader, databases=[database, other_database], max_unfiltered=1)
             assert finder.find_all(ViewName.parse(source)) == expected[source]
             rows = [request for request in server.requests if b"get_table" in request and b"old" in request]
