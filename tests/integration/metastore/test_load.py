@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -92,50 +93,47 @@ def test_load_of_missing_view(store: MetastoreStore, database: str) -> None:
 # -- Concurrent changes -----------------------------------------------------------------------------------------------
 
 
-def test_load_of_view_replaced_and_purged_between_reads(
-    store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
-) -> None:
-    """The file of the first row is gone and the row has another one: that one is read."""
+@contextmanager
+def changed_between_reads(
+    created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
+) -> Iterator[Future[LoadedView]]:
+    """A load that has read the row and finds its file removed; the body runs before it reads the row again."""
     hold = Hold()
     proxy.on(READ_ROW, hold, nth=2)
     remove_file(created)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(load_view, behind, created.row.name)
         hold.wait_until_held()
-        newer = changed(store, created, SetProperties({"color": "blue"}))
+        yield reading
         hold.release()
-        assert reading.result().metadata == newer.metadata
+
+
+def test_load_of_view_replaced_and_purged_between_reads(
+    store: MetastoreStore, created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
+) -> None:
+    """The file of the first row is gone and the row has another one: that one is read."""
+    with changed_between_reads(created, proxy, behind) as reading:
+        newer = changed(store, created, SetProperties({"color": "blue"}))
+    assert reading.result().metadata == newer.metadata
 
 
 def test_load_of_view_dropped_and_purged_between_reads(
     created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
-    hold = Hold()
-    proxy.on(READ_ROW, hold, nth=2)
-    remove_file(created)
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(load_view, behind, created.row.name)
-        hold.wait_until_held()
+    with changed_between_reads(created, proxy, behind) as reading:
         raw.drop_table(created.row.name.database, "v", False)
-        hold.release()
-        with pytest.raises(NoSuchViewError):
-            reading.result()
+    with pytest.raises(NoSuchViewError):
+        reading.result()
 
 
 def test_load_of_name_that_became_a_table(
     created: LoadedView, raw: Client, proxy: ThriftProxy, behind: MetastoreStore
 ) -> None:
-    hold = Hold()
-    proxy.on(READ_ROW, hold, nth=2)
-    remove_file(created)
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(load_view, behind, created.row.name)
-        hold.wait_until_held()
+    with changed_between_reads(created, proxy, behind) as reading:
         raw.drop_table(created.row.name.database, "v", False)
         raw.create_table(hive_row(created.row.name.database, "v", "MANAGED_TABLE"))
-        hold.release()
-        with pytest.raises(NotAnIcebergViewError):
-            reading.result()
+    with pytest.raises(NotAnIcebergViewError):
+        reading.result()
 
 
 def test_load_with_missing_metadata_file(created: LoadedView, store: MetastoreStore) -> None:
