@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import table_names
-from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, RowKind, row_kind
+from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_kind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
@@ -263,11 +264,19 @@ class TableCatalog(HiveCatalog):
             DependentsError: If `restrict` (or strict mode) forbids the drop; the error names every dependent.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
+        from hive_views.dependencies.drop import DropStep
+
         name = self._table_name(identifier)
         self._require_table(name)
-        return self._drop_table(name, self._behavior(restrict, cascade), lambda: self.remove_table(name.identifier))
 
-    def purge_table(self, identifier: str | Identifier) -> None:
+        def drop_current() -> DropStep:
+            row = self._require_table(name)
+            self._drop_row(name)
+            return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
+
+        return self._drop_table(name, self._behavior(restrict, cascade), drop_current)
+
+    def purge_table(self, identifier: str | Identifier) -> DropReport:  # type: ignore[override]  # as drop_table
         """Drop an Iceberg table, never a view, and delete its data and metadata files.
 
         Deletes the files that the table's metadata names and that are below its location or below the directories in
@@ -276,6 +285,9 @@ class TableCatalog(HiveCatalog):
 
         Args:
             identifier: `database.name`.
+
+        Returns:
+            The dropped table, with its metadata file if it is kept, and the files that could not be deleted.
 
         Raises:
             NoSuchTableError: If there is no such table.
@@ -287,7 +299,8 @@ class TableCatalog(HiveCatalog):
             DependentsError: If a view depends on it, in strict mode.
             CommitStateUnknownError: If the connection broke before the metastore replied; no file is deleted.
         """
-        from hive_views.io.table_files import delete_files, files_to_purge, is_collected
+        from hive_views.dependencies.drop import DropStep
+        from hive_views.io.table_files import NOT_COLLECTED, delete_files, files_to_purge, is_collected
         from hive_views.metastore.shared_files import find_reason_to_keep_files, find_rows_sharing_files, table_owner
 
         name = self._table_name(identifier)
@@ -302,7 +315,7 @@ class TableCatalog(HiveCatalog):
         # Read before the row is dropped: if a manifest is unreadable, nothing has changed yet.
         files = files_to_purge(table, self.store.files)
 
-        def drop_if_unchanged() -> None:
+        def drop_if_unchanged() -> DropStep:
             # Reading manifests takes time, in which other programs may rename the table or append to it.
             row = self.store.get_row(name)
             if row is None or row.kind.is_view:
@@ -316,13 +329,20 @@ class TableCatalog(HiveCatalog):
                     found=row.metadata_location,
                 )
             self._drop_row(name)
+            return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
 
-        self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
-        kept = None if files is None else find_reason_to_keep_files(self.store, table_owner(table, None))
-        if kept is None:
-            delete_files(name, files, self.store.files)
+        report = self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
+        if files is None:
+            kept: str | None = NOT_COLLECTED
         else:
-            logger.warning("The files of %s are not deleted, because %s", name, kept)
+            kept = find_reason_to_keep_files(self.store, table_owner(table, None))
+            if kept is None:
+                remaining = delete_files(name, files, self.store.files)
+                location = table.metadata_location if table.metadata_location in remaining else None
+                (step,) = report.steps
+                return replace(report, steps=(replace(step, metadata_location=location, remaining_files=remaining),))
+        logger.warning("The files of %s are not deleted, because %s", name, kept)
+        return report
 
     def open_table(self, name: ViewName, metadata: TableMetadata, metadata_location: str) -> Table:
         """Make a table of this catalog from metadata that was read already."""
@@ -441,15 +461,14 @@ class TableCatalog(HiveCatalog):
 
         return DropBehavior.of(restrict, cascade, strict=self._config.strict)
 
-    def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], None]) -> DropReport:
-        from hive_views.dependencies.drop import DropBehavior, DropStep, drop_object
+    def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], DropStep]) -> DropReport:
+        from hive_views.dependencies.drop import DropBehavior, drop_object
 
         def remove_table(check: Callable[[], None]) -> DropStep:
             has_lock = behavior is not DropBehavior.NONE and self._config.lock.enabled
             with hold_lock(self.store.client, self._config.lock, name) if has_lock else nullcontext():
                 check()
-                remove()
-            return DropStep(name, ObjectKind.TABLE)
+                return remove()
 
         return drop_object(self._lineages, name, behavior, remove_table)
 
@@ -490,10 +509,11 @@ class TableCatalog(HiveCatalog):
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
 
-    def _require_table(self, name: ViewName) -> None:
+    def _require_table(self, name: ViewName) -> Row:
         row = self.store.get_row(name)
         if row is None or row.kind.is_view:
             raise NoSuchTableError(str(name))
+        return row
 
 
 class _OutcomeGuard:

@@ -71,12 +71,12 @@ class DropStep:
     reads: tuple[ViewName, ...] = ()
     """The objects dropped after it that it reads; empty for the object that the caller named."""
     metadata_location: str | None = None
-    """An Iceberg view's metadata file. In a plan: the state that was read; in any other state the view is not dropped.
-    In a report: the file from which `register_view` restores the view; None if it was purged."""
+    """The metadata file. In a plan: the state that was read; in any other state a view is not dropped. In a report: the
+    file from which `register_view` or `register_table` restores the object; None if it was purged."""
     text: str | None = None
     """The text of a plain Hive view, which no file keeps."""
     remaining_files: tuple[str, ...] = ()
-    """In a report: the metadata files that a purge could not delete, and directories that it could not search."""
+    """In a report: the files that a purge could not delete, and directories that it could not search."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import re
 from urllib.parse import unquote
 
 _URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?)?(.*)", re.DOTALL)
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 _SCHEME_ALIASES = {"": "file", "s3a": "s3", "s3n": "s3"}
 """Schemes that mean the same storage as another one."""
 
@@ -30,6 +31,11 @@ def directory_of(location: str) -> str:
 def base_of(metadata_location: str) -> str:
     """Return the directory of a table or view, given its metadata file."""
     return directory_of(metadata_location).removesuffix("/metadata")
+
+
+def is_absolute(location: str) -> bool:
+    """Return whether a location is a URI or an absolute path; another one depends on the process that reads it."""
+    return _ABSOLUTE.match(location) is not None
 
 
 def is_below(location: str, directory: str) -> bool:

@@ -18,18 +18,20 @@ from typing import Any
 from urllib.parse import urlparse
 
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io import FileIO, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_views.config import METADATA_SCHEMES, is_local, metadata_schemes
 from hive_views.errors import (
     InvalidMetadataError,
+    InvalidPropertyError,
     MetadataFileError,
     MetadataFileNotFoundError,
     MetadataWriteError,
     RefusedLocationError,
 )
+from hive_views.io.locations import is_absolute
 from hive_views.spec.file_codec import (
     MAX_BYTES,
     MAX_TABLE_BYTES,
@@ -97,7 +99,8 @@ class MetadataFiles:
         io = self._ios.get(key)
         if io is None:
             with self._mutex, _without_fallback_warnings():
-                io = self._ios.setdefault(key, _with_time_limit(load_file_io(self._properties, location), *key))
+                loaded = _with_time_limit(load_file_io(self._properties, location), *key)
+                io = self._ios.setdefault(key, _with_absolute_outputs(loaded))
         return io
 
     def check(self, location: str) -> None:
@@ -234,6 +237,24 @@ def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
         io.fs_by_scheme = lambda *_: limited
     limited_io: FileIO = io
     return limited_io
+
+
+def _with_absolute_outputs(io: FileIO) -> FileIO:
+    """Reject files at relative paths, which are in another directory for each process, before they are created.
+
+    PyIceberg puts data files below the location that a table's metadata has, whatever it is.
+    """
+    new_output = io.new_output
+
+    def new_absolute_output(location: str) -> OutputFile:
+        if not is_absolute(location):
+            raise InvalidPropertyError(
+                "location", location, "a relative path; change the location in the metadata, or write.data.path"
+            )
+        return new_output(location)
+
+    io.new_output = new_absolute_output  # type: ignore[method-assign]  # of this instance
+    return io
 
 
 def _describe(error: Exception, location: str) -> str:

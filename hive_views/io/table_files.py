@@ -93,14 +93,11 @@ def is_collected(properties: Mapping[str, str]) -> bool:
     return properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def delete_files(name: object, table_files: TableFiles | None, files: MetadataFiles) -> None:
-    """Delete the own files of a dropped table; log which files are kept."""
-    if table_files is None:
-        logger.warning("The files of %s are left, because %s", name, NOT_COLLECTED)
-        return
+def delete_files(name: object, table_files: TableFiles, files: MetadataFiles) -> tuple[str, ...]:
+    """Delete the own files of a dropped table; return those that could not be deleted, and log the foreign ones."""
     # Metadata files last: after an interruption they show which table the remaining files belong to.
-    for location in sorted(table_files.own, key=lambda file: file.endswith(METADATA_FILE_SUFFIXES)):
-        files.delete(location)
+    own = sorted(table_files.own, key=lambda file: file.endswith(METADATA_FILE_SUFFIXES))
+    remaining = tuple(location for location in own if not files.delete(location))
     if table_files.foreign:
         logger.warning(
             "%d files of %s are left, because they are not below its directories (%s): %s",
@@ -109,6 +106,7 @@ def delete_files(name: object, table_files: TableFiles | None, files: MetadataFi
             ", ".join(table_files.directories) or "none known",
             _shorten(table_files.foreign),
         )
+    return remaining
 
 
 def _shorten(locations: Sequence[str]) -> str:

@@ -138,10 +138,10 @@ def drop_unused_storage(store: MetastoreStore, tables: TableOperations, table: V
     files = None if keep else files_to_purge(storage, store.files)
     tables.remove_table(table.identifier)
     keep = keep or _reason_to_keep_now(store, table_owner(storage, None))
-    if keep:
-        logger.warning("The files of %s are kept, because %s", table, keep)
-    else:
+    if files is not None and keep is None:
         delete_files(table, files, store.files)
+    else:
+        logger.warning("The files of %s are kept, because %s", table, keep or NOT_COLLECTED)
 
 
 def rows_sharing_storage(store: MetastoreStore, view: MaterializedView) -> list[SharingRow]:
@@ -265,8 +265,8 @@ def _remove(
     """Drop the view, which readers use, then the storage table's row, then delete files."""
     name = view.name
     if view.layout is Layout.TABLE:
-        _drop_row(store, tables, view.row, name)
-        step = DropStep(name, ObjectKind.TABLE)
+        dropped = _drop_row(store, tables, view.row, name)
+        step = DropStep(name, ObjectKind.TABLE, metadata_location=dropped.metadata_location)
         metadata, definition = view.metadata, FileOwner(view.metadata.view_uuid, _definition_files(view))
         collect_definition = True  # the plan has checked `gc.enabled` of the table
     else:
@@ -295,13 +295,16 @@ def _remove(
         if plan.storage_files is not None or (collect_definition and plan.keep_definition is None):
             plan = _check_again(store, view, replace(plan, storage_row=None), definition)
             check_current()
+        remaining: list[str] = []
         if plan.storage_files is not None:
-            delete_files(f"the storage of {name}", plan.storage_files, store.files)
-        if collect_definition and plan.keep_definition is None:
+            remaining += delete_files(f"the storage of {name}", plan.storage_files, store.files)
+        purges_definition = collect_definition and plan.keep_definition is None
+        if purges_definition:
             # Files of earlier versions are recognized by the view's UUID.
-            remaining_files = delete_view_files(store.files, definition.metadata_locations, metadata)
-            location = step.metadata_location if step.metadata_location in remaining_files else None
-            step = replace(step, metadata_location=location, remaining_files=tuple(remaining_files))
+            remaining += delete_view_files(store.files, definition.metadata_locations, metadata)
+    is_purged = plan.storage_files is not None if view.layout is Layout.TABLE else purges_definition
+    location = None if is_purged and step.metadata_location not in remaining else step.metadata_location
+    step = replace(step, metadata_location=location, remaining_files=tuple(remaining))
     for part, reason in (("definition", plan.keep_definition), ("storage", plan.keep_storage)):
         if reason is not None:
             logger.warning("The files of %s's %s are kept, because %s", name, part, reason)
@@ -329,8 +332,11 @@ def _check_again(store: MetastoreStore, view: MaterializedView, plan: _Plan, def
     return _Plan(plan.storage_row, plan.storage_files if keep_storage is None else None, keep_storage, keep_definition)
 
 
-def _drop_row(store: MetastoreStore, tables: TableOperations, expected: Row, name: ViewName) -> None:
+def _drop_row(store: MetastoreStore, tables: TableOperations, expected: Row, name: ViewName) -> Row:
     row = store.get_row(name)
-    if row is not None and row.uuid != expected.uuid:
+    if row is None:
+        raise NoSuchTableError(str(name), "dropped concurrently")
+    if row.uuid != expected.uuid:
         raise CommitFailedError(str(name), "another table has this name now. It was not dropped")
     tables.remove_table(name.identifier)
+    return row

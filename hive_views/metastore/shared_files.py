@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -135,19 +135,18 @@ def purge_view_files(
 
     Returns why they are kept, or None with the locations that could not be deleted. Raises no error: the row is gone.
     """
-    try:
-        with files_locked(store, owner) as check_current:
+    with ExitStack() as lock:
+        try:
+            check_current = lock.enter_context(files_locked(store, owner))
             kept = find_reason_to_keep_files(store, owner)
             check_current()
-            remaining = []
-            if kept is None:
-                remaining = [location for location in other_files if not store.files.delete(location)]
-                remaining += delete_view_files(store.files, owner.metadata_locations, metadata)
-    except HiveViewsError as error:  # the lock
-        kept, remaining = str(error), []
-    if kept is not None:
-        logger.warning("The files of %s are kept, because %s", owner.name, kept)
-    return kept, remaining
+        except HiveViewsError as error:  # the lock
+            kept = str(error)
+        if kept is not None:
+            logger.warning("The files of %s are kept, because %s", owner.name, kept)
+            return kept, []
+        remaining = [location for location in other_files if not store.files.delete(location)]
+        return None, [*remaining, *delete_view_files(store.files, owner.metadata_locations, metadata)]
 
 
 def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str | None:

@@ -16,12 +16,16 @@ from dataclasses import asdict, dataclass
 from typing import NoReturn
 
 from hive_views import HiveViewCatalog
+from tests.faults.multi_step import IMPORT_OPERATIONS, MULTI_STEP_OPERATIONS
 from tests.faults.observer import Observer
 from tests.faults.operations import NAMESPACE_OPERATIONS, OPERATIONS, PARTITION_OPERATIONS, World
 from tests.integration.materialized.killed_refresh import die_at
 
 OPERATIONS_BY_NAME = {
     operation.name: operation for operation in (*OPERATIONS, *NAMESPACE_OPERATIONS, *PARTITION_OPERATIONS)
+}
+MULTI_STEP_OPERATIONS_BY_NAME = {
+    operation.name: operation for operation in (*MULTI_STEP_OPERATIONS, *IMPORT_OPERATIONS)
 }
 
 
@@ -55,7 +59,8 @@ class Case:
             catalog.list_namespaces()
             observer = Observer(Server(self.port, self.warehouse), self.database)
             world = World(self.database, self.location, observer, catalog, self.port)
-            OPERATIONS_BY_NAME[self.operation].run(catalog, world, lambda: die_at(self.point))
+            operations = {**OPERATIONS_BY_NAME, **MULTI_STEP_OPERATIONS_BY_NAME}
+            operations[self.operation].run(catalog, world, lambda: die_at(self.point))
 
 
 def execute(case: Case) -> NoReturn:

@@ -352,3 +352,14 @@ def test_purge_finds_row_that_names_file_by_link(
     with pytest.raises(SharedFilesError):
         catalog.purge_table((database, "t"))
     assert catalog.load_table((database, "second")).metadata == table.metadata
+
+
+def test_purge_without_release_of_its_lock_reports_deleted_files(
+    database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
+) -> None:
+    """The lock on the files is left to its time-out; the files are gone."""
+    client = behind()
+    proxy.on("unlock", DropRequest(), nth=2, onwards=True)  # the first one releases the lock on the view
+    (step,) = client.drop_view((database, VIEW), purge_files=True).steps
+    assert (step.metadata_location, step.remaining_files) == (None, ())
+    assert not observer.files()

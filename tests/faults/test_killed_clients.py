@@ -1,7 +1,7 @@
 """The client is killed at any point of an operation: before and after each request, file creation and file deletion.
 
-The operation was applied or not, and another client repeats it or continues. HIVE_VIEWS_WHOLE_FAULTS=1 tries every
-point, otherwise one in `STEP`.
+The operation was applied or not, and another client repeats it or continues. An operation of several steps can be
+completed. HIVE_VIEWS_WHOLE_FAULTS=1 tries every point, otherwise one in `STEP`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
+from tests.faults.database_content import Labels
 from tests.faults.fault_matrix import FAULTS, Outcome, Result, Stage, Trial
 from tests.faults.fault_matrix import Case as MatrixCase
-from tests.faults.killed_client import OPERATIONS_BY_NAME, Case
+from tests.faults.killed_client import MULTI_STEP_OPERATIONS_BY_NAME, OPERATIONS_BY_NAME, Case
+from tests.faults.multi_step import KEEPS_DEFINITIONS
 from tests.faults.observer import Observer
 from tests.faults.reporting import ALL_CASES
+from tests.integration.catalog.samples import path
 from tests.integration.metastore.rpc import connect
 
 STEP = 1 if ALL_CASES else 9
@@ -84,4 +87,33 @@ def test_killed_client_has_applied_the_operation_or_not(
                 with stage.catalog(proxy) as catalog:
                     trial.continue_work(catalog, result)
                 assert not result.problems
+    assert killed
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", MULTI_STEP_OPERATIONS_BY_NAME)
+def test_operation_of_several_steps_can_be_completed_after_kill(
+    name: str, stage: Stage, killer: Killer, metastore: EmbeddedMetastore, subtests: pytest.Subtests
+) -> None:
+    operation, killed = MULTI_STEP_OPERATIONS_BY_NAME[name], 0
+    after = stage.recorded(operation).after
+    for point in points(MULTI_STEP_OPERATIONS_BY_NAME, name):
+        with stage.world(operation) as world, stage.proxy() as proxy:
+            before = operation.read(world, Labels())
+            definitions = {view: world.observer.view(view) for view in before if name in KEEPS_DEFINITIONS}
+            answer = killer(name, point, world.database, world.location)
+            assert answer in ("killed", "done"), answer
+            if answer == "done":
+                break
+            killed += 1
+            with subtests.test(f"point {point}"):
+                unlock(world.observer, metastore.port)
+                now = operation.read(world, Labels())
+                for item in before.keys() | after.keys() | now.keys():
+                    assert now.get(item) in (before.get(item), after.get(item)), item
+                assert all(path(view.pointer).exists() for view in definitions.values())
+                with stage.catalog(proxy) as catalog:
+                    operation.continue_with(catalog, world)
+                assert operation.read(world, Labels()) == after
     assert killed

@@ -6,108 +6,25 @@ can be repeated or completed, and the objects that it left can be removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.cli.exit_codes import ExitCode, exit_code
 from hive_views.errors import HiveViewsError
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spec.storage_link import STORAGE_OF
 from tests.faults.conftest import Behind
+from tests.faults.multi_step import MULTI_STEP_OPERATIONS
 from tests.faults.observer import Observer
-from tests.faults.operations import CHANGES
+from tests.faults.operations import CHANGES, Operation, World
 from tests.faults.reporting import ALL_CASES
-from tests.integration.catalog.samples import SCHEMA, version
-from tests.integration.materialized.conftest import SALES
 from tests.proxy import ANY, DropRequest, ThriftProxy
 
-QUERY = "SELECT id, amount FROM sales"
 STATES_NO_CHANGE = {ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.CONFLICT, ExitCode.UNREACHABLE}
 IMPATIENT = {"hive-views.settle-timeout-ms": "0", "iceberg.hive.lock-timeout-ms": "500"}
 
-Step = Callable[[HiveViewCatalog, str], object]
 
-
-@dataclass(frozen=True)
-class Operation:
-    """An operation of several steps."""
-
-    name: str
-    prepare: Step
-    run: Step
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _sales(catalog: HiveViewCatalog, database: str) -> None:
-    catalog.create_table((database, "sales"), SALES)
-
-
-def _materialized(layout: str) -> Step:
-    def create(catalog: HiveViewCatalog, database: str) -> None:
-        _sales(catalog, database)
-        _create(layout)(catalog, database)
-
-    return create
-
-
-def _create(layout: str) -> Step:
-    return lambda catalog, database: catalog.materialized.create((database, "mv"), QUERY, layout=layout)
-
-
-def _drop(catalog: HiveViewCatalog, database: str) -> object:
-    return catalog.materialized.drop((database, "mv"))
-
-
-def _chain(catalog: HiveViewCatalog, database: str) -> None:
-    for name, source in (("a", "1 AS x"), ("b", "x FROM a"), ("c", "x FROM b")):
-        catalog.execute(f"CREATE VIEW {database}.{name} AS SELECT {source.replace('FROM ', f'FROM {database}.')}")
-
-
-def _plain(catalog: HiveViewCatalog, database: str) -> None:
-    _sales(catalog, database)
-    catalog.execute(f"CREATE VIEW {database}.mv AS SELECT id, amount FROM {database}.sales")
-
-
-OPERATIONS = (
-    *(Operation(f"mv create, {layout}", _sales, _create(layout)) for layout in ("registered", "attached", "table")),
-    *(Operation(f"mv drop, {layout}", _materialized(layout), _drop) for layout in ("registered", "attached", "table")),
-    *(
-        Operation(
-            f"mv replace, {layout}",
-            _materialized(layout),
-            lambda catalog, database: catalog.materialized.replace((database, "mv"), "SELECT id FROM sales"),
-        )
-        for layout in ("registered", "attached")
-    ),
-    *(
-        Operation(
-            f"mv plain, {layout}",
-            _materialized(layout),
-            lambda catalog, database: catalog.materialized.to_plain_view((database, "mv")),
-        )
-        for layout in ("registered", "attached")
-    ),
-    Operation("mv back", _plain, lambda catalog, database: catalog.materialized.from_plain_view((database, "mv"))),
-    Operation("cascade", _chain, lambda catalog, database: catalog.drop_view((database, "a"), cascade=True)),
-    Operation(
-        "purging cascade",
-        _chain,
-        lambda catalog, database: catalog.drop_view((database, "a"), cascade=True, purge_files=True),
-    ),
-    Operation(
-        "purge",
-        lambda catalog, database: catalog.create_view((database, "v"), SCHEMA, version(database)),
-        lambda catalog, database: catalog.drop_view((database, "v"), purge_files=True),
-    ),
-    Operation("purge of a table", _sales, lambda catalog, database: catalog.purge_table((database, "sales"))),
-)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize("operation", MULTI_STEP_OPERATIONS, ids=str)
 def test_error_between_two_steps(
     operation: Operation,
     catalog: HiveViewCatalog,
@@ -115,8 +32,15 @@ def test_error_between_two_steps(
     proxy: ThriftProxy,
     behind: Behind,
     observer: Observer,
+    metastore: EmbeddedMetastore,
     subtests: pytest.Subtests,
 ) -> None:
+    location = f"{metastore.warehouse}/{database}.db"
+    world = World(database, location, observer, catalog, metastore.port)
+
+    def run(client: HiveViewCatalog) -> None:
+        operation.run(client, world, lambda: None)
+
     def content() -> dict[str, object]:
         return {name: observer.row(name) for name in observer.names()}
 
@@ -128,22 +52,22 @@ def test_error_between_two_steps(
         for name in observer.names():
             catalog.store.client.drop_table(database, name)
 
-    operation.prepare(catalog, database)
+    operation.prepare(world)
     proxy.clear()
-    operation.run(behind(), database)
+    run(behind())
     methods = proxy.methods
     clean_up()
     changes = [index for index, method in enumerate(methods) if method in CHANGES]
     # Between two changes of rows the metastore's state is the same; by default it dies before and after each of them.
     boundaries = {index + after for index in changes for after in (0, 1)} & set(range(len(methods)))
     for index in range(changes[0], len(methods)) if ALL_CASES else sorted(boundaries):
-        operation.prepare(catalog, database)
+        operation.prepare(world)
         before = content()
         proxy.clear()
         proxy.on(ANY, DropRequest(), nth=index + 1, onwards=True)
         with subtests.test(f"{index} {methods[index]}"):
             try:
-                operation.run(behind(**IMPATIENT), database)
+                run(behind(**IMPATIENT))
             except HiveViewsError as error:
                 if exit_code(error) in STATES_NO_CHANGE:
                     assert content() == before, f"{type(error).__name__}: {error}"

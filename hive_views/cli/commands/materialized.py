@@ -137,6 +137,7 @@ class DroppedMaterialized:
     """The result of `mv drop`."""
 
     dropped: str
+    remaining_files: tuple[str, ...] = ()
 
 
 NameArgument = Annotated[str, typer.Argument(metavar="DATABASE.NAME", help="The view, as database.name.")]
@@ -573,8 +574,9 @@ def drop_materialized(
         cascade: Drop every view that depends on it first.
         restrict: Drop nothing if a view depends on it.
     """
-    catalog.materialized.drop(name, cascade=cascade, restrict=restrict)
-    return DroppedMaterialized(name.lower())
+    report = catalog.materialized.drop(name, cascade=cascade, restrict=restrict)
+    remaining = tuple(location for step in report.steps for location in step.remaining_files)
+    return DroppedMaterialized(name.lower(), remaining)
 
 
 def register(app: typer.Typer) -> None:
@@ -614,7 +616,14 @@ def register(app: typer.Typer) -> None:
     bind(group, "set", set_materialized, _print_changed)
     bind(group, "plain", to_plain, _print_changed)
     bind(group, "back", to_materialized, _print_changed)
-    bind(group, "drop", drop_materialized, _print_dropped, question=_question)
+    bind(
+        group,
+        "drop",
+        drop_materialized,
+        _print_dropped,
+        question=_question,
+        has_failed=lambda result: bool(result.remaining_files),
+    )
     app.add_typer(group, name="mv", rich_help_panel="Change views")
 
 
@@ -677,6 +686,9 @@ def _print_changed(result: Changed) -> None:
 
 def _print_dropped(result: DroppedMaterialized) -> None:
     print_line(f"Dropped {shown(result.dropped)}")
+    if result.remaining_files:
+        locations = ", ".join(map(shown, result.remaining_files))
+        print_line(f"These files could not be deleted: {locations}", style="yellow")
 
 
 AgeOption = Annotated[float, typer.Option(metavar="HOURS")]

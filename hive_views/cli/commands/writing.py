@@ -362,7 +362,7 @@ def drop_view(
         plain_name,
         "dropped",
         purged=purge and own_step.metadata_location is None and not own_step.remaining_files,
-        metadata_location=location if is_table else own_step.metadata_location,
+        metadata_location=own_step.metadata_location,
         remaining_files=own_step.remaining_files,
         others=others,
         dependents=tuple(other.view for other in others),

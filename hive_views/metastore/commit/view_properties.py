@@ -13,7 +13,7 @@ from tenacity.stop import stop_after_delay
 from hive_views.config import CatalogConfig, required_engines
 from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
-from hive_views.io.locations import steps_out
+from hive_views.io.locations import is_absolute, steps_out
 from hive_views.metastore.row_codec import check_properties
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.file_codec import METADATA_PATH
@@ -29,8 +29,6 @@ _RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
 _MAX_RETRY_NUMBER = 86_400_000
 """A day in milliseconds: a metadata file of another writer must not let a commit wait forever."""
 
-_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
-
 
 def check_view_properties(properties: Mapping[str, str]) -> None:
     """Reject view properties that cannot be stored or that would make later commits of the view fail."""
@@ -44,7 +42,7 @@ def check_view_properties(properties: Mapping[str, str]) -> None:
 
 def check_location(location: object, key: str = "location") -> str:
     """Return a directory's location without a trailing slash; reject one that readers would resolve differently."""
-    if not isinstance(location, str) or not _ABSOLUTE.match(location):
+    if not isinstance(location, str) or not is_absolute(location):
         raise InvalidPropertyError(key, location, "name a directory by its URI (s3://bucket/dir) or absolute path")
     if location.startswith("//") or re.match(r"file://[^/]", location):
         raise InvalidPropertyError(key, location, "a local directory has no host: write file:/dir or /dir")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import gzip
+import json
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,6 +24,7 @@ from hive_views.errors import (
     CommitFailedError,
     InvalidIdentifierError,
     InvalidMetadataError,
+    InvalidPropertyError,
     MetadataFileError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -102,9 +105,50 @@ def test_purge_table_deletes_all_files(catalog: HiveViewCatalog, database: str, 
     table.append(ROWS)
     table.append(ROWS)
     assert len(files_below(own_directory)) > 6
-    catalog.purge_table(f"{database}.t")
+    report = catalog.purge_table(f"{database}.t")
+    assert [(step.metadata_location, step.remaining_files) for step in report.steps] == [(None, ())]
     assert not catalog.table_exists(f"{database}.t")
     assert files_below(own_directory) == set()
+
+
+@pytest.mark.parametrize("relative", ["location", "write.data.path"])
+def test_no_data_is_written_to_relative_paths(
+    catalog: HiveViewCatalog,
+    database: str,
+    own_directory: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    relative: str,
+) -> None:
+    """They are below the working directory of each writer; what exists can be read."""
+    working_directory = tmp_path / "working"
+    working_directory.mkdir()
+    monkeypatch.chdir(working_directory)
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
+    table.append(ROWS)
+    file = path(table.metadata_location)
+    document = json.loads(file.read_text())
+    if relative == "location":
+        document["location"] = "warehouse/t"
+    else:
+        document["properties"][relative] = "data"
+    file.write_text(json.dumps(document))
+    forged = catalog.load_table(f"{database}.t")
+    assert forged.scan().to_arrow().num_rows == 3
+    with pytest.raises(InvalidPropertyError, match="a relative path"):
+        forged.append(ROWS)
+    with pytest.raises(InvalidPropertyError, match="a relative path"):
+        catalog.create_table(f"{database}.u", COLUMNS, location="warehouse/u")
+    assert catalog.list_tables(database) == [(database, "t")]
+    assert list(working_directory.iterdir()) == []
+
+
+def test_purge_reports_files_that_remain(open_catalog: CatalogFactory, database: str, own_directory: str) -> None:
+    catalog = open_catalog({"py-io-impl": "tests.unit.io.test_deletion.Undeletable"})  # it keeps the first files
+    table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
+    (step,) = catalog.purge_table(f"{database}.t").steps
+    assert (step.metadata_location, step.remaining_files) == (table.metadata_location, (table.metadata_location,))
+    assert files_below(own_directory) == {path(table.metadata_location)}
 
 
 def test_purge_keeps_foreign_files(
@@ -142,7 +186,8 @@ def test_purge_of_shared_files_raises(
     assert catalog.table_exists(f"{database}.t")
     with again.transaction() as transaction:
         transaction.set_properties({"gc.enabled": "false"})
-    catalog.purge_table(f"{database}.again")
+    (step,) = catalog.purge_table(f"{database}.again").steps
+    assert step.metadata_location == again.metadata_location
     assert not catalog.table_exists(f"{database}.again")
     assert files_below(own_directory) > files
     assert "its property gc.enabled is false" in caplog.text

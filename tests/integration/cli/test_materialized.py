@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hive_views import HiveViewCatalog
+from tests.integration.catalog.samples import path
 from tests.integration.cli.conftest import Cli
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.suites import extended
@@ -42,7 +43,26 @@ def test_create_show_and_drop(cli: Cli, catalog: HiveViewCatalog, sales: str, tm
     text = cli("mv", "explain", f"{sales}.stored").out
     assert text.startswith(f"{sales}.stored: full refresh: it was never refreshed\n{sales}.sales: ")
     assert cli("mv", "drop", f"{sales}.stored").code == 2, "there is no terminal to ask on"
-    assert cli("mv", "drop", f"{sales}.stored", "--yes", "--json").json == {"dropped": f"{sales}.stored"}
+    assert cli("mv", "drop", f"{sales}.stored", "--yes", "--json").json == {
+        "dropped": f"{sales}.stored",
+        "remaining_files": [],
+    }
+    assert catalog.list_tables(sales) == [(sales, "sales")]
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_drop_that_leaves_files_fails_after_the_drop(
+    cli: Cli, catalog: HiveViewCatalog, sales: str, layout: str
+) -> None:
+    view = catalog.materialized.create((sales, "mv"), "SELECT id FROM sales", layout=layout)
+    assert view.storage is not None
+    storage = "py-io-impl=tests.unit.io.test_deletion.Undeletable"  # it keeps the first files
+    done = cli("--property", storage, "mv", "drop", f"{sales}.mv", "--yes", "--json")
+    assert done.code == 1
+    remaining = set(json.loads(done.out)["remaining_files"])
+    assert view.storage.metadata_location in remaining
+    assert len(remaining) == 2
+    assert all(path(location).exists() for location in remaining)
     assert catalog.list_tables(sales) == [(sales, "sales")]
 
 

@@ -2,8 +2,9 @@
 
 One process imports everything once. For each line `VIEW POINT OPERATION` of its input it forks a child that executes
 the operation on the view and kills itself at that point. Points are numbered from 0, before and after each metastore
-request, file creation and file deletion. The process prints `killed`, or `done` if the operation ended before. Locks
-are off: the lock of a killed process stays until the server expires it (docs/materialized.md).
+request, file creation and file deletion, and each line of a journal. The process prints `killed`, or `done` if the
+operation ended before. Locks are off: the lock of a killed process stays until the server expires it
+(docs/materialized.md).
 """
 
 from __future__ import annotations
@@ -12,37 +13,38 @@ import os
 import select
 import signal
 import sys
+import threading
+from itertools import count
 from types import FrameType
 
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from hive_views import HiveViewCatalog
+from hive_views.legacy_import.journal import Journal
 from hive_views.metastore.transport.connection import SocketTransport
 from tests.integration.materialized.duck_engine import DuckEngine
 
 INTERRUPTED_CALLS = {
-    function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete)
+    function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete, Journal._write)
 }
-"""The calls before and after which a process can be killed: send a request, create a file, delete a file."""
+"""The calls before and after which a process can be killed: send a request, create, delete or extend a file."""
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 
 
 def die_at(point: int) -> None:
     """Kill this process at a point: before (even numbers) or after (odd numbers) an interrupted call."""
-    reached = -1
+    reached = count()
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        nonlocal reached
-        if frame.f_code in INTERRUPTED_CALLS and event in ("call", "return"):
-            reached += 1
-            if reached == point:
-                transport = frame.f_locals.get("self")
-                if event == "return" and isinstance(transport, SocketTransport):
-                    # Wait for the reply: the server must have executed the request when this process dies.
-                    select.select([transport._socket], [], [])
-                os.kill(os.getpid(), signal.SIGKILL)
+        if frame.f_code in INTERRUPTED_CALLS and event in ("call", "return") and next(reached) == point:
+            transport = frame.f_locals.get("self")
+            if event == "return" and isinstance(transport, SocketTransport):
+                # Wait for the reply: the server must have executed the request when this process dies.
+                select.select([transport._socket], [], [])
+            os.kill(os.getpid(), signal.SIGKILL)
 
+    threading.setprofile(watch)  # threads that start later
     sys.setprofile(watch)
 
 
