@@ -484,7 +484,14 @@ class MetastoreAuthenticationError(MetastoreUnavailableError):
 
 
 class MetastoreConnectionLostError(MetastoreError):
-    """The connection broke after the request was sent, so it is unknown whether it was executed."""
+    """The connection broke after the request was sent, so it is unknown whether it was executed.
+
+    `may_take_effect` is false for a read.
+    """
+
+    def __init__(self, method: str, reason: str, *, uri: str | None = None, may_take_effect: bool = False) -> None:
+        super().__init__(method, reason, uri=uri)
+        self.may_take_effect = may_take_effect
 
 
 class MetastoreTimeoutError(MetastoreConnectionLostError):

@@ -217,8 +217,8 @@ class TableCatalog(HiveCatalog):
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._name_for_table(identifier)
-        # Checks the size limit. PyIceberg reads the file again, without a limit.
-        self.store.files.read_table_text(metadata_location)
+        # Checks the size and the content. PyIceberg reads the file again, without checks.
+        parse_table_metadata(self.store.files.read_table_text(metadata_location), metadata_location)
         with _OutcomeGuard(name):
             return super().register_table(name.identifier, metadata_location, overwrite)
 
@@ -378,7 +378,7 @@ class TableCatalog(HiveCatalog):
 
             reject_breaking_change(self.store, source, "rename", None)
         target = self._name(to_identifier).check_writable()
-        self._require_table(source)
+        self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
         row = self.store.get_row(target)
         if row is not None:
             kind = "View" if row.kind.is_view else "Table"

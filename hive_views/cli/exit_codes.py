@@ -86,6 +86,8 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
 def exit_code(error: errors.HiveViewsError) -> ExitCode:
     """The exit code of an error; that of a partly completed operation does not state that nothing was changed."""
     code = next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+    if isinstance(error, errors.MetastoreConnectionLostError) and error.may_take_effect:
+        return ExitCode.UNKNOWN
     return ExitCode.FAILED if error.completed_steps and code is not ExitCode.UNKNOWN else code
 
 

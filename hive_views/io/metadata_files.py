@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.io import FileIO, OutputFile, load_file_io
+from pyiceberg.io import FileIO, InputFile, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -100,7 +100,7 @@ class MetadataFiles:
         if io is None:
             with self._mutex, _without_fallback_warnings():
                 loaded = _with_time_limit(load_file_io(self._properties, location), *key)
-                io = self._ios.setdefault(key, _with_absolute_outputs(loaded))
+                io = self._ios.setdefault(key, _guarded(loaded))
         return io
 
     def check(self, location: str) -> None:
@@ -122,9 +122,7 @@ class MetadataFiles:
         if scheme == "file" and parsed.scheme and parsed.netloc:
             # PyArrow takes the host for a directory below the working directory, fsspec ignores it.
             raise RefusedLocationError(location, scheme, "a local file has no host: write file:/dir or /dir")
-        if scheme == "file" and _is_special_file(_local_path(location)):
-            # Opening a FIFO blocks until another program writes to it; a device may never end.
-            raise RefusedLocationError(location, scheme, "it is neither a file nor a directory")
+        check_no_special_file(location)
 
     def read(self, location: str) -> ViewMetadata:
         """Read and validate a view's metadata file."""
@@ -239,12 +237,16 @@ def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
     return limited_io
 
 
-def _with_absolute_outputs(io: FileIO) -> FileIO:
-    """Reject files at relative paths, which are in another directory for each process, before they are created.
+def _guarded(io: FileIO) -> FileIO:
+    """Protect PyIceberg from the locations in a table's metadata and manifests, which it uses whatever they are.
 
-    PyIceberg puts data files below the location that a table's metadata has, whatever it is.
+    A special file is not read, and no file is created at a relative path, which each process has elsewhere.
     """
-    new_output = io.new_output
+    new_input, new_output = io.new_input, io.new_output
+
+    def new_checked_input(location: str) -> InputFile:
+        check_no_special_file(location)
+        return new_input(location)
 
     def new_absolute_output(location: str) -> OutputFile:
         if not is_absolute(location):
@@ -253,7 +255,8 @@ def _with_absolute_outputs(io: FileIO) -> FileIO:
             )
         return new_output(location)
 
-    io.new_output = new_absolute_output  # type: ignore[method-assign]  # of this instance
+    io.new_input = new_checked_input  # type: ignore[method-assign]  # of this instance
+    io.new_output = new_absolute_output  # type: ignore[method-assign]
     return io
 
 
@@ -276,9 +279,26 @@ def _is_transient(error: BaseException) -> bool:
 def parse_table_metadata(text: str, location: str) -> TableMetadata:
     """Parse the JSON of a table's metadata file into PyIceberg's classes; raises InvalidMetadataError."""
     try:
-        return TableMetadataUtil.parse_raw(text)
+        metadata = TableMetadataUtil.parse_raw(text)
     except (ValidationError, ValueError) as error:
         raise InvalidMetadataError(location, "", str(error)) from error
+    _check_ancestors(metadata, location)
+    return metadata
+
+
+def _check_ancestors(metadata: TableMetadata, location: str) -> None:
+    """Reject a snapshot that is its own ancestor: everything that follows the parents would never end."""
+    parents = {snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
+    checked: set[int | None] = set()
+    for snapshot_id in parents:
+        descendants: set[int | None] = set()
+        current: int | None = snapshot_id
+        while current in parents and current not in checked:
+            if current in descendants:
+                raise InvalidMetadataError(location, "snapshots", f"the snapshot {current} is its own ancestor")
+            descendants.add(current)
+            current = parents[current]
+        checked |= descendants
 
 
 def _local_path(location: str) -> str:
@@ -286,13 +306,19 @@ def _local_path(location: str) -> str:
     return parsed.path if parsed.scheme.lower() == "file" else location
 
 
-def _is_special_file(path: str) -> bool:
-    """Whether a path is a FIFO, a socket or a device."""
+def check_no_special_file(location: str) -> None:
+    """Raise RefusedLocationError for a FIFO, a socket or a device.
+
+    Opening a FIFO blocks until another program writes to it; a device may never end.
+    """
+    if urlparse(location).scheme not in ("", "file"):
+        return
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116 -- a path as text
+        mode = os.stat(_local_path(location)).st_mode  # noqa: PTH116 -- a path as text
     except (OSError, ValueError):
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise RefusedLocationError(location, "file", "it is neither a file nor a directory")
 
 
 def _is_empty_local_file(location: str) -> bool:

@@ -90,7 +90,6 @@ def test_killed_client_has_applied_the_operation_or_not(
     assert killed
 
 
-@pytest.mark.extended
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", MULTI_STEP_OPERATIONS_BY_NAME)
 def test_operation_of_several_steps_can_be_completed_after_kill(

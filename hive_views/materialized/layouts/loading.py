@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -186,7 +187,7 @@ def load_materialized(
     except InvalidRefreshStateError as error:
         raise error.of(str(name)) from error.__cause__
     if trino_encoding.is_materialized(row.texts.original or ""):
-        advice = f"`hive-views import plan --view {name}` plans its import"
+        advice = f"`hive-views import plan --view {shlex.quote(str(name))}` plans its import"
         raise NotMaterializedError(str(name), f"it is a materialized view of Trino. {advice}")
     raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
 

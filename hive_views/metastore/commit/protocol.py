@@ -83,6 +83,7 @@ class ChangeRequest:
         self._is_applied = False
         self._must_keep_file = False
         self._server: str | None = None
+        self._rejection: Rejection | None = None
         self.lost_reply: MetastoreError | None = None
         """Why the last request without a reply has none; None if every request was answered."""
 
@@ -179,6 +180,7 @@ class ChangeRequest:
             self.lost_reply = error
             raise
         self._pending -= 1
+        self._rejection = rejection
         self._is_applied = self._is_applied or rejection is None
         return rejection
 
@@ -187,7 +189,8 @@ class ChangeRequest:
         try:
             return self._retrying(MetastoreError)(read)
         except MetastoreError as error:
-            raise self.outcome_unknown(str(self.lost_reply or error)) from error
+            reason = self.lost_reply or (self._rejection and rejection_message(self._rejection))
+            raise self.outcome_unknown(f"{reason}; then: {error}" if reason else str(error)) from error
 
     def is_read_current(self) -> bool:
         """Whether the server that answers now reads a state that is as new as the lock.

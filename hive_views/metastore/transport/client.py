@@ -28,7 +28,6 @@ from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, Conn
 from hive_views.errors import (
     MetastoreAuthenticationError,
     MetastoreConnectionLostError,
-    MetastoreError,
     MetastoreRefusedError,
     MetastoreTimeoutError,
     MetastoreUnavailableError,
@@ -469,12 +468,13 @@ class MetastoreClient:
             except TimeoutError as error:
                 connection.close()
                 self._pool.distrust(connection.uri)
-                consequence = "it is a read, so nothing was changed" if repeat else "the request may still be executed"
-                raise MetastoreTimeoutError(
-                    method,
-                    f"no answer within {self._config.call_timeout_ms} ms (hive-views.call-timeout-ms); {consequence}",
-                    uri=connection.uri,
-                ) from error
+                reason = (
+                    f"no answer within {self._config.call_timeout_ms} ms (hive-views.call-timeout-ms): the metastore "
+                    "or its database is down or overloaded"
+                )
+                if not repeat:
+                    reason += "; the request may still be executed"
+                raise MetastoreTimeoutError(method, reason, uri=connection.uri, may_take_effect=not repeat) from error
             except HttpRejection as error:
                 connection.close()
                 if error.step is None:
@@ -492,7 +492,7 @@ class MetastoreClient:
                         method, f"no connection lasts until a request is sent: {error}", uri=connection.uri
                     ) from error
                 raise MetastoreConnectionLostError(
-                    method, f"the connection broke: {error}", uri=connection.uri
+                    method, f"the connection broke: {error}", uri=connection.uri, may_take_effect=not repeat
                 ) from error
             except _UNREADABLE_ANSWER as error:
                 connection.close()
@@ -503,8 +503,10 @@ class MetastoreClient:
                     if attempt < MAX_SENDS and len(self._config.uris) > 1:
                         continue
                     raise MetastoreUnavailableError(method, str(error), uri=connection.uri) from error
-                error_type: type[MetastoreError] = MetastoreRefusedError if repeat else MetastoreConnectionLostError
-                raise error_type(method, f"its answer cannot be read: {error}", uri=connection.uri) from error
+                reason = f"its answer cannot be read: {error}"
+                if repeat:
+                    raise MetastoreRefusedError(method, reason, uri=connection.uri) from error
+                raise MetastoreConnectionLostError(method, reason, uri=connection.uri, may_take_effect=True) from error
             except BaseException:
                 connection.close()
                 raise

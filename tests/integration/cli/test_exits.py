@@ -145,6 +145,27 @@ def test_unknown_outcome(cli: Cli, metastore: EmbeddedMetastore, top: str) -> No
     assert done.error["operands"]["identifier"] == top
 
 
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("create_database", ("database", "create", "{0}_new")),
+        ("drop_database", ("database", "drop", "{0}_old", "--yes")),
+    ],
+)
+def test_unknown_outcome_of_change_of_database(
+    cli: Cli, metastore: EmbeddedMetastore, database: str, method: str, words: tuple[str, ...]
+) -> None:
+    """The reply is lost after the change: the exit code must not state that nothing was changed."""
+    assert cli("database", "create", f"{database}_old").code == 0
+    with ThriftProxy(metastore.port) as proxy:
+        proxy.on(method, DropReply())
+        done = cli(*(word.format(database) for word in words), "--json", HIVE_VIEWS_URI=proxy.uri)
+    assert done.code == 5
+    assert done.error["type"] == "MetastoreConnectionLostError"
+    for name in (f"{database}_old", f"{database}_new"):
+        cli("database", "drop", name, "--yes")
+
+
 def test_warning_is_printed_on_stderr(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
     greek = "Ελλάδα".encode()
     words = ("--sql", "SELECT 'Ελλάδα'", "-c", "n:string", "--or-replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -11,10 +12,20 @@ from typing import Any
 
 import pytest
 from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import SortOrder
 
 import hive_views
-from hive_views.errors import InvalidMetadataError, MetadataFileError, MetadataWriteError, RefusedLocationError
-from hive_views.io.metadata_files import GOOGLE_RETRIES, MetadataFiles
+from hive_views.errors import (
+    InvalidMetadataError,
+    InvalidPropertyError,
+    MetadataFileError,
+    MetadataWriteError,
+    RefusedLocationError,
+)
+from hive_views.io.metadata_files import GOOGLE_RETRIES, MetadataFiles, parse_table_metadata
 from tests.unit.metastore.rows import metadata_of_a_view
 
 ERRORS: dict[str, Exception] = {
@@ -122,6 +133,51 @@ def test_special_file_is_not_opened(read: Callable[[str], object], tmp_path: Pat
     for location in (fifo.as_uri(), str(fifo), link.as_uri(), "file:/dev/zero", "FILE:/dev/zero"):
         with pytest.raises(RefusedLocationError, match="neither a file nor a directory"):
             read(location)
+
+
+def test_special_file_in_manifest_is_not_opened(tmp_path: Path) -> None:
+    """PyIceberg opens what a manifest or a table's metadata names."""
+    os.mkfifo(tmp_path / "fifo")
+    io = LOCAL.io(tmp_path.as_uri())
+    for location in (str(tmp_path / "fifo"), (tmp_path / "fifo").as_uri(), "/dev/zero"):
+        with pytest.raises(RefusedLocationError, match="neither a file nor a directory"):
+            io.new_input(location)
+
+
+@pytest.mark.parametrize("location", ["x.parquet", "warehouse/t/x.parquet", "file:x", "", "./x", "../x"])
+def test_no_file_is_created_at_relative_path(location: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidPropertyError, match="a relative path"):
+        LOCAL.io(tmp_path.as_uri()).new_output(location)
+
+
+def table_with_parents(parents: dict[int, int | None]) -> str:
+    """The metadata of a table with these snapshots and their parents, as JSON."""
+    snapshots = [
+        {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": parent,
+            "sequence-number": 1,
+            "timestamp-ms": 1,
+            "manifest-list": "file:/x",
+            "summary": {"operation": "replace"},
+            "schema-id": 0,
+        }
+        for snapshot_id, parent in parents.items()
+    ]
+    table = new_table_metadata(Schema(), PartitionSpec(), SortOrder(), "file:/t", {}).model_dump(by_alias=True)
+    return json.dumps({**table, "snapshots": snapshots, "current-snapshot-id": next(iter(parents), None)}, default=str)
+
+
+@pytest.mark.parametrize("parents", [{1: 1}, {1: 2, 2: 1}, {1: 2, 2: 3, 3: 4, 4: 2}])
+def test_snapshot_that_is_its_own_ancestor_is_rejected(parents: dict[int, int | None]) -> None:
+    with pytest.raises(InvalidMetadataError, match="is its own ancestor"):
+        parse_table_metadata(table_with_parents(parents), "file:/x")
+
+
+@pytest.mark.parametrize("parents", [{}, {1: None}, {1: 2, 2: 9}, {3: 2, 2: 1, 1: None, 4: 2, 5: 3}])
+def test_histories_without_cycle_are_read(parents: dict[int, int | None]) -> None:
+    metadata = parse_table_metadata(table_with_parents(parents), "file:/x")
+    assert {snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots} == parents
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
