@@ -87,6 +87,8 @@ class EngineChecker:
             return self.check_text(read_view_text(self._store, row))
         except HiveViewsError as error:
             return _for_all(Outcome.UNVERIFIED, str(error))
+        except RecursionError:
+            return _for_all(Outcome.UNVERIFIED, "it reads a chain of too many views")
 
     def check_text(self, text: ViewText) -> tuple[EngineFinding, ...]:
         """Return the findings about the texts of a view, which need not be stored yet."""

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.parsing.syntax_tree import child_expressions, comparison_key, start_offsets
+from hive_views.sql.parsing.syntax_tree import child_expressions, comparison_key, first_offsets_of, start_offsets
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.types.hive_types import INTEGERS, base, decimal
@@ -75,18 +75,27 @@ def trino_findings(
 ) -> tuple[TrinoFinding, ...]:
     """Examine an expanded text; no findings mean that Trino returns the rows of Hive and Spark; raises SqlError."""
     resolution = resolve(parse_query(sql, dialect), schemas, database, functions=functions)
+    try:
+        located = _located_findings(resolution, schemas, database)
+    except RecursionError:
+        raise resolution.text.error("The text is nested too deeply", 0) from None
+    severity = list(Outcome).index
+    located.sort(key=lambda item: (severity(item[0].outcome), item[0].construct, item[1]))
+    positions = ((finding, *resolution.text.position(start)) for finding, start in located)
+    return tuple(dict.fromkeys(replace(finding, line=line, column=column) for finding, line, column in positions))
+
+
+def _located_findings(resolution: Resolution, schemas: Schemas, database: str) -> list[_Located]:
     located = [*_query_findings(resolution, schemas, database), *_text_findings(resolution.text)]
+    first_offsets = first_offsets_of(resolution.tree)
     for node in resolution.tree.walk():
         rule = _RULES.get(type(node))
         finding = rule(node, resolution.context.type_of) if rule is not None else None
         if rule is None and type(node) not in _VERIFIED:
             finding = TrinoFinding(Outcome.UNVERIFIED, type(node).key.replace("_", " "))
         if finding is not None:
-            located.append((finding, min(start_offsets(node), default=0)))
-    severity = list(Outcome).index
-    located.sort(key=lambda item: (severity(item[0].outcome), item[0].construct, item[1]))
-    positions = ((finding, *resolution.text.position(start)) for finding, start in located)
-    return tuple(dict.fromkeys(replace(finding, line=line, column=column) for finding, line, column in positions))
+            located.append((finding, first_offsets.get(id(node), 0)))
+    return located
 
 
 _TYPED = (exp.Cast, exp.TryCast, exp.Substring, exp.Concat)

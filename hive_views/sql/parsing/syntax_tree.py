@@ -37,6 +37,20 @@ def start_offsets(node: exp.Expr) -> list[int]:
     return offsets
 
 
+def first_offsets_of(tree: exp.Expr) -> dict[int, int]:
+    """Return the least of `start_offsets` for all nodes of a tree at once, by the node's `id`."""
+    first: dict[int, int] = {}
+    for node in reversed(list(tree.walk())):  # each node before its parent
+        offsets = [first[id(node)]] if id(node) in first else []
+        if node._meta and "start" in node._meta:
+            offsets.append(node._meta["start"])
+        if offsets:
+            first[id(node)] = min(offsets)
+            if node.parent is not None:
+                first[id(node.parent)] = min(first.get(id(node.parent), first[id(node)]), first[id(node)])
+    return first
+
+
 def unwrapped(node: exp.Expr) -> exp.Expr:
     """Return an expression without its alias and the parentheses around it."""
     if type(node) is exp.Alias:

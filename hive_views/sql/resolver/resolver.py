@@ -141,7 +141,9 @@ def resolve(
             for definition in context.cte_definitions:
                 resolve_cte(context, definition, definition.level)
             _check_all_tables(context)
+        write_expanded_stars(context)
     except AmbiguousName as error:
         raise SqlError(error.reason) from error  # where no rule tells which name it is
-    write_expanded_stars(context)
+    except RecursionError:
+        raise text.error("The text is nested too deeply", 0) from None
     return Resolution(text, tree, scope, context)

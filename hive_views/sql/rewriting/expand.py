@@ -96,10 +96,7 @@ def expand(
     if isinstance(query, str):
         query = parse_query(query, dialect)
     text = query.text
-    try:
-        resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
-    except RecursionError:
-        raise text.error("The text is nested too deeply", 0) from None
+    resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
     names = _unique_names(resolution)
     if column_names is not None and len(column_names) != len(names):
         raise text.error(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from hive_views.errors import SqlError
 from hive_views.sql.analysis.trino_translation import _RULES, _VERIFIED, Outcome, TrinoFinding, trino_findings
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
@@ -131,3 +133,30 @@ def test_verified_nodes_are_those_of_texts_with_equal_rows():
 )
 def test_finding_of_single_construct(sql, expected):
     assert [finding.outcome for finding in findings(sql)] == [expected]
+
+
+CTES = "WITH c0 AS (SELECT 1 AS z)" + "".join(f", c{n} AS (SELECT z FROM c{n - 1})" for n in range(1, 2000))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT qty{' + qty' * 5000} AS z FROM h.orders",
+        f"SELECT customer{' || customer' * 5000} AS z FROM h.orders",
+        f"{CTES} SELECT z FROM c1999",
+    ],
+    ids=["sum", "concatenation", "common table expressions"],
+)
+def test_text_beyond_the_recursion_limit_is_an_error(sql: str):
+    with pytest.raises(SqlError, match="nested too deeply"):
+        findings(sql)
+
+
+def test_time_of_union_grows_with_its_length():
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        findings("SELECT 1 AS x" + " UNION ALL SELECT 1" * count)
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(800) < 10 * min(seconds(200) for _ in range(2))  # 4 if linear, 16 if quadratic

@@ -285,6 +285,7 @@ UNCHANGED = {
     "an average of distinct integers": "SELECT avg(DISTINCT qty) AS a FROM orders",
     "a sum over all rows": "SELECT sum(qty) OVER () AS s FROM orders",
     "a sum over partitions by an expression": "SELECT sum(qty) OVER (PARTITION BY price) AS s FROM orders",
+    "a chain of operators beyond the recursion limit": f"SELECT DATE '2020-01-01'{' + INTERVAL 1 DAY' * 2000} AS d",
     "a string with characters beyond Latin-1, which people read in the row": "SELECT 'ż' AS s",
 }
 
