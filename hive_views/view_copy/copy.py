@@ -109,6 +109,10 @@ class _JournalEntry:
     fingerprint: str
 
 
+_LINE_START = b'{"view": '
+"""The start of each line of a journal."""
+
+
 @dataclass(frozen=True)
 class _Prepared:
     view: CopiedView
@@ -341,8 +345,11 @@ def _append_to_journal(journal: Path, entry: _JournalEntry) -> None:
     try:
         descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            content = journal.read_bytes()
+            if not content.startswith(_LINE_START[: len(content)]):
+                raise JournalError(str(journal), "it is not a journal of copies; name another file")
             # A line that a crash left incomplete belongs to a copy that was not made.
-            os.ftruncate(descriptor, journal.read_bytes().rfind(b"\n") + 1)
+            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
             os.write(descriptor, json.dumps(asdict(entry)).encode() + b"\n")
             os.fsync(descriptor)
         finally:

@@ -64,6 +64,20 @@ def test_append_removes_an_incomplete_line(tmp_path):
     assert _read_journal(journal) == [first, second]
 
 
+@pytest.mark.parametrize("content", ["a report of 1000 pages", "[1]\n", '{"views": []}', "{"])
+def test_other_file_is_not_overwritten_by_journal(tmp_path, content):
+    file = tmp_path / "report"
+    file.write_text(content)
+    entry = _JournalEntry(NAME, "s3://b/1", "f")
+    if content == "{":  # the first bytes of a journal
+        _append_to_journal(file, entry)
+        assert _read_journal(file) == [entry]
+        return
+    with pytest.raises(JournalError, match="it is not a journal of copies"):
+        _append_to_journal(file, entry)
+    assert file.read_text() == content
+
+
 @pytest.mark.parametrize("line", ["[1]", '{"view": "a.b"}', "[" * 100_000])
 def test_damaged_journal_is_rejected(tmp_path, line):
     (tmp_path / "journal").write_text(f"{line}\n")
