@@ -460,3 +460,29 @@ def test_pyiceberg_hive_catalog_reads_tables(
     assert theirs.list_tables(database) == [(database, "t")]
     theirs.load_table(f"{database}.t").append(ROWS)
     assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 6
+
+
+def test_table_without_metadata_is_not_renamed(catalog: HiveViewCatalog, database: str) -> None:
+    """The renamed table could not be returned."""
+    table = catalog.create_table(f"{database}.t", COLUMNS)
+    path(table.metadata_location).unlink()
+    with pytest.raises(FileNotFoundError):
+        catalog.rename_table(f"{database}.t", f"{database}.u")
+    assert catalog.list_tables(database) == [(database, "t")]
+
+
+def test_table_with_cyclic_history_is_not_registered(catalog: HiveViewCatalog, database: str) -> None:
+    table = catalog.create_table(f"{database}.t", COLUMNS)
+    table.append(ROWS)
+    file = path(table.metadata_location)
+    document = json.loads(file.read_text())
+    (snapshot,) = document["snapshots"]
+    snapshot["parent-snapshot-id"] = snapshot["snapshot-id"]
+    file.write_text(json.dumps(document))
+    for read in (
+        lambda: catalog.load_table(f"{database}.t"),
+        lambda: catalog.register_table(f"{database}.u", table.metadata_location),
+    ):
+        with pytest.raises(InvalidMetadataError, match="is its own ancestor"):
+            read()
+    assert catalog.list_tables(database) == [(database, "t")]
