@@ -34,6 +34,7 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
     RefreshError,
+    after_steps,
 )
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView, column_mismatch, recorded_refresh
@@ -90,8 +91,14 @@ def redefine(
         check_view_properties(view_properties)
         changes.append(SetProperties(view_properties))
     is_changed = _set_on_storage(tables, view, SetProperties(storage_properties))
-    committed = commit_changes(store, loaded, changes)
+    with after_steps(*_storage_steps(view, is_changed)):
+        committed = commit_changes(store, loaded, changes)
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
+
+
+def _storage_steps(view: MaterializedView, is_changed: bool) -> list[str]:
+    """The completed steps of an operation that changes the view after its storage table."""
+    return [f"properties of the storage table of {view.name} were changed"] if is_changed else []
 
 
 def _keep_schema(metadata: ViewMetadata, definition: ViewDefinition) -> Schema:
@@ -181,9 +188,10 @@ def set_properties(
     is_changed = _set_on_storage(
         tables, view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
     )
-    loaded = load_view(store, view.name)
     view_change = SetProperties(updates, frozenset(filter(is_view_property, change.removals)))
-    committed = commit_changes(store, loaded, [view_change])
+    with after_steps(*_storage_steps(view, is_changed)):
+        loaded = load_view(store, view.name)
+        committed = commit_changes(store, loaded, [view_change])
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 

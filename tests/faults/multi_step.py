@@ -32,6 +32,8 @@ from tests.integration.metastore.rpc import connect
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 7"
 LAYOUTS = ("registered", "attached", "table")
+PROPERTIES = {"team": "bi", "write.parquet.compression-codec": "gzip"}
+"""A property of the view, and one of its storage table."""
 
 Step = Callable[[HiveViewCatalog, World], object]
 Prepare = Callable[[World], None]
@@ -58,9 +60,11 @@ def _describe(world: World, name: str) -> str:
     kind = row["parameters"].get("table_type", row["tableType"]).upper()
     description = [kind, row["viewOriginalText"]]
     if kind == "ICEBERG-VIEW":
-        description.append(world.observer.view(name).queries)
+        view_of_row = world.observer.view(name)
+        description += [view_of_row.queries, *map(view_of_row.properties.get, PROPERTIES)]
     elif kind == "ICEBERG":
-        description.append(catalog.load_table(identifier).scan().to_arrow().num_rows)
+        table = catalog.load_table(identifier)
+        description += [table.scan().to_arrow().num_rows, *map(table.properties.get, PROPERTIES)]
     if kind.startswith("ICEBERG"):
         with suppress(NotMaterializedError):
             view = catalog.materialized.load(identifier)
@@ -114,8 +118,11 @@ def _plain(world: World) -> None:
 
 
 def _replace(catalog: HiveViewCatalog, world: World) -> object:
-    properties = {"team": "bi", "write.parquet.compression-codec": "gzip"}  # the view's and the storage table's
-    return catalog.materialized.replace((world.database, "mv"), "SELECT id FROM sales", properties=properties)
+    return catalog.materialized.replace((world.database, "mv"), "SELECT id FROM sales", properties=PROPERTIES)
+
+
+def _set_properties(catalog: HiveViewCatalog, world: World) -> object:
+    return catalog.materialized.set_properties((world.database, "mv"), PROPERTIES)
 
 
 def _drop_materialized(*, cascade: bool = False) -> Step:
@@ -203,16 +210,14 @@ MULTI_STEP_OPERATIONS = (
         _operation(f"mv drop, {layout}", _materialized(layout), _drop_materialized(), (NoSuchViewError,))
         for layout in LAYOUTS
     ),
-    *(
-        _operation(
-            f"mv drop cascade, {layout}",
-            _materialized_with_dependent(layout),
-            _drop_materialized(cascade=True),
-            (NoSuchViewError,),
-        )
-        for layout in LAYOUTS
+    _operation(
+        "mv drop cascade",
+        _materialized_with_dependent("registered"),
+        _drop_materialized(cascade=True),
+        (NoSuchViewError,),
     ),
     *(_operation(f"mv replace, {layout}", _materialized(layout), _replace) for layout in LAYOUTS),
+    _operation("mv set", _materialized("registered"), _set_properties),
     *(
         _operation(
             f"mv plain, {layout}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 import pytest
@@ -27,6 +27,7 @@ from tests.integration.catalog.samples import path
 from tests.integration.metastore.rpc import connect
 
 STEP = 1 if ALL_CASES else 9
+MULTI_STEP = 1 if ALL_CASES else 17
 
 Killer = Callable[..., str]
 
@@ -54,9 +55,9 @@ def stage(metastore: EmbeddedMetastore) -> Iterator[Stage]:
         yield Stage(metastore, direct)
 
 
-def points(operations: dict[str, object], name: str) -> Iterator[int]:
+def points(operations: Mapping[str, object], name: str, step: int = STEP) -> Iterator[int]:
     """The points to try; each operation begins at another one."""
-    return count(list(operations).index(name) % 5, STEP)
+    return count(list(operations).index(name) % 5, step)
 
 
 def unlock(observer: Observer, port: int) -> None:
@@ -97,7 +98,7 @@ def test_operation_of_several_steps_can_be_completed_after_kill(
 ) -> None:
     operation, killed = MULTI_STEP_OPERATIONS_BY_NAME[name], 0
     after = stage.recorded(operation).after
-    for point in points(MULTI_STEP_OPERATIONS_BY_NAME, name):
+    for point in points(MULTI_STEP_OPERATIONS_BY_NAME, name, MULTI_STEP):
         with stage.world(operation) as world, stage.proxy() as proxy:
             before = operation.read(world, Labels())
             definitions = {view: world.observer.view(view) for view in before if name in KEEPS_DEFINITIONS}
