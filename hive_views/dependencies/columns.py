@@ -87,10 +87,13 @@ def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Colum
             bases[column] = frozenset(base for source in sources for base in resolve(source, readers | {view}))
         return bases[column]
 
-    return {
-        column: tuple(sorted({base for source in sources for base in resolve(source, frozenset({name}))}))
-        for column, sources in column_lineage(store, name).items()
-    }
+    try:
+        return {
+            column: tuple(sorted({base for source in sources for base in resolve(source, frozenset({name}))}))
+            for column, sources in column_lineage(store, name).items()
+        }
+    except RecursionError:
+        raise SqlError(f"{name} reads tables through too many views", name=str(name)) from None
 
 
 def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:

@@ -188,8 +188,12 @@ def _uses_of_view(
         try:
             yield from list(_TextAnalysis(view, views, readers).run(restrictions))
             return
-        except (ValueError, KeyError, RecursionError) as error:
+        except (ValueError, KeyError) as error:
             problem = f"the text of {view.name} cannot be followed: {error}"
+        except RecursionError:
+            # Its sources are not followed either: each of the views that lead here would try it again.
+            views.problems[view.name] = "its text, or the chain of views that reads it, is nested too deeply"
+            return
     for name in view.reads or _tables(view):
         yield from _uses_of_source(name, {}, (problem or "its text cannot be followed",), views, readers)
 

@@ -311,7 +311,10 @@ def _needs_iceberg(store: MetastoreStore, name: ViewName, results: dict[ViewName
     """Whether a view reads Iceberg tables, directly or through views; the session catalog does not serve those."""
     if name not in results:
         results[name] = False  # while its sources are visited: another program may have written a cycle
-        results[name] = _reads_iceberg(store, name, results)
+        try:
+            results[name] = _reads_iceberg(store, name, results)
+        except RecursionError:
+            raise SqlError(f"{name} reads tables through too many views", name=str(name)) from None
     return results[name]
 
 
