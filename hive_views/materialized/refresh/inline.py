@@ -64,7 +64,10 @@ def catalog_names(store: MetastoreStore, catalog: str) -> frozenset[str]:
 
 def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> IncrementalQuery:
     """Replace the views in a definition by their queries, down to tables."""
-    sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
+    try:
+        sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
+    except RecursionError:
+        raise RefreshError(str(name), "its definition reads a chain of too many views") from None
     return _leaves(name, sql, dialect, name.database)
 
 

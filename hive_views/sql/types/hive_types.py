@@ -287,6 +287,10 @@ _SIMPLE: dict[exp.DType, IcebergType] = {
 }
 
 
+_MAX_SHOWN = 1000
+"""How many characters of an invalid type an error shows."""
+
+
 def parse_type(text: str) -> IcebergType:
     """Return the Iceberg type of a text in Iceberg's or Hive's spelling; raises SqlError."""
     simple = _simple_type(text)
@@ -294,10 +298,10 @@ def parse_type(text: str) -> IcebergType:
         return simple
     try:
         return _convert(parse_one(text, into=exp.DataType, dialect="hive"))
-    except (SqlglotError, _UnknownTypeError) as error:
+    except (SqlglotError, _UnknownTypeError, RecursionError) as error:
         type_text = str(error) if isinstance(error, _UnknownTypeError) else text
         raise SqlError(
-            f"{type_text!r} is not a type that a view's column can have. Write e.g. int, bigint, string, "
+            f"{type_text[:_MAX_SHOWN]!r} is not a type that a view's column can have. Write e.g. int, bigint, string, "
             "decimal(10,2), timestamp, timestamptz, array<int>, map<string,int>, struct<a:int,b:string>",
             name=text,
         ) from None
