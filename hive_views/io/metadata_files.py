@@ -242,22 +242,23 @@ def _guarded(io: FileIO) -> FileIO:
 
     A special file is not read, and no file is created at a relative path, which each process has elsewhere.
     """
-    new_input, new_output = io.new_input, io.new_output
-
-    def new_checked_input(location: str) -> InputFile:
-        check_no_special_file(location)
-        return new_input(location)
-
-    def new_absolute_output(location: str) -> OutputFile:
-        if not is_absolute(location):
-            raise InvalidPropertyError(
-                "location", location, "a relative path; change the location in the metadata, or write.data.path"
-            )
-        return new_output(location)
-
-    io.new_input = new_checked_input  # type: ignore[method-assign]  # of this instance
-    io.new_output = new_absolute_output  # type: ignore[method-assign]
+    # Of this instance, and as partial functions, which can be pickled with it.
+    io.new_input = partial(_new_input, io)  # type: ignore[method-assign]
+    io.new_output = partial(_new_output, io)  # type: ignore[method-assign]
     return io
+
+
+def _new_input(io: FileIO, location: str) -> InputFile:
+    check_no_special_file(location)
+    return type(io).new_input(io, location)
+
+
+def _new_output(io: FileIO, location: str) -> OutputFile:
+    if not is_absolute(location):
+        raise InvalidPropertyError(
+            "location", location, "a relative path; change the location in the metadata, or write.data.path"
+        )
+    return type(io).new_output(io, location)
 
 
 def _describe(error: Exception, location: str) -> str:

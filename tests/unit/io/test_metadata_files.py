@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -140,8 +141,9 @@ def test_special_file_in_manifest_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     io = LOCAL.io(tmp_path.as_uri())
     for location in (str(tmp_path / "fifo"), (tmp_path / "fifo").as_uri(), "/dev/zero"):
-        with pytest.raises(RefusedLocationError, match="neither a file nor a directory"):
-            io.new_input(location)
+        for guarded in (io, pickle.loads(pickle.dumps(io))):
+            with pytest.raises(RefusedLocationError, match="neither a file nor a directory"):
+                guarded.new_input(location)
 
 
 @pytest.mark.parametrize("location", ["x.parquet", "warehouse/t/x.parquet", "file:x", "", "./x", "../x"])
