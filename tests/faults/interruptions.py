@@ -10,7 +10,7 @@ import os
 import signal
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -59,15 +59,8 @@ def change(stage: Stage, operation: Operation, fault: Fault) -> Case:
     return at(stage, operation, fault, next(index for index, method in enumerate(methods) if method in CHANGES))
 
 
-def interrupted(
-    stage: Stage,
-    cases: Sequence[Case],
-    interrupt: Interruption,
-    *,
-    release: bool = False,
-    repair: Callable[[], object] = lambda: None,
-) -> list[Result]:
-    """Let each operation wait at its call, interrupt, repair once all have ended, and judge the outcomes."""
+def interrupted(stage: Stage, cases: Sequence[Case], interrupt: Interruption, *, release: bool = False) -> list[Result]:
+    """Let each operation wait at its call, interrupt, and judge the outcomes."""
     results = [Result(case) for case in cases]
     with ExitStack() as stack, ThreadPoolExecutor(len(cases)) as pool:
         running_cases = [_start(stage, result, stack, pool) for result in results]
@@ -75,8 +68,6 @@ def interrupted(
         for running in running_cases:
             if release and isinstance(running.action, Hold):
                 running.action.released.set()
-        wait([running.future for running in running_cases])
-        repair()
         for running in running_cases:
             _finish(running)
     return results

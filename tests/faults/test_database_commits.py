@@ -8,12 +8,10 @@ on the servers that HIVE_VIEWS_TEST_SERVERS names.
 from __future__ import annotations
 
 import os
-import re
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import pytest
 
@@ -22,14 +20,13 @@ from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from hive_views.metastore.capabilities import honors_cas
 from tests.conftest import CACHE
 from tests.database_proxy import CommitFault, DatabaseProxy
-from tests.faults.cluster import DATABASES, database_down
+from tests.faults.cluster import DATABASES
 from tests.faults.conftest import LOCK_FREE
-from tests.faults.fault_matrix import Case, Fault, Outcome, Result, Stage, Trial
-from tests.faults.interruptions import change, interrupted
+from tests.faults.fault_matrix import Case, Fault, Result, Stage, Trial
 from tests.faults.operations import NAMESPACE_OPERATIONS, OPERATIONS, PARTITION_OPERATIONS, SAMPLE, Operation
 from tests.faults.reporting import ALL_CASES, report
 from tests.integration.schema_upgrade.servers import PASSWORD, Server, missing
-from tests.proxy import Hold, Pass
+from tests.proxy import Pass
 
 SERVERS = os.environ.get("HIVE_VIEWS_TEST_SERVERS", "4.2.0/postgresql").split(",")
 TABLES = "TBLS|TABLE_PARAMS|PARTITIONS|DBS|DATABASE_PARAMS"
@@ -89,7 +86,6 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         settings = {
             "datanucleus.connectionPool.maxPoolSize": "5",
             "hive.hmshandler.retry.attempts": "1",
-            "hikaricp.connectionTimeout": "3000",
         }
         directory = tmp_path_factory.mktemp("database_commits")
         with StandaloneMetastore(
@@ -181,27 +177,3 @@ def test_commit_of_each_operation_without_locks(
 def test_commit_of_the_lock(stage: DatabaseStage, kind: CommitFault, subtests: pytest.Subtests) -> None:
     operations = SAMPLE if ALL_CASES else (REPLACE,)
     report([run(stage, operation, kind, LOCK_TABLES) for operation in operations], subtests)
-
-
-@pytest.mark.timeout(600)
-def test_changes_while_the_database_is_down(stage: DatabaseStage, subtests: pytest.Subtests) -> None:
-    """It is killed between the lock and the change, and starts again after the operation has ended."""
-    impatient = {"hive-views.settle-timeout-ms": "2000", "hive-views.call-timeout-ms": "20000"}
-    down = Stage(stage.metastore, stage.direct, properties=impatient)
-    fault = Fault("database down", Hold)
-    operations = [operation for operation in OPERATIONS if operation.counts_files]
-    with ExitStack() as outage:
-        results = interrupted(
-            down,
-            [change(down, operation, fault) for operation in operations],
-            lambda _: outage.enter_context(database_down(stage.database)),
-            release=True,
-            repair=outage.close,
-        )
-    report(results, subtests)
-    for result in results:
-        print(result.case.operation, result.outcome, result.error_text)
-        with subtests.test(f"{result.case.operation}: the error"):
-            assert result.outcome is Outcome.UNKNOWN
-            assert "Invalid" not in result.error_text
-            assert re.search(r"Load it again before you repeat the change\Z", result.error_text)
