@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError, UsageError
@@ -34,24 +33,14 @@ def parse_columns(texts: Sequence[str]) -> Schema:
     return assign_fresh_schema_ids(Schema(*fields))
 
 
-@dataclass(frozen=True)
-class NamedColumn:
-    """A name for a column of a query: `name`, `name:type` or `name:type:comment`; the type may be empty."""
-
-    name: str
-    type: IcebergType | None
-    """The type that the query is expected to give; None if it was not named."""
-    comment: str | None
-
-
-def parse_named_columns(texts: Sequence[str]) -> tuple[NamedColumn, ...]:
-    """Parse names, and optionally types and comments, of the columns of a query."""
-    columns = []
-    for text in texts:
-        name, kind, comment = _split(text)
-        columns.append(NamedColumn(name, parse_type(kind, text) if kind else None, comment))
-    _check_unique([column.name for column in columns])
-    return tuple(columns)
+def query_columns(texts: Sequence[str]) -> dict[str, Any]:
+    """The arguments of `create_view_from_sql` for `name`, `name:type` or `name:type:comment`; the type may be empty."""
+    if not texts:
+        return {}
+    names, kinds, comments = zip(*map(_split, texts), strict=True)
+    _check_unique(names)
+    types = [parse_type(kind, text) if kind else None for kind, text in zip(kinds, texts, strict=True)]
+    return {"column_names": names, "column_comments": comments, "column_types": types}
 
 
 def _check_unique(names: Sequence[str]) -> None:

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
+from hive_views.io.private_files import write_private_text
 from hive_views.rendering.escaping import escape, escape_json
 
 if TYPE_CHECKING:
@@ -117,6 +120,17 @@ def print_script(text: str) -> None:
         print(
             "Some characters are escaped on a terminal: redirect the output to get the text as it is", file=sys.stderr
         )
+
+
+def write_file(path: str | os.PathLike[str], text: str, option: str, *, is_private: bool = False) -> None:
+    """Write a result to the file that an option names; only its owner can read a private file."""
+    try:
+        if is_private:
+            write_private_text(Path(path), text)
+        else:
+            Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(option, f"{path} cannot be written: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

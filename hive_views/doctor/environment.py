@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -19,7 +18,14 @@ from hive_views.doctor.report import Finding, Level, abbreviate
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
-from hive_views.local_metastore.jvm import INSTALL_JAVA, OLDEST_JAVA, find_jars, find_java
+from hive_views.local_metastore.jvm import (
+    INSTALL_JAVA,
+    OLDEST_JAVA,
+    find_jars,
+    find_java,
+    major_version,
+    printed_version,
+)
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
 from hive_views.metastore.queries import load_view, read_rows
 from hive_views.metastore.transport.client import MetastoreClient
@@ -104,24 +110,15 @@ def check_java() -> Iterator[Finding]:
     why = "only the embedded metastore and Spark need it"
     try:
         java = find_java("(none)")
-        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+        version = major_version(printed_version(java) or "")
     except (EmbeddedMetastoreError, OSError, subprocess.TimeoutExpired) as error:
         reason = error.reason if isinstance(error, EmbeddedMetastoreError) else str(error)
         yield Finding("java", Level.WARNING, "", f"{reason} ({why})", INSTALL_JAVA)
     else:
-        match = re.search(r'version "(?:1\.)?(\d+)', process.stderr + process.stdout)
-        version = int(match[1]) if match else 0
         is_supported = version >= OLDEST_JAVA
         message = f"Java {version or '(of unknown version)'} at {java}{'' if is_supported else f' is too old ({why})'}"
-        details = {"version": version, "java": java}
-        yield Finding(
-            "java",
-            Level.OK if is_supported else Level.WARNING,
-            "",
-            message,
-            None if is_supported else INSTALL_JAVA,
-            details,
-        )
+        level, advice = (Level.OK, None) if is_supported else (Level.WARNING, INSTALL_JAVA)
+        yield Finding("java", level, "", message, advice, {"version": version, "java": java})
     try:
         jars = find_jars("(none)")
     except EmbeddedMetastoreError as error:

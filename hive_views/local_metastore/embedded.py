@@ -70,12 +70,6 @@ class EmbeddedMetastore(MetastoreProcess):
             find_java(self.directory, self._java), (f"{jars}{os.sep}*",), serve, max_memory_mb=self._max_memory_mb
         )
 
-    def _prepare_database(self, launch: Launch) -> None:
-        self._directory.prepare_database()
-
-    def _finish_database(self) -> None:
-        self._directory.finish_database()
-
     def _site(self) -> dict[str, str]:
         milliseconds = round(self._txn_timeout_s * 1000)
         reaper = max(250, min(milliseconds // 4, 60_000))

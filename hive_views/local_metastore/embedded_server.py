@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hive_views.local_metastore.directory import MetastoreDirectory
-from hive_views.local_metastore.jvm import LOOPBACK
+from hive_views.local_metastore.gateway import LOOPBACK
 
 MIN_WORKER_THREADS = 8
 MAX_WORKER_THREADS = 500

@@ -1,16 +1,14 @@
 """The JVM of a local metastore: find Java and PySpark's jars, start the JVM and the server in it.
 
-The JVM runs Py4J's gateway, and Python starts the server through it, so this package needs no Java code. The gateway is
-closed once the server runs, because it runs any code for a client that has its token.
+Python starts the server through Py4J's gateway, which is closed once the server runs, because it runs any code for a
+client that has its token.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import re
-import select
 import shutil
 import subprocess
 import time
@@ -22,8 +20,7 @@ from typing import Any
 
 from hive_views.errors import EmbeddedMetastoreError
 from hive_views.local_metastore.directory import MetastoreDirectory
-
-LOOPBACK = "127.0.0.1"
+from hive_views.local_metastore.gateway import LOOPBACK, PY4J_LOGGER, GatewayProcess
 
 OLDEST_JAVA = 17
 
@@ -101,7 +98,7 @@ def _java_version(java: str) -> int | None:
     except OSError:
         return None
     version = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
-    return _major(version[1]) if version else None
+    return major_version(version[1]) if version else None
 
 
 def _configured_java(directory: str, java: str | None) -> str:
@@ -153,31 +150,25 @@ class MetastoreJvm:
     def __init__(self, directory: MetastoreDirectory, lock: int, launch: Launch, *, detached: bool) -> None:
         self.directory = directory
         self._launch = launch
-        self._java = launch.java
         directory.logging.write_text(_LOGGING, encoding="utf-8")
-        command = [launch.java, *java_options(directory, launch), "py4j.GatewayServer"]
-        # The JVM creates the token and sends it through a pipe: it is in no argument, environment or file.
-        command += ["--enable-auth"] if detached else ["--die-on-broken-pipe", "--enable-auth"]
-        command += ["0"]
         try:
             with directory.log.open("ab") as log:
                 self._log_start = log.tell()
-                self.process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL if detached else subprocess.PIPE,
-                    stdout=subprocess.PIPE,
+                self._process = GatewayProcess(
+                    [launch.java, *java_options(directory, launch)],
+                    detached=detached,
                     stderr=log,
                     cwd=directory.path,
                     env={**os.environ, **launch.environment},
                     pass_fds=(lock,),
-                    # Ctrl-C in the terminal must not reach the JVM, which ends with this program anyway.
-                    start_new_session=True,
-                    bufsize=0,
                 )
         except OSError as error:
             raise EmbeddedMetastoreError(
                 str(directory), f"cannot run {launch.java}: {error}. {INSTALL_JAVA}"
             ) from error
+        self.process = self._process.process
+        self.stop = self._process.stop
+        self.kill = self._process.kill
 
     def boot(self, port: int, deadline: float) -> int:
         """Start the metastore's server; its port. If it is interrupted, the JVM is killed."""
@@ -189,104 +180,45 @@ class MetastoreJvm:
                 return booting.result()
             except BaseException as error:
                 if not isinstance(error, Exception):
-                    logging.getLogger("py4j.java_gateway").addFilter(lambda record: False)  # about the killed JVM
+                    PY4J_LOGGER.addFilter(lambda record: False)  # about the killed JVM
                 self.process.kill()
                 raise
 
     def _boot(self, port: int, deadline: float) -> int:
         # Imported while the JVM starts. Py4J comes with PySpark.
         try:
-            from py4j.java_gateway import GatewayParameters, JavaGateway
             from py4j.protocol import Py4JError
         except ImportError as error:
             raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
-        gateway_port = self._read_line(deadline)
-        token = self._read_line(deadline)
-        if not gateway_port.isdigit() or not token:
-            raise self.failure(self._explain_java_failure())
-        token_filter = _TokenFilter(token)
-        logger = logging.getLogger("py4j.java_gateway")
-        logger.addFilter(token_filter)
-        gateway = JavaGateway(
-            gateway_parameters=GatewayParameters(
-                address=LOOPBACK,
-                port=int(gateway_port),
-                auth_token=token,
-                read_timeout=max(1.0, deadline - time.monotonic()),
-                enable_memory_management=False,
-            )
-        )
         try:
-            self._check_version(gateway.jvm)
-            return self._launch.serve(gateway, self.directory, port, deadline)
+            with self._process.gateway(deadline, has_call_timeout=True) as gateway:
+                self._check_version(gateway.jvm)
+                return self._launch.serve(gateway, self.directory, port, deadline)
+        except ConnectionError:
+            raise self.failure(self._explain_java_failure()) from None
         except (Py4JError, OSError) as error:
             # Not `from error`: a Py4J error asks the JVM for its text, and the JVM has ended by then.
             raise self.failure(self._explain_boot_failure(error, port, deadline)) from None
         finally:
-            gateway.shutdown()
-            logger.removeFilter(token_filter)
             if self.process.stdout:
                 self.process.stdout.close()
 
-    def stop(self) -> None:
-        """Stop the JVM, and kill it after 15 seconds. Does nothing if it has ended already."""
-        if self.process.poll() is None:
-            if self.process.stdin:
-                try:
-                    # Writes a line first, since a forked copy of this program may keep the pipe open.
-                    self.process.stdin.write(b"\n")
-                    self.process.stdin.close()
-                except BrokenPipeError:
-                    self.process.stdin = None
-            else:
-                self.process.terminate()
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        self._reap()
-
-    def kill(self) -> None:
-        """Kill the JVM; committed data is safe in Derby's log."""
-        self.process.kill()
-        self._reap()
-
-    def _reap(self) -> None:
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                pipe.close()
-
-    def _read_line(self, deadline: float) -> str:
-        """Read a line of the JVM's output; empty if the JVM ended."""
-        pipe = self.process.stdout
-        line = b""
-        while pipe and not line.endswith(b"\n"):
-            ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise self.failure(f"{self._java} did not start in time")
-            byte = pipe.read(1)
-            if not byte:
-                return ""
-            line += byte
-        return line.decode("ascii", errors="replace").strip()
-
     def _check_version(self, jvm: Any) -> None:
         version = str(jvm.java.lang.System.getProperty("java.specification.version"))
-        if _major(version) < OLDEST_JAVA:
-            raise self.failure(f"{self._java} is Java {version}, which is too old. {INSTALL_JAVA}")
+        if major_version(version) < OLDEST_JAVA:
+            raise self.failure(f"{self._launch.java} is Java {version}, which is too old. {INSTALL_JAVA}")
 
     def _explain_java_failure(self) -> str:
+        java = self._launch.java
         try:
-            result = subprocess.run([self._java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+            version = printed_version(java)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{self._java} cannot be run: {error}. {INSTALL_JAVA}"
-        version = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
+            return f"{java} cannot be run: {error}. {INSTALL_JAVA}"
         if version is None:
-            return f"{self._java} prints no Java version. {INSTALL_JAVA}"
-        if _major(version[1]) < OLDEST_JAVA:
-            return f"{self._java} is Java {version[1]}, which is too old. {INSTALL_JAVA}"
-        return f"{self._java} (Java {version[1]}) ended immediately"
+            return f"{java} prints no Java version. {INSTALL_JAVA}"
+        if major_version(version) < OLDEST_JAVA:
+            return f"{java} is Java {version}, which is too old. {INSTALL_JAVA}"
+        return f"{java} (Java {version}) ended immediately"
 
     def _explain_boot_failure(self, error: Exception, port: int, deadline: float) -> str:
         cause = getattr(error, "java_exception", None)
@@ -325,18 +257,14 @@ def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
     ]
 
 
-class _TokenFilter(logging.Filter):
-    """Keeps the token out of the log: Py4J logs every command at DEBUG level, also the one with the token."""
-
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._token = token
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return self._token not in record.getMessage()
+def printed_version(java: str) -> str | None:
+    """The version that a `java` command prints; None if it prints none."""
+    result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    version = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
+    return version[1] if version else None
 
 
-def _major(version: str) -> int:
+def major_version(version: str) -> int:
     """17 of `17.0.15`; Java 8 calls itself 1.8."""
     number = re.match(r"(?:1\.)?(\d+)", version)
     return int(number[1]) if number else 0

@@ -20,7 +20,8 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from hive_views.errors import EmbeddedMetastoreError
 from hive_views.local_metastore.directory import MetastoreDirectory, MetastoreRecord
-from hive_views.local_metastore.jvm import LOOPBACK, Launch, MetastoreJvm
+from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.jvm import Launch, MetastoreJvm
 
 START_TIMEOUT_S = 120.0
 """Time limit of a start, in seconds. It takes about three seconds on an idle machine."""
@@ -52,13 +53,9 @@ class MetastoreProcess(ABC):
     def _site(self) -> Mapping[str, str]:
         """The metastore's configuration."""
 
-    @abstractmethod
     def _prepare_database(self, launch: Launch) -> None:
         """Prepare the database for the start; called after the site file is written."""
-
-    @abstractmethod
-    def _finish_database(self) -> None:
-        """Mark the database as complete; called when the metastore answers."""
+        self._directory.prepare_database()
 
     def _is_ready(self, port: int, timeout_s: float) -> bool:
         """Whether the metastore answers on this port."""
@@ -133,7 +130,7 @@ class MetastoreProcess(ABC):
             self._directory.write_record(jvm.process.pid, None, detached=self._detached)
             port = jvm.boot(self._wanted_port, deadline)
             self._wait_until_ready(jvm, port, deadline)
-            self._finish_database()
+            self._directory.finish_database()
             self._directory.write_record(jvm.process.pid, f"thrift://{LOOPBACK}:{port}", detached=self._detached)
         except BaseException:
             # Also after Ctrl-C: leave no process behind.

@@ -19,7 +19,8 @@ from typing import Any
 from hive_views.errors import EmbeddedMetastoreError
 from hive_views.local_metastore.directory import MetastoreDirectory
 from hive_views.local_metastore.distributions import DEFAULT, Distribution, find_release, unpack
-from hive_views.local_metastore.jvm import LOOPBACK, Launch, find_jars, find_java, java_options
+from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.jvm import Launch, find_jars, find_java, java_options
 from hive_views.local_metastore.process import MetastoreProcess, is_listening, is_ready
 
 MAX_MEMORY_MB = 768
@@ -186,9 +187,6 @@ class StandaloneMetastore(MetastoreProcess):
             self._site().get(name, "NONE").upper() not in ("FALSE", "NONE", "NOSASL") for name in _SECURITY
         )
         return is_listening(port, timeout_s) if is_secured else is_ready(port, timeout_s)
-
-    def _finish_database(self) -> None:
-        """Do nothing: the schema was complete before the server started."""
 
 
 def _environment(directory: MetastoreDirectory, distribution: Distribution) -> dict[str, str]:

@@ -5,20 +5,20 @@ The password is sent over Py4J's authenticated loopback socket and is not a comm
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import select
 import subprocess
 import tempfile
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from hive_views.errors import DatabaseError
-from hive_views.local_metastore.jvm import LOOPBACK, OLDEST_JAVA, find_jars, find_java
+from hive_views.local_metastore.gateway import GatewayProcess, hidden
+from hive_views.local_metastore.jvm import OLDEST_JAVA, find_jars, find_java
 from hive_views.schema_upgrade.address import Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
@@ -30,105 +30,41 @@ JARS_VARIABLE = "HIVE_VIEWS_DERBY_JARS"
 """A directory whose derby*.jar replaces PySpark's, e.g. to keep the version of the metastore's own Derby."""
 
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
-_PY4J = logging.getLogger("py4j.java_gateway")
 
 
-class DerbyJvm:
-    """A JVM for Derby, which ends with this process."""
-
-    def __init__(self, place: str, jars: Path | None = None) -> None:
-        """Start it."""
-        spark = find_jars(place)
-        own = jars or (Path(os.environ[JARS_VARIABLE]) if JARS_VARIABLE in os.environ else spark)
-        path = os.pathsep.join(str(each) for each in [*sorted(own.glob("derby*.jar")), *spark.glob("py4j-*.jar")])
-        self.home = tempfile.TemporaryDirectory(prefix="hive-views-derby-")
-        self.process = subprocess.Popen(
-            [
-                find_java(place),
-                "-Xmx512m",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                f"-Dderby.stream.error.file={self.home.name}/derby.log",
-                "-Dderby.locks.waitTimeout=30",
-                "-cp",
-                path,
-                "py4j.GatewayServer",
-                "--die-on-broken-pipe",
-                "--enable-auth",
-                "0",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+@contextmanager
+def derby_jvm(place: str, jars: Path | None = None) -> Iterator[Any]:
+    """A JVM for Derby: Py4J's view of its classes."""
+    spark = find_jars(place)
+    own = jars or (Path(os.environ[JARS_VARIABLE]) if JARS_VARIABLE in os.environ else spark)
+    path = os.pathsep.join(str(each) for each in [*sorted(own.glob("derby*.jar")), *spark.glob("py4j-*.jar")])
+    with tempfile.TemporaryDirectory(prefix="hive-views-derby-") as home:
+        options = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dderby.locks.waitTimeout=30")
+        process = GatewayProcess(
+            [find_java(place), *options, f"-Dderby.stream.error.file={home}/derby.log", "-cp", path],
             stderr=subprocess.DEVNULL,
-            cwd=self.home.name,
-            start_new_session=True,
+            cwd=home,
         )
-        self._gateway = self._open(place)
-        self.jvm = self._gateway.jvm
-
-    def _open(self, place: str) -> Any:
-        from py4j.java_gateway import GatewayParameters, JavaGateway
-
-        assert self.process.stdout is not None, "it is a pipe"
-        deadline = time.monotonic() + START_TIMEOUT_S
-        lines: list[str] = []
-        for _ in range(2):
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            lines.append(self._line() if ready else "")
-        if not lines[0].isdigit() or not lines[1]:
-            self.stop()
-            raise DatabaseError(place, f"the JVM for Derby does not start; Java {OLDEST_JAVA} is needed")
-        self._hidden = _SecretFilter(lines[1])
-        _PY4J.addFilter(self._hidden)
-        return JavaGateway(
-            gateway_parameters=GatewayParameters(
-                address=LOOPBACK,
-                port=int(lines[0]),
-                auth_token=lines[1],
-                # Py4J's finalizers call the JVM during garbage collection; objects are detached explicitly instead.
-                enable_memory_management=False,
-            )
-        )
-
-    def _line(self) -> str:
-        # Read byte by byte: `select` does not see bytes that are in a buffer.
-        assert self.process.stdout is not None, "it is a pipe"
-        line = b""
-        while byte := os.read(self.process.stdout.fileno(), 1):
-            if byte == b"\n":
-                break
-            line += byte
-        return line.decode("ascii", "replace").strip()
-
-    def stop(self) -> None:
-        """End it."""
-        if hasattr(self, "_gateway"):
-            self._gateway.close()
-            _PY4J.removeFilter(self._hidden)
-        if self.process.stdin is not None and self.process.poll() is None:
+        with ExitStack() as stack:
+            stack.callback(process.stop)
             try:
-                self.process.stdin.write(b"\n")
-                self.process.stdin.close()
-                self.process.wait(10)
-            except (OSError, subprocess.TimeoutExpired):
-                self.process.kill()
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self.home.cleanup()
+                gateway = stack.enter_context(process.gateway(time.monotonic() + START_TIMEOUT_S))
+            except (ConnectionError, TimeoutError):
+                raise DatabaseError(place, f"the JVM for Derby does not start; Java {OLDEST_JAVA} is needed") from None
+            yield gateway.jvm
 
 
 class DerbySession:
     """A session on an embedded Derby database, which only one process can open."""
 
-    def __init__(self, address: Address, jvm: DerbyJvm | None = None) -> None:
-        """Open the database."""
+    def __init__(self, address: Address, jvm: Any = None) -> None:
+        """Open the database, in a JVM of `derby_jvm`; None starts one."""
         self.address = address
         self.dialect: Dialect = dialect_of("derby")
         if not (Path(address.database) / "service.properties").exists():
             raise DatabaseError(address.place, "there is no Derby database")
-        self._own = DerbyJvm(address.place) if jvm is None else None
-        self._vm: Any = (jvm or self._own).jvm  # type: ignore[union-attr]
+        self._own_jvm = ExitStack()
+        self._jvm: Any = self._own_jvm.enter_context(derby_jvm(address.place)) if jvm is None else jvm
         self._connection: Any = None
         try:
             self._connection = self._connect()
@@ -183,9 +119,7 @@ class DerbySession:
             # The JVM has ended, so nothing is left to close.
             self._connection = None
         finally:
-            if self._own is not None:
-                self._own.stop()
-                self._own = None
+            self._own_jvm.close()
 
     def __enter__(self) -> DerbySession:
         return self
@@ -196,17 +130,13 @@ class DerbySession:
         self.close()
 
     def _source(self) -> Any:
-        source = self._vm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+        source = self._jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
         # A property, because a path in a JDBC URL may contain attribute delimiters.
         source.setDatabaseName(self.address.database)
         source.setUser(self.address.user)
         password = self.address.password.reveal()
-        hidden = _SecretFilter(password)
-        _PY4J.addFilter(hidden)
-        try:
+        with hidden(password):
             source.setPassword(password)
-        finally:
-            _PY4J.removeFilter(hidden)
         return source
 
     def _connect(self) -> Any:
@@ -299,17 +229,6 @@ class DerbySession:
         except Py4JError as error:
             message = " ".join(str(error).split())
         raise DatabaseError(self.address.place, self.address.password.hide_in(message), statement=sql) from None
-
-
-class _SecretFilter(logging.Filter):
-    """Keeps secrets out of the log: Py4J logs every command at DEBUG."""
-
-    def __init__(self, secret: str) -> None:
-        super().__init__()
-        self._secret = secret
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not self._secret or self._secret not in record.getMessage()
 
 
 def _value(row: Any, number: int, kind: str) -> Any:

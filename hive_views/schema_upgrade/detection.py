@@ -12,7 +12,7 @@ from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
 from hive_views.schema_upgrade.obstacles import find_obstacles
 from hive_views.schema_upgrade.requirements import PRIMITIVES
-from hive_views.schema_upgrade.row_changes import row_kinds
+from hive_views.schema_upgrade.row_changes import count_rows_by_kind
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Schema, Table
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.table_types import decide
@@ -294,7 +294,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         return schema.column("TBLS", column) is not None
 
     has_types = has("TBL_TYPE") and has("VIEW_ORIGINAL_TEXT") and has("VIEW_EXPANDED_TEXT")
-    kinds = [(row, decide(row), number) for row, number in row_kinds(session)] if has_types else []
+    kinds = [(row, decide(row), number) for row, number in count_rows_by_kind(session)] if has_types else []
     nulls = count_nulls("TBLS", ("IS_REWRITE_ENABLED", "WRITE_ID"))
     null_primitives = []
     for table, columns in PRIMITIVES.items():
@@ -310,7 +310,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         texts=sum(number for row, _, number in kinds if row.has_original or row.has_expanded),
         untyped=sum(number for row, _, number in kinds if row.table_type is None),
         to_type=sum(number for _, decision, number in kinds if decision.new is not None),
-        doubtful=tuple(row for row, decision, _ in kinds if decision.doubt is not None),
+        has_doubtful=any(decision.doubt is not None for _, decision, _ in kinds),
         bad_flags=nulls.get("IS_REWRITE_ENABLED", 0),
         missing_write_ids=nulls.get("WRITE_ID", 0),
         null_primitives=tuple(null_primitives),

@@ -6,7 +6,7 @@ complete, so that an interrupted run is continued by running it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
@@ -68,7 +68,7 @@ def apply(
     while_running: bool = False,
     batch_size: int | None = None,
     skip: Sequence[str] = (),
-    progress: Callable[[Progress], None] | None = None,
+    progress: ProgressCallback = lambda _: None,
 ) -> Applied:
     """Apply a plan. An interrupted run is continued by applying the same plan or a new one.
 
@@ -121,7 +121,7 @@ def apply(
             raise MetastoreRunningError(session.address.place, other_sessions)
         doubts: list[Doubt] = []
         if not dry_run and (steps or schema.own_tables):
-            with naming_committed_steps(progress or _ignore_progress, "applied") as report:
+            with naming_committed_steps(progress, "applied") as report:
                 doubts = _run(session, plan, schema, steps, batch_size, report)
     incomplete = {step.id for step in remaining}
     return Applied(
@@ -202,10 +202,6 @@ def _reject_unknown(plan: UpgradePlan, skip: Sequence[str]) -> None:
 def _transactional(table: Table) -> bool:
     """Whether changes of this table are transactional; MySQL 5.1 created MyISAM tables, whose changes are not."""
     return table.name.upper() not in VIEW_TABLES or table.engine in (None, "InnoDB")
-
-
-def _ignore_progress(_: Progress) -> None:
-    """Discard progress reports."""
 
 
 def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Step, ...]:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import Any
 
 from hive_views.errors import InvalidPlanError
 from hive_views.spec.json_text import parse_json
@@ -157,31 +156,21 @@ def loads(text: str) -> UpgradePlan:
     Raises:
         InvalidPlanError: If the text is not a plan, was edited, or has another format version.
     """
+    # Imported here, since only stored plans need it.
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        document: dict[str, Any] = parse_json(text)
-        if document.pop("format") != FORMAT:
+        document = parse_json(text)
+        if document["format"] != FORMAT:
             raise InvalidPlanError("it was written by another version of hive_views; plan again")
-        steps = tuple(_step(step) for step in document.pop("steps"))
-        scripts = tuple(
-            HiveScript(script["name"], tuple(script["conflicts"])) for script in document.pop("hive_scripts")
-        )
-        notes = tuple(document.pop("notes"))
-        plan = UpgradePlan(steps=steps, hive_scripts=scripts, notes=notes, **document)
-    except (json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidPlanError):
-            raise
+        plan = TypeAdapter(UpgradePlan).validate_python(document)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise InvalidPlanError(f"it is not a plan: {field}: {problem['msg']}") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise InvalidPlanError(f"it is not a plan: {error}") from error
     if plan != identified(plan):
         # `apply` plans again from the database, so edits would be applied in part only.
         raise InvalidPlanError("it was edited since it was written; plan again, or edit the output of render")
     return plan
-
-
-def _step(document: dict[str, Any]) -> Step:
-    undo = document.pop("undo")
-    return Step(
-        kind=Kind(document.pop("kind")),
-        statements=tuple(document.pop("statements")),
-        undo=Undo(undo["check"], tuple(undo["statements"]), undo["declaration"]) if undo else None,
-        **document,
-    )

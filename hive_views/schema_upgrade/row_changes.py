@@ -28,9 +28,6 @@ _ATTEMPTS = 5
 _IDS = 1_000
 """TBL_IDs in one condition."""
 
-_KINDS = 100
-"""Kinds of doubtful rows in one condition; with more of them all rows are read."""
-
 
 @dataclass(frozen=True)
 class Doubt:
@@ -145,46 +142,24 @@ def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, 
     progress(Progress(step_id, sql, done, total))
 
 
-def row_kinds(session: Session) -> list[tuple[TableRow, int]]:
-    """Each combination of the values that decide a row's type: the first row that has it, and the number of rows."""
-    listed, key = session.dialect.names(_DECISIVE), session.dialect.quote("TBL_ID")
-    rows = session.query(
-        f"SELECT MIN({key}), {listed}, COUNT(*) FROM ({_decisive_values(session.dialect)}) b GROUP BY {listed}"
-    )
+def count_rows_by_kind(session: Session) -> list[tuple[TableRow, int]]:
+    """Each combination of the values that decide a row's type, with the number of its rows."""
+    listed = session.dialect.names(_DECISIVE)
+    rows = session.query(f"SELECT {listed}, COUNT(*) FROM ({_decisive_values(session.dialect)}) b GROUP BY {listed}")
     return [(_table_row(*values), int(count)) for *values, count in rows]
 
 
-def doubtful_rows(session: Session, kinds: Sequence[TableRow]) -> list[Doubt]:
-    """The rows of some kinds, whose type cannot be determined or contradicts the rest of the row."""
-    if not kinds:
-        return []
-    quote = session.dialect.quote
-    parameters: dict[str, Any] = {}
-    conditions = []
-    for number, kind in enumerate(kinds if len(kinds) <= _KINDS else ()):
-        values = [kind.table_type, *map(int, (kind.has_original, kind.has_expanded, kind.has_storage)), kind.external]
-        parts = []
-        for name, value in zip(_DECISIVE, values, strict=True):
-            parameter = f"{name.lower()}{number}"
-            parts.append(f"b.{quote(name)} " + ("IS NULL" if value is None else f"= :{parameter}"))
-            if value is not None:
-                parameters[parameter] = value
-        conditions.append(f"({' AND '.join(parts)})")
-    key = quote("TBL_ID")
-    listed = ", ".join(f"b.{quote(name)}" for name in ("TBL_ID", *_DECISIVE))
-    rows = session.query(
-        f"SELECT {listed}, d.{quote('NAME')}, t.{quote('TBL_NAME')} FROM ({_decisive_values(session.dialect)}) b "
-        f"JOIN {quote('TBLS')} t ON t.{key} = b.{key} LEFT JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = "
-        f"t.{quote('DB_ID')} WHERE {' OR '.join(conditions) or '1 = 1'} ORDER BY b.{key}",
-        parameters,
-    )
-    session.rollback()
-    doubts = []
-    for *decisive, database, name in rows:
-        row = _table_row(*decisive)
-        if doubt := decide(row).doubt:
-            doubts.append(Doubt(row.tbl_id, f"{database or '?'}.{name or '?'}", doubt))
-    return doubts
+def doubtful_rows(session: Session) -> list[Doubt]:
+    """All rows whose type cannot be determined or contradicts the rest of the row."""
+    doubts: list[Doubt] = []
+    after, size = -1, session.dialect.batch_size
+    while True:
+        batch = _read_types(session, after, size)
+        session.rollback()
+        doubts += batch.doubts
+        if batch.seen < size:
+            return doubts
+        after = batch.last
 
 
 def _apply_batch(
@@ -310,8 +285,8 @@ def _decisive_values(sql: Dialect) -> str:
     )
 
 
-def _table_row(tbl_id: Any, kind: Any, original: Any, expanded: Any, storage: Any, external: Any) -> TableRow:
-    return TableRow(int(tbl_id), kind, bool(original), bool(expanded), bool(storage), external)
+def _table_row(kind: Any, original: Any, expanded: Any, storage: Any, external: Any) -> TableRow:
+    return TableRow(kind, bool(original), bool(expanded), bool(storage), external)
 
 
 def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[TableRow, list[int]]]:
@@ -321,14 +296,13 @@ def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[Table
     gathered = session.dialect.gather(key)
     if gathered is None:
         for *decisive, tbl_id in session.query(batch, {"after": after}):
-            yield _table_row(tbl_id, *decisive), [int(tbl_id)]
+            yield _table_row(*decisive), [int(tbl_id)]
         return
     listed = session.dialect.names(_DECISIVE)
     # Group on the server: reading all rows through the driver takes longer than changing them.
     rows = session.query(f"SELECT {listed}, {gathered} FROM ({batch}) b GROUP BY {listed}", {"after": after})
     for *decisive, gathered_ids in rows:
-        ids = [int(row_id) for row_id in str(gathered_ids).split(",")]
-        yield _table_row(ids[0], *decisive), ids
+        yield _table_row(*decisive), [int(row_id) for row_id in str(gathered_ids).split(",")]
 
 
 def _names(session: Session, reasons: dict[int, str]) -> Iterator[tuple[int, str]]:

@@ -51,8 +51,6 @@ class Column:
 class TableRow:
     """The fields of a TBLS row that determine its type."""
 
-    tbl_id: int
-    """Its TBL_ID."""
     table_type: str | None
     """Its TBL_TYPE."""
     has_original: bool
@@ -157,8 +155,8 @@ class Rows:
     """Rows of TBLS without a TBL_TYPE."""
     to_type: int = 0
     """Rows whose type is missing, or says MANAGED_TABLE of an external table, and can be decided."""
-    doubtful: tuple[TableRow, ...] = ()
-    """One row of each kind whose type cannot be determined or contradicts the rest of the row."""
+    has_doubtful: bool = False
+    """Whether there are rows whose type cannot be determined or contradicts the rest of the row."""
     bad_flags: int = 0
     """Rows whose IS_REWRITE_ENABLED is NULL, or (Derby) neither Y nor N."""
     missing_write_ids: int = 0

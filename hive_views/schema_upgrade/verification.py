@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.hive_columns import metastore_problems
 from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
-from hive_views.schema_upgrade.row_changes import Doubt, Progress, doubtful_rows
+from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, doubtful_rows
 from hive_views.schema_upgrade.session import Session
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def verify(
     *,
     views: bool = True,
     files: MetadataFiles | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: ProgressCallback = lambda _: None,
 ) -> Verification:
     """Verify schema, rows and view texts.
 
@@ -97,7 +96,7 @@ def verify(
         required.target,
         required.steps,
         schema.rows.untyped,
-        tuple(doubtful_rows(session, schema.rows.doubtful)),
+        tuple(doubtful_rows(session)) if schema.rows.has_doubtful else (),
         schema.rows.truncated,
         schema.rows.null_primitives,
         schema.rows.suspicious,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,7 +51,13 @@ def register(app: typer.Typer, *, panel: str) -> None:
     )
     bind(group, "plan", plan_copies, _print_copies, has_failed=_has_failed)
     bind(group, "run", run_copies, _print_copies, has_failed=_has_failed)
-    bind(group, "revert", revert_copied, _print_reverted, question=_revert_question)
+    bind(
+        group,
+        "revert",
+        revert_copied,
+        _print_reverted,
+        question=lambda journal, **_: f"Drop the copies that {journal} lists?",
+    )
     app.add_typer(group, name="copy", rich_help_panel=panel)
 
 
@@ -154,10 +160,6 @@ def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> l
 
 def _has_failed(result: Copies) -> bool:
     return any(view.status.value in _FAILURES for view in result.views)
-
-
-def _revert_question(journal: str, **_: Any) -> str:
-    return f"Drop the copies that {journal} lists?"
 
 
 def _print_copies(result: Copies) -> None:

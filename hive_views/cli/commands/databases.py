@@ -39,7 +39,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
     group = typer.Typer(help="Create, list and drop databases.", no_args_is_help=True)
     bind(group, "create", create_database, _print_changed)
     bind(group, "list", list_databases, _print_list)
-    bind(group, "drop", drop_database, _print_changed, question=_drop_question)
+    bind(group, "drop", drop_database, _print_changed, question=lambda database, **_: f"Drop database {database}?")
     app.add_typer(group, name="database", rich_help_panel=panel)
 
 
@@ -91,10 +91,6 @@ def drop_database(catalog: HiveViewCatalog, database: DatabaseArgument, *, if_ex
             raise
         return ChangedDatabase(database.lower(), "absent")
     return ChangedDatabase(database.lower(), "dropped")
-
-
-def _drop_question(database: str, **_: object) -> str:
-    return f"Drop database {database}?"
 
 
 def _print_changed(result: ChangedDatabase) -> None:

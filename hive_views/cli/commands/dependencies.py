@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +17,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.columns import parse_type
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import Written, print_written, written
-from hive_views.cli.output import bar, json_value, print_json, print_line, shown
+from hive_views.cli.output import bar, json_value, print_json, print_line, shown, write_file
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
 
@@ -71,10 +70,21 @@ def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
         print_recompiled,
         panel=change_panel,
         has_failed=lambda report: any(view.error is not None for view in report.views),
-        question=_recompile_question,
+        question=lambda database, **_: (
+            f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
+        ),
     )
     bind(app, "adopt", adopt, print_written, panel=change_panel)
-    bind(app, "repair", repair, print_written, panel=change_panel, question=_repair_question)
+    bind(
+        app,
+        "repair",
+        repair,
+        print_written,
+        panel=change_panel,
+        question=lambda name, **_: (
+            f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
+        ),
+    )
 
 
 # -- deps tree --------------------------------------------------------------------------------------------------------
@@ -223,10 +233,7 @@ def show_graph(
     drawing = json.dumps(json_value(graph), indent=2) + "\n" if format == "json" else _draw(picture, format)
     if output is None or output == "-":
         return dataclasses.replace(graph, picture=None if format == "json" else drawing)
-    try:
-        Path(output).write_text(drawing, encoding="utf-8")
-    except OSError as error:
-        raise UsageError("--output", f"{output} cannot be written: {error}") from error
+    write_file(output, drawing, "--output")
     return graph
 
 
@@ -496,14 +503,6 @@ def repair(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
     before = catalog.load_view(name)
     after = catalog.repair_view(name)
     return written(after, "repaired" if before.metadata_location != after.metadata_location else "unchanged")
-
-
-def _recompile_question(database: str | None, **_: object) -> str:
-    return f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
-
-
-def _repair_question(name: str, **_: object) -> str:
-    return f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
 
 
 # -- Output -----------------------------------------------------------------------------------------------------------

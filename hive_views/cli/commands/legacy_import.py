@@ -16,7 +16,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import bar, console, new_table, print_line, print_script, print_table, shown
+from hive_views.cli.output import bar, console, new_table, print_line, print_script, print_table, shown, write_file
 from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
@@ -186,7 +186,7 @@ def plan_views(
         if all(rule.apply(name) is None for name in planned_names):
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
-        _write(output, write_plan(plan), "--output", is_private=True)
+        write_file(output, write_plan(plan), "--output", is_private=True)
     return PlannedImport(replace(report_plan(plan), file=output), verbose)
 
 
@@ -313,7 +313,7 @@ def report_views(
         report = replace(report, entries=tuple(entry for entry in report.entries if entry.name in names))
     report = replace(report, file=html or journal, check_results=read_check_results(path))
     if html is not None:
-        _write(html, render_report_page(report, path.name), "--html")
+        write_file(html, render_report_page(report, path.name), "--html")
     return report
 
 
@@ -383,7 +383,7 @@ def export_views(
     exported = export(catalog, [name.lower() for name in databases], [ViewName.parse(name) for name in view])
     script = script_text(exported)
     if output is not None:
-        _write(output, script, "--output")
+        write_file(output, script, "--output")
     return ExportResult(exported, script, output)
 
 
@@ -647,18 +647,6 @@ def _check_writable(path: str, option: str) -> None:
         raise UsageError(option, f"{path} cannot be written: permission denied")
     if is_journal(file):
         raise UsageError(option, f"{path} is the journal of an import, which holds the legacy rows; name another file")
-
-
-def _write(path: str, text: str, option: str, *, is_private: bool = False) -> None:
-    from hive_views.io.private_files import write_private_text
-
-    try:
-        if is_private:
-            write_private_text(Path(path), text)
-        else:
-            Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(option, f"{path} cannot be written: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.commands.reading import iso_time
 from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
 from hive_views.cli.connection import parse_properties
-from hive_views.cli.output import new_table, print_line, print_table, shown
+from hive_views.cli.output import new_table, print_line, print_table, shown, write_file
 from hive_views.errors import RefreshError, UsageError, after_steps
 
 if TYPE_CHECKING:
@@ -326,10 +326,6 @@ def expire_rows(
     return ExpiredRows(name.lower(), expired.snapshots, expired.files, tuple(map(str, expired.kept)))
 
 
-def _question_expire(name: str, older_than: float, keep: int, **_: object) -> str:
-    return f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
-
-
 def _refreshed(report: RefreshReport) -> Refreshed:
     return Refreshed(str(report.name), report.action, report.why, report.rows, report.written, round(report.seconds, 3))
 
@@ -514,10 +510,7 @@ def show_status(
         return materialized_status(catalog, name)
     overview = MaterializedOverview(tuple(catalog.materialized.overview(database or None)))
     if html is not None:
-        try:
-            html.write_text(overview_page(overview.views), encoding="utf-8")
-        except OSError as error:
-            raise UsageError("--html", f"{html} cannot be written: {error.strerror or error}") from error
+        write_file(html, overview_page(overview.views), "--html")
     return overview
 
 
@@ -593,8 +586,24 @@ def register(app: typer.Typer) -> None:
     )
     bind(group, "refreshes", materialized_refreshes, _print_refreshes)
     bind(group, "rows", materialized_rows, _print_rows)
-    bind(group, "expire", expire_rows, _print_expired, question=_question_expire)
-    bind(group, "orphans", orphans, _print_orphans, question=_question_orphans)
+    bind(
+        group,
+        "expire",
+        expire_rows,
+        _print_expired,
+        question=lambda name, older_than, keep, **_: (
+            f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
+        ),
+    )
+    bind(
+        group,
+        "orphans",
+        orphans,
+        _print_orphans,
+        question=lambda name, remove, **_: (
+            f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+        ),
+    )
     bind(group, "abandoned", abandoned, _print_abandoned, question=_question_abandoned)
     bind(
         group,
@@ -621,14 +630,10 @@ def register(app: typer.Typer) -> None:
         "drop",
         drop_materialized,
         _print_dropped,
-        question=_question,
+        question=lambda name, **_: f"Drop the materialized view {name} and its stored rows?",
         has_failed=lambda result: bool(result.remaining_files),
     )
     app.add_typer(group, name="mv", rich_help_panel="Change views")
-
-
-def _question(name: str, **_: object) -> str:
-    return f"Drop the materialized view {name} and its stored rows?"
 
 
 def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
@@ -739,10 +744,6 @@ def abandoned(
         garbage = views.abandoned(database, older_than_ms=age_ms, locations=location)
     found = _garbage_fields(garbage, "tables", "rows", "files", "definitions", "doubts")
     return {"database": database.lower(), **found, "removed": remove}
-
-
-def _question_orphans(name: str, remove: bool, **_: object) -> str:
-    return f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
 
 
 def _question_abandoned(database: str, remove: bool, **_: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated
@@ -511,12 +511,7 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
         former = old_columns.get(key)
         if former is None:
             yield ColumnDifference(column.name, "added", None, column)
-        elif (former.name, former.type, former.required, former.comment) != (
-            column.name,
-            column.type,
-            column.required,
-            column.comment,
-        ):
+        elif replace(former, id=column.id) != column:
             yield ColumnDifference(column.name, "changed", former, column)
         elif old_order.index(key) != new_order.index(key):
             yield ColumnDifference(column.name, "moved", former, column)

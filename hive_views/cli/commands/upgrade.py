@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.output import print_line, print_script, shown
+from hive_views.cli.output import print_line, print_script, shown, write_file
 from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def plan(
     with _open(url, user, password_file, schema_name) as session:
         new_plan = _make_plan(session, target)
     if output is not None:
-        _write(output, dumps(new_plan))
+        write_file(output, dumps(new_plan), "--output", is_private=True)
     return new_plan
 
 
@@ -183,7 +183,7 @@ def render(
             new_plan = _make_plan(session, target)
     script = render_plan(new_plan)
     if output is not None:
-        _write(output, script)
+        write_file(output, script, "--output", is_private=True)
     return Script(new_plan.dialect, new_plan.id, script)
 
 
@@ -230,7 +230,7 @@ def apply(
             while_running=while_running,
             batch_size=batch_size,
             skip=tuple(skip or ()),
-            progress=emit,
+            progress=emit or (lambda _: None),
         )
 
 
@@ -257,7 +257,7 @@ def verify(
     with _open(url, user, password_file, schema_name) as session:
         checked_files = MetadataFiles({}) if files else None
         return verify_database(
-            session, target, views=not skip_views, files=checked_files, progress=emit or _ignore_progress
+            session, target, views=not skip_views, files=checked_files, progress=emit or (lambda _: None)
         )
 
 
@@ -290,7 +290,7 @@ def rollback(
             schema=schema,
             dry_run=dry_run,
             while_running=while_running,
-            progress=emit or _ignore_progress,
+            progress=emit or (lambda _: None),
         )
 
 
@@ -299,7 +299,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
     group = typer.Typer(help="Upgrade the database of a metastore for views.", no_args_is_help=True)
     bind(group, "detect", detect, _print_detection)
     bind(group, "plan", plan, _print_plan)
-    bind(group, "render", render, _print_script)
+    bind(group, "render", render, lambda result: print_script(result.script))
     bind(group, "apply", apply, _print_applied, question=_question, emit=_print_progress)
     bind(
         group,
@@ -354,15 +354,6 @@ def _read_plan(path: Path) -> UpgradePlan:
         raise InvalidPlanError(f"{path} cannot be read: {error}") from None
 
 
-def _write(path: Path, text: str) -> None:
-    from hive_views.io.private_files import write_private_text
-
-    try:
-        write_private_text(path, text)
-    except OSError as error:
-        raise UsageError("--output", f"the file cannot be written: {error}") from None
-
-
 def _print_detection(report: DetectionReport) -> None:
     schema, rows = report.schema, report.schema.rows
     print_line(f"{schema.place} ({schema.server})")
@@ -397,10 +388,6 @@ def _print_plan(new_plan: UpgradePlan) -> None:
         print_line("No changes are needed.")
 
 
-def _print_script(script: Script) -> None:
-    print_script(script.script)
-
-
 def _print_progress(progress: Progress) -> None:
     """Print each schema statement and each committed batch."""
     if progress.statement in ("begun", "done") or progress.statement.startswith(("UPDATE ", "INSERT ")):
@@ -409,10 +396,6 @@ def _print_progress(progress: Progress) -> None:
     action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
     print_line(f"  {progress.step}: {shown(action)}")
     sys.stdout.flush()
-
-
-def _ignore_progress(_: Progress) -> None:
-    """Discard progress reports."""
 
 
 def _print_applied(applied: Applied) -> None:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.columns import parse_columns, parse_named_columns
+from hive_views.cli.columns import parse_columns, query_columns
 from hive_views.cli.commands.reading import ViewArgument, view_name
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.exit_codes import ExitCode
@@ -175,7 +175,7 @@ def create_view(
             properties=properties,
             or_replace=or_replace,
             summary=_SUMMARY,
-            **_column_arguments(column),
+            **query_columns(column),
         )
     try:
         view = commit()
@@ -247,7 +247,7 @@ def replace_view(
             database=default_namespace,
             properties=properties,
             summary=_SUMMARY,
-            **_column_arguments(column),
+            **query_columns(column),
         )
     return written(changed, _outcome("replaced", view, changed), raw=raw)
 
@@ -466,18 +466,6 @@ def _check_raw_options(raw: bool, default_catalog: str | None, expanded: str | N
             raise UsageError(
                 option, "it belongs to --raw, which stores a query as it is; without it, it is derived from the query"
             )
-
-
-def _column_arguments(columns: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `create_view_from_sql` for the columns that were typed."""
-    named = parse_named_columns(columns)
-    if not named:
-        return {}
-    return {
-        "column_names": [column.name for column in named],
-        "column_comments": [column.comment for column in named],
-        "column_types": [column.type for column in named],
-    }
 
 
 def _query_texts(

@@ -9,7 +9,8 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from hive_views.errors import ArtifactFetchError
-from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
+from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.jvm import find_jars, find_java
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.local_metastore.standalone import free_port
 from tests.conftest import CACHE

@@ -14,7 +14,8 @@ from threading import Thread
 from typing import Any
 
 from hive_views.local_metastore.directory import MetastoreDirectory
-from hive_views.local_metastore.jvm import LOOPBACK, Launch
+from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.jvm import Launch
 from hive_views.local_metastore.process import is_listening
 from hive_views.local_metastore.standalone import StandaloneMetastore, free_port
 

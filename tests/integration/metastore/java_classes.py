@@ -14,7 +14,8 @@ from py4j.java_gateway import GatewayParameters, JavaClass, JavaGateway, get_fie
 
 from hive_views.local_metastore.distributions import find_release, unpack
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
-from hive_views.local_metastore.jvm import LOOPBACK, find_jars, find_java
+from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.jvm import find_jars, find_java
 from tests.conftest import CACHE
 
 BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST, ENUM = 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16

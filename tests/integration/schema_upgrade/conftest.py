@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_views.schema_upgrade.derby_session import DerbyJvm
+from hive_views.schema_upgrade.derby_session import derby_jvm
 from tests.integration.schema_upgrade import servers
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 
@@ -34,9 +34,8 @@ def postgresql() -> Iterator[SqlDatabases]:
 
 @pytest.fixture(scope="session")
 def derby(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DerbyDatabases]:
-    jvm = DerbyJvm("the tests")
-    yield DerbyDatabases(tmp_path_factory.mktemp("derby"), jvm)
-    jvm.stop()
+    with derby_jvm("the tests") as jvm:
+        yield DerbyDatabases(tmp_path_factory.mktemp("derby"), jvm)
 
 
 @pytest.fixture(params=KINDS)

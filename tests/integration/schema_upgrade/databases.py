@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from hive_views.schema_upgrade import Address, Password, Session, connect, parse_address
-from hive_views.schema_upgrade.derby_session import DerbyJvm, DerbySession
+from hive_views.schema_upgrade.derby_session import DerbySession
 from tests.integration.schema_upgrade.servers import PASSWORD, Server
 from tests.integration.schema_upgrade.states import OLD, VARIANTS, hive_scripts, insert_rows, old_schema
 
@@ -97,7 +97,7 @@ class DerbyDatabases:
     """Derby databases in directories, opened in one JVM."""
 
     directory: Path
-    jvm: DerbyJvm
+    jvm: Any
     dialect: str = "derby"
 
     def copy(self, state: str) -> Address:
@@ -130,7 +130,7 @@ class DerbyDatabases:
         """A plain JDBC connection; the database is shut down afterwards."""
         from py4j.protocol import Py4JJavaError
 
-        source = self.jvm.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+        source = self.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
         source.setDatabaseName(str(path))
         source.setUser("APP")
         source.setPassword("mine")
@@ -143,7 +143,7 @@ class DerbyDatabases:
             connection.close()
             connection._detach()
             source._detach()
-            shutdown = self.jvm.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+            shutdown = self.jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
             shutdown.setDatabaseName(str(path))
             shutdown.setShutdownDatabase("shutdown")
             try:
@@ -162,8 +162,8 @@ class DerbyDatabases:
             return self._ij(connection, text)
 
     def _ij(self, connection: object, text: str) -> str:
-        java = self.jvm.jvm.java
+        java = self.jvm.java
         output = java.io.ByteArrayOutputStream()
         source = java.io.ByteArrayInputStream(text.encode("utf-8"))
-        self.jvm.jvm.org.apache.derby.tools.ij.runScript(connection, source, "UTF-8", output, "UTF-8")
+        self.jvm.org.apache.derby.tools.ij.runScript(connection, source, "UTF-8", output, "UTF-8")
         return str(output.toString("UTF-8"))

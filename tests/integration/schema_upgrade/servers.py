@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.local_metastore.jvm import LOOPBACK
+from hive_views.local_metastore.gateway import LOOPBACK
 from hive_views.local_metastore.standalone import free_port
 
 PASSWORD = "an-open-secret"

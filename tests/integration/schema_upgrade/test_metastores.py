@@ -19,7 +19,7 @@ from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from hive_views.schema_upgrade import Address, apply, detect, plan, verify
-from hive_views.schema_upgrade.derby_session import DerbyJvm
+from hive_views.schema_upgrade.derby_session import derby_jvm
 from hive_views.sql.analysis.validity import Validity
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
@@ -83,11 +83,8 @@ def old_derby(tmp_path: Path, version: str) -> Iterator[DerbyDatabases]:
     folder.mkdir()
     for jar in jars:
         shutil.copy(jar, folder)
-    jvm = DerbyJvm("the tests", folder)
-    try:
+    with derby_jvm("the tests", folder) as jvm:
         yield DerbyDatabases(tmp_path, jvm)
-    finally:
-        jvm.stop()
 
 
 def metastore(directory: Path, version: str, databases: Databases, address: Address) -> MetastoreProcess:

@@ -320,7 +320,7 @@ def test_sql_and_python_decide_types_equally(databases: Databases) -> None:
     """All combinations of the fields that decide the type of a row."""
     types, flags = [None, *HIVE_TYPES, "ODD"], [False, True]
     combinations = itertools.product(types, flags, flags, flags, [None, "TRUE", "true", "FALSE", "maybe"])
-    rows = [TableRow(1000 + number, *fields) for number, fields in enumerate(combinations)]
+    rows = {1000 + number: TableRow(*fields) for number, fields in enumerate(combinations)}
     with databases.open(databases.copy("0.10.0")) as session:
         quote = session.dialect.quote
         tbls, key = quote("TBLS"), quote("TBL_ID")
@@ -328,17 +328,17 @@ def test_sql_and_python_decide_types_equally(databases: Databases) -> None:
         session.execute(f"DELETE FROM {tbls}")
         names = ["TBL_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION", "SD_ID", "TBL_TYPE"]
         names += ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_NAME"]
-        for row in rows:
-            values = [str(row.tbl_id), "0", "0", "0", "1" if row.has_storage else "NULL"]
+        for tbl_id, row in rows.items():
+            values = [str(tbl_id), "0", "0", "0", "1" if row.has_storage else "NULL"]
             values.append(f"'{row.table_type}'" if row.table_type else "NULL")
             values += ["'SELECT 1'" if has_text else "NULL" for has_text in (row.has_original, row.has_expanded)]
-            values.append(f"'t{row.tbl_id}'")
+            values.append(f"'t{tbl_id}'")
             session.execute(f"INSERT INTO {tbls} ({session.dialect.names(names)}) VALUES ({', '.join(values)})")
             if row.external is not None:
                 into = f"{quote('TABLE_PARAMS')} ({session.dialect.names(['TBL_ID', 'PARAM_KEY', 'PARAM_VALUE'])})"
-                session.execute(f"INSERT INTO {into} VALUES ({row.tbl_id}, 'EXTERNAL', '{row.external}')")
+                session.execute(f"INSERT INTO {into} VALUES ({tbl_id}, 'EXTERNAL', '{row.external}')")
         session.commit()
-        decided = {row.tbl_id: decision.new for row in rows if (decision := decide(row)).new is not None}
+        decided = {tbl_id: decision.new for tbl_id, row in rows.items() if (decision := decide(row)).new is not None}
         new_types = session.query(
             f"SELECT {key}, {new_type(session.dialect, tbls)} FROM {tbls} WHERE {decidable(session.dialect, tbls)}"
         )
@@ -346,13 +346,20 @@ def test_sql_and_python_decide_types_equally(databases: Databases) -> None:
         assert {int(tbl_id): kind for tbl_id, kind in new_types} == decided
         assert detect(session).rows.to_type == len(decided)
 
+        doubts = verify(session).doubts
+
         applied = apply(session, plan(detect(session)), batch_size=50)
 
-        assert {doubt.tbl_id for doubt in applied.doubts} == {row.tbl_id for row in rows if decide(row).doubt}
+        assert doubts == applied.doubts
+        assert {doubt.tbl_id for doubt in applied.doubts} == {
+            tbl_id for tbl_id, row in rows.items() if decide(row).doubt
+        }
         after = dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"]))
-        assert after == {row.tbl_id: decided.get(row.tbl_id, row.table_type) for row in rows}
+        assert after == {tbl_id: decided.get(tbl_id, row.table_type) for tbl_id, row in rows.items()}
         assert rollback(session).rows == len(decided)
-        assert dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"])) == {row.tbl_id: row.table_type for row in rows}
+        assert dict(select(session, "TBLS", ["TBL_ID", "TBL_TYPE"])) == {
+            tbl_id: row.table_type for tbl_id, row in rows.items()
+        }
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "postgresql"])

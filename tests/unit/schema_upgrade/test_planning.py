@@ -211,7 +211,6 @@ def test_row_ids_are_packed_as_ranges() -> None:
 
 rows = st.builds(
     TableRow,
-    st.just(1),
     st.none() | st.sampled_from([*HIVE_TYPES, "ODD"]),
     st.booleans(),
     st.booleans(),
