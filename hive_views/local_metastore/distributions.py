@@ -41,14 +41,11 @@ _SLF4J = Artifact("org.slf4j", "slf4j-api", "1.7.36")
 _HDFS = Artifact("org.apache.hadoop", "hadoop-hdfs", "3.4.2")
 _POSTGRESQL = Artifact("org.postgresql", "postgresql", "42.7.4")
 _MARIADB = Artifact("org.mariadb.jdbc", "mariadb-java-client", "2.7.12")
-_MYSQL = Artifact("com.mysql", "mysql-connector-j", "8.4.0")
 _DATANUCLEUS = tuple(
     Artifact("org.datanucleus", f"datanucleus-{name}", version)
     for name, version in (("api-jdo", "6.0.3"), ("core", "6.0.10"), ("rdbms", "6.0.10"))
 )
 
-_SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
-_LOCK_CLEANER = "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService"
 _ARCHIVE_4_0 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
 _IN_HIVE_EXEC = ("hive-", "datanucleus-", "libthrift-", "libfb303-", "orc-", "protobuf-java-")
 """Jars of 4.0's archive that a later `hive-exec`, or a jar downloaded with it, contains in another version."""
@@ -62,22 +59,22 @@ class Release:
     """E.g. `4.0.1`."""
     archive: Artifact
     """The archive that Hive publishes."""
-    schema_tool: str
-    """The class that creates and upgrades the database schema."""
-    lock_cleaner: str
-    """The class that removes expired locks."""
-    mysql_driver: Artifact
-    """The JDBC driver for MariaDB and MySQL."""
-    mysql_driver_class: str
-    """The class of that driver."""
-    mysql_scheme: str
-    """The scheme after `jdbc:` in its URLs."""
     dependencies: tuple[Artifact, ...]
     """Jars that are neither in its archive nor in PySpark."""
     server: Artifact | None = None
     """The jar of the server, if the archive is that of an earlier release."""
     oldest_java: int = OLDEST_JAVA
     """The oldest Java version that runs it."""
+    schema_tool: str = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
+    """The class that creates and upgrades the database schema."""
+    lock_cleaner: str = "org.apache.hadoop.hive.metastore.txn.service.AcidHouseKeeperService"
+    """The class that removes expired locks."""
+    mysql_driver: Artifact = _MARIADB
+    """The JDBC driver for MariaDB and MySQL."""
+    mysql_driver_class: str = "org.mariadb.jdbc.Driver"
+    """The class of that driver."""
+    mysql_scheme: str = "mariadb"
+    """The scheme after `jdbc:` in its URLs."""
 
 
 RELEASES = {
@@ -86,33 +83,19 @@ RELEASES = {
         Release(
             "3.1.3",
             Artifact("org.apache.hive", "hive-standalone-metastore", "3.1.3", "tar.gz", "bin"),
-            "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
-            "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService",
-            # With MariaDB's driver, listings and locks of this release fail.
-            _MYSQL,
-            "com.mysql.cj.jdbc.Driver",
-            "mysql",
             (_COLLECTIONS, _LOGGING, _SLF4J, _HDFS),
+            schema_tool="org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
+            lock_cleaner="org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService",
+            # With MariaDB's driver, listings and locks of this release fail.
+            mysql_driver=Artifact("com.mysql", "mysql-connector-j", "8.4.0"),
+            mysql_driver_class="com.mysql.cj.jdbc.Driver",
+            mysql_scheme="mysql",
         ),
-        Release(
-            "4.0.1",
-            _ARCHIVE_4_0,
-            _SCHEMA_TOOL,
-            _LOCK_CLEANER,
-            _MARIADB,
-            "org.mariadb.jdbc.Driver",
-            "mariadb",
-            (_COLLECTIONS, _SLF4J, _HDFS),
-        ),
+        Release("4.0.1", _ARCHIVE_4_0, (_COLLECTIONS, _SLF4J, _HDFS)),
         *(
             Release(
                 version,
                 _ARCHIVE_4_0,
-                _SCHEMA_TOOL,
-                _LOCK_CLEANER,
-                _MARIADB,
-                "org.mariadb.jdbc.Driver",
-                "mariadb",
                 (*_DATANUCLEUS, _COLLECTIONS, _SLF4J, _HDFS),
                 server=Artifact("org.apache.hive", "hive-exec", version),
                 oldest_java=java,
@@ -131,8 +114,6 @@ DEFAULT = "4.0.1"
 class Distribution:
     """An unpacked release."""
 
-    release: Release
-    """The release."""
     home: Path
     """Its directory, with `lib` and `scripts`."""
     class_path: tuple[str, ...]
@@ -180,7 +161,7 @@ def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distr
     shared = [str(jar) for name in (*_HADOOP_JARS, *_GATEWAY_JARS) for jar in jars.glob(f"{name}-[0-9]*.jar")]
     # The server's jar comes first: it contains classes of other projects in the versions that it needs.
     server_jars, dependencies = extra[: len(server)], extra[len(server) :]
-    return Distribution(release, home, (*map(str, server_jars), *own, *map(str, dependencies), *shared))
+    return Distribution(home, (*map(str, server_jars), *own, *map(str, dependencies), *shared))
 
 
 def _convert_archive(home: Path, release: Release) -> None:

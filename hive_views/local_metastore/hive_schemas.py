@@ -12,9 +12,6 @@ from pathlib import Path
 BASE = "4.0.0"
 """The newest schema whose scripts are in a published archive."""
 
-VERSIONS = ("4.1.0", "4.2.0")
-"""The schemas of this module, each based on the one before."""
-
 KINDS = ("derby", "mysql", "postgres")
 """The databases, by Hive's names."""
 

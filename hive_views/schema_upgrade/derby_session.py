@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hive_views.errors import DatabaseError
@@ -22,7 +21,7 @@ from hive_views.local_metastore.jvm import OLDEST_JAVA, find_jars, find_java
 from hive_views.schema_upgrade.address import Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.session import Values
+from hive_views.schema_upgrade.session import Session, Values
 
 START_TIMEOUT_S = 60.0
 
@@ -54,7 +53,7 @@ def derby_jvm(place: str, jars: Path | None = None) -> Iterator[Any]:
             yield gateway.jvm
 
 
-class DerbySession:
+class DerbySession(Session):
     """A session on an embedded Derby database, which only one process can open."""
 
     def __init__(self, address: Address, jvm: Any = None) -> None:
@@ -120,14 +119,6 @@ class DerbySession:
             self._connection = None
         finally:
             self._own_jvm.close()
-
-    def __enter__(self) -> DerbySession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _source(self) -> Any:
         source = self._jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()

@@ -83,8 +83,6 @@ class _Renderer:
         if plan.dialect == "derby":
             yield ""
             yield "COMMIT;"
-        if foot := sql.foot():
-            yield foot
 
     def _describe(self, number: int, step: Step) -> Iterator[str]:
         yield from self._comment(f"{number}. {step.id}: {step.reason}.")

@@ -119,11 +119,6 @@ class Table:
         """Whether a user has a privilege, as far as the schema shows."""
         return user == self.owner or (user, privilege) in self.grants
 
-    @property
-    def primary_key(self) -> Index | None:
-        """Its primary key."""
-        return next((index for index in self.indexes if index.primary), None)
-
 
 @dataclass(frozen=True)
 class Obstacle:

@@ -49,11 +49,13 @@ class Session(Protocol):
         """Roll back and close the connection."""
         ...
 
-    def __enter__(self) -> Session: ...
+    def __enter__(self) -> Session:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 def in_list(ids: Sequence[int]) -> str:

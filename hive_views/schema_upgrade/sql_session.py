@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import DatabaseError, UpgradeError, UsageError
@@ -12,7 +11,7 @@ from hive_views.schema_upgrade.address import PASSWORD_VARIABLE, Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.mariadb import SQL_MODE
 from hive_views.schema_upgrade.dialects.registry import dialect_of
-from hive_views.schema_upgrade.session import Values
+from hive_views.schema_upgrade.session import Session, Values
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -26,7 +25,7 @@ _LOCK = 0x68697665_76696577
 """The key of the advisory lock on PostgreSQL: `hiveview`."""
 
 
-class SqlSession:
+class SqlSession(Session):
     """A session through SQLAlchemy: MySQL, MariaDB, PostgreSQL."""
 
     _is_lost = False
@@ -154,14 +153,6 @@ class SqlSession:
             # A broken connection has nothing left to close.
             self._connection.invalidate()
         self._engine.dispose()
-
-    def __enter__(self) -> SqlSession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _guard(self, sql: str | None, work: Any) -> Any:
         from sqlalchemy.exc import DBAPIError, SQLAlchemyError

@@ -131,29 +131,30 @@ def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
     return expand_request(request, mode=mode, dialect=dialect)
 
 
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("database", "dialect", "view"), ((str,), "a text")),
+    **dict.fromkeys(("setup", "conf"), ((list,), "a list")),
+    **dict.fromkeys(("tables", "functions"), ((dict,), "an object")),
+    "base_views": ((dict, list), "an object"),
+}
+"""The types of the optional fields of a request."""
+
+
 def _check(request: Any) -> None:
     """Raise ValueError if a value is not a request."""
     if not isinstance(request, dict):
         raise ValueError("a request is a JSON object")
     if not isinstance(request.get("ddl"), str):
         raise ValueError("ddl: a text is missing")
-    for key in ("database", "dialect", "view"):
-        if not isinstance(request.get(key, ""), str | None):
-            raise ValueError(f"{key}: not a text")
+    for key, (kinds, description) in _TYPES.items():
+        if not isinstance(request.get(key), (*kinds, type(None))):
+            raise ValueError(f"{key}: not {description}")
     if request.get("dialect") not in (None, "", *DIALECTS):
         raise ValueError(f"dialect: {request['dialect']!r} is none of {', '.join(DIALECTS)}")
-    for key in ("setup", "conf"):
-        if not isinstance(request.get(key, []), list | None):
-            raise ValueError(f"{key}: not a list")
     if not all(isinstance(sql, str) for sql in request.get("setup") or ()):
         raise ValueError("setup: not a list of texts")
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in request.get("conf") or ()):
         raise ValueError("conf: not a list of pairs")
-    for key in ("tables", "functions"):
-        if not isinstance(request.get(key, {}), dict | None):
-            raise ValueError(f"{key}: not an object")
-    if not isinstance(request.get("base_views", {}), dict | list | None):
-        raise ValueError("base_views: not an object")
     if not all(isinstance(kind, str) for kind in (request.get("functions") or {}).values()):
         raise ValueError("functions: not an object of texts")
     for name, table in (request.get("tables") or {}).items():

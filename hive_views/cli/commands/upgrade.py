@@ -44,22 +44,12 @@ _MAX_LINES = 20
 
 
 @dataclass(frozen=True)
-class DetectedColumn:
-    """A column that views require."""
-
-    name: str
-    """`table.column`."""
-    type: str | None
-    """Its type with length and character set; None if the column is missing."""
-
-
-@dataclass(frozen=True)
 class DetectionReport:
     """The result of `upgrade detect`."""
 
     schema: Schema
-    columns: tuple[DetectedColumn, ...]
-    """The columns that views require."""
+    columns: dict[str, str | None]
+    """The columns that views require, `table.column`, with their types; None if a column is missing."""
 
     def to_json(self) -> dict[str, Any]:
         """The JSON fields."""
@@ -73,7 +63,7 @@ class DetectionReport:
             "vendor": schema.vendor,
             "vendor_version": schema.vendor_version,
             "fingerprint": schema.fingerprint,
-            "columns": self.columns,
+            "columns": [{"name": name, "type": kind} for name, kind in self.columns.items()],
             "tables": rows.tables,
             "untyped": rows.untyped,
             "to_type": rows.to_type,
@@ -106,11 +96,8 @@ def detect(
         schema = detect_schema(session)
     names = [(addition.table, addition.column.name) for addition in ADDITIONS]
     names += [(widening.table, widening.column) for widening in WIDENINGS]
-    columns = [
-        DetectedColumn(f"{table}.{name}", _column_type(schema.column(table, name)))
-        for table, name in dict.fromkeys(names)
-    ]
-    return DetectionReport(schema, tuple(columns))
+    columns = {f"{table}.{name}": _column_type(schema.column(table, name)) for table, name in names}
+    return DetectionReport(schema, columns)
 
 
 def _column_type(column: Column | None) -> str | None:
@@ -364,8 +351,8 @@ def _print_detection(report: DetectionReport) -> None:
     print_line(f"  tables     {rows.tables}, {rows.untyped} without a type")
     damaged = f"{len(rows.mangled)} mojibake, {len(rows.truncated)} truncated, {len(rows.suspicious)} suspicious"
     print_line(f"  texts      {damaged}")
-    for column in report.columns:
-        print_line(f"  {column.name:<44} {column.type or 'missing'}")
+    for name, kind in report.columns.items():
+        print_line(f"  {name:<44} {kind or 'missing'}")
 
 
 def _print_plan(new_plan: UpgradePlan) -> None:

@@ -212,6 +212,11 @@ class Dialect(ABC):
         """The SQL of the largest TBL_ID; 0 if there is no table."""
         return f"COALESCE((SELECT MAX({self.quote('TBL_ID')}) FROM {self.quote('TBLS')}), 0)"
 
+    def bounded(self, statements: Sequence[str], first: str, last: str, indent: str) -> str:
+        """Statements with the bounds of their range of rows, one a line."""
+        bounds = (each.replace(":first", first).replace(":last", last) for each in statements)
+        return "\n".join(f"{indent}{each};" for each in bounds)
+
     @abstractmethod
     def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches over all rows."""
@@ -238,10 +243,6 @@ class Dialect(ABC):
 
     def copy_privileges(self, table: str) -> str:
         """A part of a script that gives the users of TBLS privileges on a new table, read when it runs."""
-        return ""
-
-    def foot(self) -> str:
-        """The end of a script."""
         return ""
 
     def comment(self, line: str) -> str:

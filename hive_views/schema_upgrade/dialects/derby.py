@@ -103,8 +103,7 @@ class Derby(Dialect):
 
     def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over all rows at once: Derby has no loops, and no other session waits."""
-        unbounded = (sql.replace(":first", "0").replace(":last", "9223372036854775807") for sql in statements)
-        return "\n".join(f"{sql};" for sql in unbounded)
+        return self.bounded(statements, "0", "9223372036854775807", "")
 
     def head(self) -> str:
         """The beginning of a script."""

@@ -98,6 +98,8 @@ class MariaDb(Dialect):
     alter_list = AlterList(_merge, _guard)
     time_limit = "max_statement_time"
     """The variable that limits the time of statements."""
+    prints_default_values = False
+    """Whether INFORMATION_SCHEMA prints the value of a column's default, and not an expression."""
     types: Mapping[str, str] = {
         "bigint": "bigint(20)",
         "int": "int(11)",
@@ -193,14 +195,11 @@ class MariaDb(Dialect):
         parts = [kind, f"CHARACTER SET {collation.split('_')[0]} COLLATE {collation}"]
         parts.append("NULL" if column.nullable else "NOT NULL")
         if column.default not in (None, "NULL"):
-            parts.append(f"DEFAULT {self._stored_default(str(column.default))}")
+            default = str(column.default)
+            parts.append(f"DEFAULT {self.literal(default) if self.prints_default_values else default}")
         if column.comment:
             parts.append(f"COMMENT {self.literal(column.comment)}")
         return f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {' '.join(parts)}"
-
-    def _stored_default(self, default: str) -> str:
-        """A default as INFORMATION_SCHEMA prints it; MariaDB prints an expression."""
-        return default
 
     def guarded(self, change: Change) -> str:
         """A statement for a script that may run twice: it checks the catalog first."""
@@ -216,10 +215,7 @@ class MariaDb(Dialect):
 
     def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches: a procedure that is dropped again."""
-        body = "\n".join(
-            f"    {each.replace(':first', 'first_id').replace(':last', '(first_id + ' + str(size - 1) + ')')};"
-            for each in statements
-        )
+        body = self.bounded(statements, "first_id", f"(first_id + {size - 1})", "    ")
         return (
             "DROP PROCEDURE IF EXISTS hive_views_batches;\nDELIMITER //\n"
             "CREATE PROCEDURE hive_views_batches()\nBEGIN\n"
@@ -248,7 +244,4 @@ class MySql(MariaDb):
     name = "mysql"
     title = "MySQL"
     time_limit = "max_execution_time"
-
-    def _stored_default(self, default: str) -> str:
-        """A default as INFORMATION_SCHEMA prints it; MySQL prints the value."""
-        return self.literal(default)
+    prints_default_values = True

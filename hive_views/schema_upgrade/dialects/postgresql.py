@@ -106,10 +106,7 @@ class PostgreSql(Dialect):
 
     def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
-        body = "\n".join(
-            f"    {each.replace(':first', 'first_id').replace(':last', f'(first_id + {size - 1})')};"
-            for each in statements
-        )
+        body = self.bounded(statements, "first_id", f"(first_id + {size - 1})", "    ")
         return (
             "DO $$\nDECLARE\n  first_id bigint := 0;\n  last_id bigint;\nBEGIN\n"
             f"  last_id := {self.largest_id()};\n  WHILE first_id <= last_id LOOP\n{body}\n"

@@ -93,10 +93,7 @@ class SqlServer(Dialect):
 
     def batches(self, statements: Sequence[str], size: int) -> str:
         """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
-        body = "\n".join(
-            f"  {each.replace(':first', '@first_id').replace(':last', f'(@first_id + {size - 1})')};"
-            for each in statements
-        )
+        body = self.bounded(statements, "@first_id", f"(@first_id + {size - 1})", "  ")
         return (
             "DECLARE @first_id bigint = 0;\nDECLARE @last_id bigint = " + self.largest_id() + ";\n"
             f"WHILE @first_id <= @last_id\nBEGIN\n  BEGIN TRANSACTION;\n{body}\n  COMMIT TRANSACTION;\n"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.local_metastore.hive_schemas import BASE, KINDS, VERSIONS, newer_schema, write_schemas
+from hive_views.local_metastore.hive_schemas import BASE, KINDS, newer_schema, write_schemas
 
 STATEMENT = re.compile(r"\A(DROP INDEX|CREATE (UNIQUE )?INDEX|ALTER TABLE|CREATE TABLE|UPDATE) [^;]*\Z")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ["4.1.0", "4.2.0"])
 def test_script_extends_base_schema(tmp_path: Path, kind: str, version: str) -> None:
     for each in KINDS:
         (tmp_path / each).mkdir()
