@@ -78,9 +78,7 @@ class DatabaseSchemas:
     def prefetch(self, texts: Iterable[str]) -> None:
         """Read the tables that texts may refer to, in a few queries: each pair of names separated by a dot."""
         if self._databases is None:
-            rows = self._session.query(
-                f"SELECT {self._session.dialect.quote('NAME')} FROM {self._session.dialect.quote('DBS')}"
-            )
+            rows = self._session.query(self._session.dialect.sql("SELECT [NAME] FROM [DBS]"))
             self._databases = {str(row[0]) for row in rows}
         if len(self._cache) > _CACHED:
             self._cache.clear()
@@ -96,20 +94,18 @@ class DatabaseSchemas:
 
     def _read(self, database: str, names: Sequence[str]) -> None:
         """Read the columns of tables, also of those that do not exist, into the cache."""
-        quote = self._session.dialect.quote
         values: dict[str, str] = {"database": database, **{f"name{n}": name for n, name in enumerate(names)}}
         catalog_condition = ""
         if self._schema.column("DBS", "CTLG_NAME"):
             values["catalog"] = self._catalog
-            catalog_condition = f" AND d.{quote('CTLG_NAME')} = :catalog"
+            catalog_condition = " AND d.[CTLG_NAME] = :catalog"
         listed = ", ".join(f":name{n}" for n in range(len(names)))
-        rows = self._session.query(
-            f"SELECT t.{quote('TBL_ID')}, t.{quote('SD_ID')}, t.{quote('TBL_TYPE')}, t.{quote('TBL_NAME')} "
-            f"FROM {quote('TBLS')} t JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-            f"WHERE d.{quote('NAME')} = :database AND t.{quote('TBL_NAME')} IN ({listed}){catalog_condition} "
-            f"ORDER BY t.{quote('TBL_ID')} DESC",
-            values,
+        sql = self._session.dialect.sql(
+            "SELECT t.[TBL_ID], t.[SD_ID], t.[TBL_TYPE], t.[TBL_NAME] "
+            "FROM [TBLS] t JOIN [DBS] d ON d.[DB_ID] = t.[DB_ID] "
+            f"WHERE d.[NAME] = :database AND t.[TBL_NAME] IN ({listed}){catalog_condition} ORDER BY t.[TBL_ID] DESC"
         )
+        rows = self._session.query(sql, values)
         columns = _columns(self._session, self._schema, {int(row[0]): row[1] for row in rows}) if rows else {}
         self._cache |= dict.fromkeys(ViewName(database, name) for name in names)
         for tbl_id, _, table_type, name in rows:
@@ -119,17 +115,17 @@ class DatabaseSchemas:
 
 def view_batches(session: Session, schema: Schema) -> Iterator[list[ViewRow]]:
     """All views, in batches by TBL_ID that fit into memory."""
-    quote = session.dialect.quote
-    key, original_text, expanded_text = (quote(name) for name in ("TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"))
+    sql = session.dialect.sql
     view_types = ", ".join(f"'{kind}'" for kind in _TEXT_TYPES)
-    catalog = f"d.{quote('CTLG_NAME')}" if schema.column("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
-    is_view = f"{original_text} IS NOT NULL OR {expanded_text} IS NOT NULL OR {quote('TBL_TYPE')} IN ({view_types})"
+    catalog = "d.[CTLG_NAME]" if schema.column("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
+    is_view = f"[VIEW_ORIGINAL_TEXT] IS NOT NULL OR [VIEW_EXPANDED_TEXT] IS NOT NULL OR [TBL_TYPE] IN ({view_types})"
     for ids in view_texts.id_batches(session, is_view):
         rows = session.query(
-            f"SELECT t.{key}, d.{quote('NAME')}, t.{quote('TBL_NAME')}, t.{quote('SD_ID')}, t.{original_text}, "
-            f"t.{expanded_text}, {catalog} FROM {quote('TBLS')} t "
-            f"JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-            f"WHERE t.{key} IN ({in_list(ids)}) ORDER BY t.{key}"
+            sql(
+                "SELECT t.[TBL_ID], d.[NAME], t.[TBL_NAME], t.[SD_ID], t.[VIEW_ORIGINAL_TEXT], t.[VIEW_EXPANDED_TEXT], "
+                f"{catalog} FROM [TBLS] t JOIN [DBS] d ON d.[DB_ID] = t.[DB_ID] "
+                f"WHERE t.[TBL_ID] IN ({in_list(ids)}) ORDER BY t.[TBL_ID]"
+            )
         )
         if not rows:
             continue
@@ -153,32 +149,27 @@ def view_batches(session: Session, schema: Schema) -> Iterator[list[ViewRow]]:
 
 def _columns(session: Session, schema: Schema, sd_ids: dict[int, Any]) -> dict[int, list[tuple[str, str]]]:
     """Columns by TBL_ID, partition columns last, from COLUMNS_V2 (0.8 and later) or COLUMNS."""
-    quote = session.dialect.quote
+    sql = session.dialect.sql
     columns: dict[int, list[tuple[str, str]]] = defaultdict(list)
     tbl_ids: dict[int, list[int]] = defaultdict(list)
     for tbl_id, sd_id in sd_ids.items():
         if sd_id is not None:
             tbl_ids[int(sd_id)].append(tbl_id)
-    name, kind, position = quote("COLUMN_NAME"), quote("TYPE_NAME"), quote("INTEGER_IDX")
     if tbl_ids:
-        listed = in_list(list(tbl_ids))
-        if schema.table("COLUMNS_V2"):
-            sql = (
-                f"SELECT s.{quote('SD_ID')}, c.{name}, c.{kind} FROM {quote('COLUMNS_V2')} c "
-                f"JOIN {quote('SDS')} s ON s.{quote('CD_ID')} = c.{quote('CD_ID')} "
-                f"WHERE s.{quote('SD_ID')} IN ({listed}) ORDER BY s.{quote('SD_ID')}, c.{position}"
-            )
-        else:
-            sql = (
-                f"SELECT {quote('SD_ID')}, {name}, {kind} FROM {quote('COLUMNS')} "
-                f"WHERE {quote('SD_ID')} IN ({listed}) ORDER BY {quote('SD_ID')}, {position}"
-            )
-        for sd_id, column, hive_type in session.query(sql):
+        has_descriptors = schema.table("COLUMNS_V2") is not None
+        source = "[COLUMNS_V2] c JOIN [SDS] s ON s.[CD_ID] = c.[CD_ID]" if has_descriptors else "[COLUMNS] s"
+        listed = sql(
+            f"SELECT s.[SD_ID], [COLUMN_NAME], [TYPE_NAME] FROM {source} "
+            f"WHERE s.[SD_ID] IN ({in_list(list(tbl_ids))}) ORDER BY s.[SD_ID], [INTEGER_IDX]"
+        )
+        for sd_id, column, hive_type in session.query(listed):
             for tbl_id in tbl_ids[int(sd_id)]:
                 columns[tbl_id].append((str(column).lower(), str(hive_type)))
     partitions = session.query(
-        f"SELECT {quote('TBL_ID')}, {quote('PKEY_NAME')}, {quote('PKEY_TYPE')} FROM {quote('PARTITION_KEYS')} "
-        f"WHERE {quote('TBL_ID')} IN ({in_list(list(sd_ids))}) ORDER BY {quote('TBL_ID')}, {position}"
+        sql(
+            "SELECT [TBL_ID], [PKEY_NAME], [PKEY_TYPE] FROM [PARTITION_KEYS] "
+            f"WHERE [TBL_ID] IN ({in_list(list(sd_ids))}) ORDER BY [TBL_ID], [INTEGER_IDX]"
+        )
     )
     for tbl_id, column, hive_type in partitions:
         columns[int(tbl_id)].append((str(column).lower(), str(hive_type)))
@@ -186,12 +177,8 @@ def _columns(session: Session, schema: Schema, sd_ids: dict[int, Any]) -> dict[i
 
 
 def _parameters(session: Session, ids: list[int]) -> dict[int, dict[str, str]]:
-    quote = session.dialect.quote
     parameters: dict[int, dict[str, str]] = defaultdict(dict)
-    rows = session.query(
-        f"SELECT {quote('TBL_ID')}, {quote('PARAM_KEY')}, {quote('PARAM_VALUE')} FROM {quote('TABLE_PARAMS')} "
-        f"WHERE {quote('TBL_ID')} IN ({in_list(ids)})"
-    )
-    for tbl_id, key, value in rows:
+    sql = f"SELECT [TBL_ID], [PARAM_KEY], [PARAM_VALUE] FROM [TABLE_PARAMS] WHERE [TBL_ID] IN ({in_list(ids)})"
+    for tbl_id, key, value in session.query(session.dialect.sql(sql)):
         parameters[int(tbl_id)][key] = value or ""
     return parameters

@@ -253,17 +253,15 @@ def _version_rows(session: Session, schema: Schema) -> tuple[str, ...]:
     table = schema.table("VERSION")
     if table is None or table.column("SCHEMA_VERSION") is None:
         return ()
-    quote = session.dialect.quote
-    rows = session.query(f"SELECT {quote('SCHEMA_VERSION')} FROM {quote(table.name)} ORDER BY {quote('VER_ID')}")
+    rows = session.query(session.dialect.sql(f"SELECT [SCHEMA_VERSION] FROM [{table.name}] ORDER BY [VER_ID]"))
     return tuple(str(row[0]) for row in rows)
 
 
 def _vendor(session: Session, schema: Schema) -> tuple[str | None, str | None]:
     """Vendor and its schema version: Cloudera's forks have a column in VERSION or a table CDH_VERSION."""
-    quote = session.dialect.quote
     for table_name, column in (("VERSION", "SCHEMA_VERSION_V2"), ("CDH_VERSION", "SCHEMA_VERSION")):
         if schema.column(table_name, column):
-            rows = session.query(f"SELECT {quote(column)} FROM {quote(table_name)}")
+            rows = session.query(session.dialect.sql(f"SELECT [{column}] FROM [{table_name}]"))
             return "cdh", next((str(row[0]) for row in rows if row[0]), None)
     for version in _version_rows(session, schema):
         # CDP and HDP use numbers like 3.1.3000.7.1.7.0-551.
@@ -290,6 +288,9 @@ def _rows(session: Session, schema: Schema) -> Rows:
         rows = session.query(f"SELECT {', '.join(conditions.values())} FROM {quote(table.name)}")
         return dict(zip(conditions, map(int, rows[0]), strict=True))
 
+    def count(sql: str) -> int:
+        return int(session.query(session.dialect.sql(sql))[0][0])
+
     def has(column: str) -> bool:
         return schema.column("TBLS", column) is not None
 
@@ -300,13 +301,11 @@ def _rows(session: Session, schema: Schema) -> Rows:
     for table, columns in PRIMITIVES.items():
         null_primitives += [(table, column, number) for column, number in count_nulls(table, columns).items() if number]
     counter = schema.table("NEXT_LOCK_ID")
-    is_counter_empty = counter and not session.query(f"SELECT COUNT(*) FROM {quote(counter.name)}")[0][0]
+    is_counter_empty = counter and not count(f"SELECT COUNT(*) FROM [{counter.name}]")
     length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
     damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
-        tables=sum(number for _, _, number in kinds)
-        if has_types
-        else int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0]),
+        tables=sum(number for _, _, number in kinds) if has_types else count("SELECT COUNT(*) FROM [TBLS]"),
         texts=sum(number for row, _, number in kinds if row.has_original or row.has_expanded),
         untyped=sum(number for row, _, number in kinds if row.table_type is None),
         to_type=sum(number for _, decision, number in kinds if decision.new is not None),
@@ -315,11 +314,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         missing_write_ids=nulls.get("WRITE_ID", 0),
         null_primitives=tuple(null_primitives),
         is_lock_counter_empty=bool(is_counter_empty),
-        longest_parameter=int(
-            session.query(f"SELECT COALESCE(MAX({length}({quote('PARAM_VALUE')})), 0) FROM {quote('TABLE_PARAMS')}")[0][
-                0
-            ]
-        ),
+        longest_parameter=count(f"SELECT COALESCE(MAX({length}([PARAM_VALUE])), 0) FROM [TABLE_PARAMS]"),
         mangled=damaged.mangled,
         truncated=damaged.truncated,
         suspicious=damaged.suspicious,

@@ -240,24 +240,20 @@ def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
     """Whether the journal has rows of the plan."""
     if journal.JOURNAL.name not in schema.own_tables:
         return False
-    quote = session.dialect.quote
-    rows = session.query(
-        f"SELECT COUNT(*) FROM {quote(journal.JOURNAL.name)} WHERE {quote('PLAN_ID')} = :plan_id", {"plan_id": plan.id}
-    )
+    sql = session.dialect.sql(f"SELECT COUNT(*) FROM [{journal.JOURNAL.name}] WHERE [PLAN_ID] = :plan_id")
+    rows = session.query(sql, {"plan_id": plan.id})
     session.rollback()
     return bool(rows[0][0])
 
 
 def _mark_finished_steps(session: Session, schema: Schema) -> None:
     """Mark journal steps as done that an interrupted run of any plan began and that are no longer needed."""
-    quote = session.dialect.quote
-    table, state, step = quote(journal.JOURNAL.name), quote("STATE"), quote("STEP")
-    begun = {str(row[0]) for row in session.query(f"SELECT DISTINCT {step} FROM {table} WHERE {state} = 'begun'")}
+    sql, table = session.dialect.sql, f"[{journal.JOURNAL.name}]"
+    begun = {str(row[0]) for row in session.query(sql(f"SELECT DISTINCT [STEP] FROM {table} WHERE [STATE] = 'begun'"))}
     needed = {each.id for each in make_plan(schema, versions.CHAIN[-1]).steps} if begun else set()
     for step_id in sorted(begun - needed):
-        session.execute(
-            f"UPDATE {table} SET {state} = 'done' WHERE {step} = :step AND {state} = 'begun'", {"step": step_id}
-        )
+        update = sql(f"UPDATE {table} SET [STATE] = 'done' WHERE [STEP] = :step AND [STATE] = 'begun'")
+        session.execute(update, {"step": step_id})
     session.commit()
 
 
@@ -299,9 +295,8 @@ def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) 
     """Write the state of a step into the journal."""
     if state == "done":
         # An interrupted run of another plan began this step.
-        quote = session.dialect.quote
-        others = f"{quote('STEP')} = :step AND {quote('STATE')} = 'begun'"
-        session.execute(f"DELETE FROM {quote(journal.JOURNAL.name)} WHERE {others}", {"step": step.id})
+        delete = f"DELETE FROM [{journal.JOURNAL.name}] WHERE [STEP] = :step AND [STATE] = 'begun'"
+        session.execute(session.dialect.sql(delete), {"step": step.id})
     undo = step.undo
     check, sql = (undo.declaration or undo.check, recorded(undo)) if undo else (None, None)
     _write_row(session, plan.id, step.id, state, check, sql)
@@ -309,14 +304,13 @@ def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) 
 
 def _write_row(session: Session, plan_id: str, step_id: str, state: str, check: str | None, undo: str | None) -> None:
     """Write a row of the journal, replacing that of an interrupted run."""
-    quote = session.dialect.quote
-    table = quote(journal.JOURNAL.name)
+    sql, table = session.dialect.sql, f"[{journal.JOURNAL.name}]"
     key = {"plan_id": plan_id, "step": step_id}
-    session.execute(f"DELETE FROM {table} WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step", key)
+    session.execute(sql(f"DELETE FROM {table} WHERE [PLAN_ID] = :plan_id AND [STEP] = :step"), key)
     names = [column.name for column in journal.JOURNAL.columns]
     listed = ", ".join(f":{name.lower()}" for name in names)
     session.execute(
-        f"INSERT INTO {table} ({session.dialect.names(names)}) VALUES ({listed})",
+        sql(f"INSERT INTO {table} ({session.dialect.names(names)}) VALUES ({listed})"),
         {**key, "state": state, "written_at": now(), "undo_check": check, "undo": undo},
     )
 

@@ -130,12 +130,9 @@ def rollback(
 
 def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
     """The rows of the backup, the latest first."""
-    quote = session.dialect.quote
-    fields = session.dialect.names(["PLAN_ID", "STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "WRITTEN_AT"])
-    chosen = f" WHERE {quote('PLAN_ID')} = :plan_id" if plan_id else ""
-    listed = session.query(
-        f"SELECT {fields} FROM {quote(journal.BACKUP.name)}{chosen}", {"plan_id": plan_id} if plan_id else None
-    )
+    sql = "SELECT [PLAN_ID], [STEP], [TABLE_NAME], [FIELD], [FIRST_ID], [ROW_IDS], [WRITTEN_AT] "
+    sql += f"FROM [{journal.BACKUP.name}]{' WHERE [PLAN_ID] = :plan_id' if plan_id else ''}"
+    listed = session.query(session.dialect.sql(sql), {"plan_id": plan_id} if plan_id else None)
     session.rollback()
     changes = [
         _RecordedChange(plan, step, table, field, int(first), ids, written)
@@ -195,8 +192,7 @@ def _restore_change(
     progress: ProgressCallback,
 ) -> list[int]:
     """Restore the rows that still hold the new value; returns their IDs."""
-    quote = session.dialect.quote
-    table = quote(journal.BACKUP.name)
+    sql, table = session.dialect.sql, f"[{journal.BACKUP.name}]"
     key = {
         "plan_id": change.plan,
         "step": change.step,
@@ -204,9 +200,8 @@ def _restore_change(
         "first_id": change.first_id,
         "written_at": change.written_at,
     }
-    where = " AND ".join(f"{quote(name.upper())} = :{name}" for name in key)
-    columns = session.dialect.names(["OLD_VALUE", "NEW_VALUE"])
-    values = session.query(f"SELECT {columns} FROM {table} WHERE {where}", key)
+    where = " AND ".join(f"[{name.upper()}] = :{name}" for name in key)
+    values = session.query(sql(f"SELECT [OLD_VALUE], [NEW_VALUE] FROM {table} WHERE {where}"), key)
     unchanged: list[int] = []
     # Several rows, in any order, have the same key if scripts of older versions of hive_views ran more than once.
     for old, new in values * len(values):
@@ -219,10 +214,10 @@ def _restore_change(
         unchanged += matching
     if simulated is None and unchanged:
         if len(set(unchanged)) == len(row_ids):
-            session.execute(f"DELETE FROM {table} WHERE {where}", key)
+            session.execute(sql(f"DELETE FROM {table} WHERE {where}"), key)
         else:
             left = journal.pack(sorted(set(row_ids).difference(unchanged)))
-            session.execute(f"UPDATE {table} SET {quote('ROW_IDS')} = :row_ids WHERE {where}", {**key, "row_ids": left})
+            session.execute(sql(f"UPDATE {table} SET [ROW_IDS] = :row_ids WHERE {where}"), {**key, "row_ids": left})
         session.commit()
     else:
         session.rollback()
@@ -233,12 +228,9 @@ def _rows_with_value(
     session: Session, field: str, ids: list[int], value: str | None, simulated: _Simulated | None
 ) -> list[int]:
     """The rows that still hold a value, locked until they are changed, or would hold it in a dry run."""
-    quote = session.dialect.quote
     lock = session.dialect.locked if simulated is None else ""
-    rows = session.query(
-        f"SELECT {quote('TBL_ID')}, {quote(field)} FROM {quote('TBLS')} WHERE {quote('TBL_ID')} IN ({in_list(ids)}) "
-        f"ORDER BY {quote('TBL_ID')}{lock}"
-    )
+    sql = f"SELECT [TBL_ID], [{field}] FROM [TBLS] WHERE [TBL_ID] IN ({in_list(ids)}) ORDER BY [TBL_ID]{lock}"
+    rows = session.query(session.dialect.sql(sql))
     if simulated:
         rows = [(row_id, simulated.get((field, int(row_id)), stored)) for row_id, stored in rows]
     return [int(row_id) for row_id, stored in rows if _same(stored, value)]
@@ -254,12 +246,9 @@ def _same(stored: object, expected: str | None) -> bool:
 
 
 def _restore(session: Session, field: str, ids: list[int], old: str | None) -> None:
-    quote = session.dialect.quote
     value = "NULL" if old is None else ":old"
-    session.execute(
-        f"UPDATE {quote('TBLS')} SET {quote(field)} = {value} WHERE {quote('TBL_ID')} IN ({in_list(ids)})",
-        None if old is None else {"old": old},
-    )
+    sql = session.dialect.sql(f"UPDATE [TBLS] SET [{field}] = {value} WHERE [TBL_ID] IN ({in_list(ids)})")
+    session.execute(sql, None if old is None else {"old": old})
 
 
 @dataclass(frozen=True)
@@ -274,13 +263,9 @@ class _JournalRow:
 
 def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
     """The steps that are not undone yet, the latest first: what refers to a table was created after it."""
-    quote = session.dialect.quote
-    fields = session.dialect.names(["PLAN_ID", "STEP", "UNDO_CHECK", "UNDO", "WRITTEN_AT", "STATE"])
-    chosen = f" AND {quote('PLAN_ID')} = :plan_id" if plan_id else ""
-    listed = session.query(
-        f"SELECT {fields} FROM {quote(journal.JOURNAL.name)} WHERE {quote('STATE')} <> 'undone'{chosen}",
-        {"plan_id": plan_id} if plan_id else None,
-    )
+    sql = f"SELECT [PLAN_ID], [STEP], [UNDO_CHECK], [UNDO], [WRITTEN_AT], [STATE] FROM [{journal.JOURNAL.name}] "
+    sql += "WHERE [STATE] <> 'undone'" + (" AND [PLAN_ID] = :plan_id" if plan_id else "")
+    listed = session.query(session.dialect.sql(sql), {"plan_id": plan_id} if plan_id else None)
     session.rollback()
     return sorted((_JournalRow(*row) for row in listed), key=lambda row: row.written_at, reverse=True)
 
@@ -324,12 +309,9 @@ def _undo_schema(
         if dry_run:
             session.rollback()
             continue
-        quote = session.dialect.quote
-        session.execute(
-            f"UPDATE {quote(journal.JOURNAL.name)} SET {quote('STATE')} = 'undone', {quote('WRITTEN_AT')} = :at "
-            f"WHERE {quote('PLAN_ID')} = :plan_id AND {quote('STEP')} = :step",
-            {"plan_id": row.plan, "step": step, "at": now()},
-        )
+        sql = f"UPDATE [{journal.JOURNAL.name}] SET [STATE] = 'undone', [WRITTEN_AT] = :at "
+        sql += "WHERE [PLAN_ID] = :plan_id AND [STEP] = :step"
+        session.execute(session.dialect.sql(sql), {"plan_id": row.plan, "step": step, "at": now()})
         session.commit()
         progress(Progress(step, "done", len(undo.statements), len(undo.statements)))
         if undo.declaration is not None:

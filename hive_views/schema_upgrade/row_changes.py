@@ -110,18 +110,17 @@ def run_row_step(
 
     `mangled` are the rows whose texts are repaired.
     """
-    quote = session.dialect.quote
     if step.kind is Kind.REPAIR:
         done = 0
         for start in range(0, len(mangled), _IDS):
-            condition = f"{quote('TBL_ID')} IN ({in_list(mangled[start : start + _IDS])})"
+            condition = f"[TBL_ID] IN ({in_list(mangled[start : start + _IDS])})"
             for ids in view_texts.id_batches(session, condition):
                 report = partial(_progress_of_statement, progress, step.id, done, len(mangled))
                 _apply_batch(session, plan, step, partial(_read_texts, session, ids), ids[0] - 1, report)
                 done += len(ids)
                 progress(Progress(step.id, "COMMIT", done, len(mangled)))
         return []
-    total = int(session.query(f"SELECT COUNT(*) FROM {quote('TBLS')}")[0][0])
+    total = int(session.query(session.dialect.sql("SELECT COUNT(*) FROM [TBLS]"))[0][0])
     session.rollback()
     size = batch_size or session.dialect.batch_size
     read_after = _read_types if step.kind is Kind.BACK_FILL else partial(_read_values, name=step.name)
@@ -184,10 +183,8 @@ def _apply_batch(
 
 def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, progress: Callable[[str], None]) -> bool:
     """Change rows and back up their old values; False if a row no longer holds the old value."""
-    quote = session.dialect.quote
-    field, key = quote(change.field), quote("TBL_ID")
-    chosen = _chosen(change, key)
-    sql = f"UPDATE {quote('TBLS')} SET {field} = :new WHERE {chosen}"
+    field = session.dialect.quote(change.field)
+    sql = session.dialect.sql(f"UPDATE [TBLS] SET [{change.field}] = :new WHERE {_chosen(change)}")
     values: dict[str, Any] = {"new": change.new}
     if change.old is None:
         sql += f" AND {field} IS NULL"
@@ -208,13 +205,14 @@ def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, pr
     return True
 
 
-def _chosen(change: _Change, key: str) -> str:
+def _chosen(change: _Change) -> str:
     """The condition for the rows: by ID, or a shorter range. New rows in the range show in the row count."""
     if change.rest is not None and len(change.rest) < len(change.ids):
         first, last = change.ids[0], change.ids[-1]
         unchanged = [row_id for row_id in change.rest if first < row_id < last]
-        return f"{key} BETWEEN {first} AND {last}" + (f" AND {key} NOT IN ({in_list(unchanged)})" if unchanged else "")
-    return f"{key} IN ({in_list(change.ids)})"
+        exceptions = f" AND [TBL_ID] NOT IN ({in_list(unchanged)})" if unchanged else ""
+        return f"[TBL_ID] BETWEEN {first} AND {last}{exceptions}"
+    return f"[TBL_ID] IN ({in_list(change.ids)})"
 
 
 def write_backup(
@@ -275,13 +273,12 @@ _DECISIVE = ("TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL")
 
 def _decisive_values(sql: Dialect) -> str:
     """A query for the values that decide the type of each row, and the TBL_ID; TBLS is `t`."""
-    key = sql.quote("TBL_ID")
-    has_value = (f"CASE WHEN t.{sql.quote(name)} IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
-    parts = [f"t.{sql.quote('TBL_TYPE')}", *has_value, sql.short_text(f"p.{sql.quote('PARAM_VALUE')}")]
-    columns = ", ".join(f"{part} AS {sql.quote(name)}" for part, name in zip(parts, _DECISIVE, strict=True))
-    return (
-        f"SELECT {columns}, t.{key} AS {key} FROM {sql.quote('TBLS')} t LEFT JOIN {sql.quote('TABLE_PARAMS')} p "
-        f"ON p.{key} = t.{key} AND p.{sql.quote('PARAM_KEY')} = 'EXTERNAL'"
+    has_value = (f"CASE WHEN t.[{name}] IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
+    parts = ["t.[TBL_TYPE]", *has_value, sql.short_text("p.[PARAM_VALUE]")]
+    columns = ", ".join(f"{part} AS [{name}]" for part, name in zip(parts, _DECISIVE, strict=True))
+    return sql.sql(
+        f"SELECT {columns}, t.[TBL_ID] AS [TBL_ID] FROM [TBLS] t LEFT JOIN [TABLE_PARAMS] p "
+        "ON p.[TBL_ID] = t.[TBL_ID] AND p.[PARAM_KEY] = 'EXTERNAL'"
     )
 
 
@@ -308,26 +305,22 @@ def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[Table
 def _names(session: Session, reasons: dict[int, str]) -> Iterator[tuple[int, str]]:
     if not reasons:
         return
-    quote = session.dialect.quote
-    rows = session.query(
-        f"SELECT t.{quote('TBL_ID')}, d.{quote('NAME')}, t.{quote('TBL_NAME')} FROM {quote('TBLS')} t "
-        f"LEFT JOIN {quote('DBS')} d ON d.{quote('DB_ID')} = t.{quote('DB_ID')} "
-        f"WHERE t.{quote('TBL_ID')} IN ({in_list(sorted(reasons))}) ORDER BY t.{quote('TBL_ID')}"
+    sql = session.dialect.sql(
+        "SELECT t.[TBL_ID], d.[NAME], t.[TBL_NAME] FROM [TBLS] t LEFT JOIN [DBS] d ON d.[DB_ID] = t.[DB_ID] "
+        f"WHERE t.[TBL_ID] IN ({in_list(sorted(reasons))}) ORDER BY t.[TBL_ID]"
     )
-    for tbl_id, database, name in rows:
+    for tbl_id, database, name in session.query(sql):
         yield int(tbl_id), f"{database or '?'}.{name or '?'}"
 
 
 def _read_values(session: Session, after: int, size: int, *, name: str) -> _Batch:
     """Invalid values of a column that the metastore reads as a primitive."""
-    quote = session.dialect.quote
-    key = quote("TBL_ID")
     shown, bad = invalid_value(session.dialect, name)
-    rows = session.query(
-        f"SELECT {key}, CASE WHEN {bad} THEN 1 ELSE 0 END, {shown} FROM {quote('TBLS')} WHERE {key} > :after "
-        f"ORDER BY {key} {session.dialect.limit(size)}",
-        {"after": after},
+    sql = session.dialect.sql(
+        f"SELECT [TBL_ID], CASE WHEN {bad} THEN 1 ELSE 0 END, {shown} FROM [TBLS] WHERE [TBL_ID] > :after "
+        f"ORDER BY [TBL_ID] {session.dialect.limit(size)}"
     )
+    rows = session.query(sql, {"after": after})
     groups: dict[str | None, list[int]] = defaultdict(list)
     for tbl_id, is_bad, value in rows:
         if is_bad:
@@ -346,11 +339,7 @@ def invalid_value(sql: Dialect, name: str) -> tuple[str, str]:
 
 
 def _read_texts(session: Session, ids: Sequence[int]) -> _Batch:
-    quote = session.dialect.quote
-    key, texts = quote("TBL_ID"), [quote(name) for name in view_texts.COLUMNS]
-    rows = session.query(
-        f"SELECT {key}, {', '.join(texts)} FROM {quote('TBLS')} WHERE {key} IN ({in_list(ids)}) ORDER BY {key}"
-    )
+    rows = view_texts.read_texts(session, ids)
     changes = []
     for tbl_id, *row_texts in rows:
         for name, text in zip(view_texts.COLUMNS, row_texts, strict=True):

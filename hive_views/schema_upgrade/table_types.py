@@ -91,8 +91,7 @@ def new_type(sql: Dialect, table: str) -> str:
 
 def _external(sql: Dialect, table: str, operator: str, values: tuple[str, ...]) -> str:
     listed = ", ".join(f"'{value}'" for value in values)
-    return (
-        f"SELECT 1 FROM {sql.quote('TABLE_PARAMS')} p WHERE p.{sql.quote('TBL_ID')} = {table}.{sql.quote('TBL_ID')} "
-        f"AND p.{sql.quote('PARAM_KEY')} = 'EXTERNAL' "
-        f"AND UPPER({sql.short_text('p.' + sql.quote('PARAM_VALUE'))}) {operator} ({listed})"
+    return sql.sql(
+        f"SELECT 1 FROM [TABLE_PARAMS] p WHERE p.[TBL_ID] = {table}.[TBL_ID] AND p.[PARAM_KEY] = 'EXTERNAL' "
+        f"AND UPPER({sql.short_text('p.[PARAM_VALUE]')}) {operator} ({listed})"
     )

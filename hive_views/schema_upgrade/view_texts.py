@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hive_views.schema_upgrade.schema import Column, Schema
 from hive_views.schema_upgrade.session import Session, in_list
@@ -119,27 +120,27 @@ def texts(session: Session, schema: Schema) -> Iterator[tuple[int, str | None, s
     """All view texts, in batches by TBL_ID."""
     if any(schema.column("TBLS", name) is None for name in COLUMNS):
         return
-    quote = session.dialect.quote
-    key, original, expanded = quote("TBL_ID"), *(quote(name) for name in COLUMNS)
-    for ids in id_batches(session, f"{original} IS NOT NULL OR {expanded} IS NOT NULL"):
-        rows = session.query(
-            f"SELECT {key}, {original}, {expanded} FROM {quote('TBLS')} WHERE {key} IN ({in_list(ids)}) ORDER BY {key}"
-        )
+    for ids in id_batches(session, "[VIEW_ORIGINAL_TEXT] IS NOT NULL OR [VIEW_EXPANDED_TEXT] IS NOT NULL"):
+        rows = read_texts(session, ids)
         yield from ((int(row[0]), row[1], row[2]) for row in rows)
+
+
+def read_texts(session: Session, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+    """The TBL_ID, the original and the expanded text of some rows, by TBL_ID."""
+    sql = f"FROM [TBLS] WHERE [TBL_ID] IN ({in_list(ids)}) ORDER BY [TBL_ID]"
+    return session.query(session.dialect.sql(f"SELECT [TBL_ID], [VIEW_ORIGINAL_TEXT], [VIEW_EXPANDED_TEXT] {sql}"))
 
 
 def id_batches(session: Session, condition: str) -> Iterator[list[int]]:
     """The TBL_IDs of the rows that fulfil a condition, in batches whose texts fit into memory together."""
-    quote = session.dialect.quote
-    key = quote("TBL_ID")
-    length = " + ".join(f"COALESCE({session.dialect.byte_length(quote(name))}, 0)" for name in COLUMNS)
+    length = " + ".join(f"COALESCE({session.dialect.byte_length(f'[{name}]')}, 0)" for name in COLUMNS)
+    sql = session.dialect.sql(
+        f"SELECT [TBL_ID], {length} FROM [TBLS] WHERE [TBL_ID] > :after AND ({condition}) ORDER BY [TBL_ID] "
+        f"{session.dialect.limit(_ID_BATCH)}"
+    )
     after = -1
     while True:
-        rows = session.query(
-            f"SELECT {key}, {length} FROM {quote('TBLS')} WHERE {key} > :after AND ({condition}) ORDER BY {key} "
-            f"{session.dialect.limit(_ID_BATCH)}",
-            {"after": after},
-        )
+        rows = session.query(sql, {"after": after})
         batch: list[int] = []
         size = 0
         for tbl_id, bytes_of_texts in rows:
@@ -204,13 +205,9 @@ def _is_storable(text: str, encoding: str | None) -> bool:
 
 def _iceberg_views(session: Session, ids: Sequence[int]) -> set[int]:
     """The rows that have a metadata file, from which their texts are generated."""
-    quote = session.dialect.quote
-    key, params = quote("TBL_ID"), quote("TABLE_PARAMS")
-    found: set[int] = set()
+    iceberg_views: set[int] = set()
     for start in range(0, len(ids), _BATCH):
-        rows = session.query(
-            f"SELECT {key} FROM {params} WHERE {quote('PARAM_KEY')} = 'metadata_location' "
-            f"AND {key} IN ({in_list(ids[start : start + _BATCH])})"
-        )
-        found |= {int(row[0]) for row in rows}
-    return found
+        listed = in_list(ids[start : start + _BATCH])
+        sql = f"SELECT [TBL_ID] FROM [TABLE_PARAMS] WHERE [PARAM_KEY] = 'metadata_location' AND [TBL_ID] IN ({listed})"
+        iceberg_views |= {int(row[0]) for row in session.query(session.dialect.sql(sql))}
+    return iceberg_views

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -83,6 +84,10 @@ class Dialect(ABC):
     def quote(self, name: str) -> str:
         """An identifier, quoted."""
         return quote_identifier(name, '"')
+
+    def sql(self, text: str) -> str:
+        """SQL whose names are written in brackets: `SELECT [TBL_ID] FROM [TBLS]`."""
+        return re.sub(r"\[(\w+)\]", lambda match: self.quote(match[1]), text)
 
     def table_name(self, table: NeededTable, version: str) -> str:
         """The name of a table in a schema version."""

@@ -405,18 +405,6 @@ def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
     assert cli("deps", "check", f"{shop}.named", "--strict").code == 0
 
 
-def test_recompile_rejects_ambiguous_names(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
-) -> None:
-    columns = ("-c", "id:bigint", "-c", "total:bigint", "-c", "twice:bigint")
-    assert cli("create", f"{shop}.named", "--raw", "--sql", "SELECT *, total * 2 FROM orders", *columns).code == 0
-    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
-    done = cli("recompile", f"{shop}.named")
-    assert done.code == 1
-    assert "cannot be matched with them" in done.out
-    assert catalog.load_view(f"{shop}.named").metadata.current_version_id == 1
-
-
 def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
     assert cli("recompile").code == 2
     assert cli("recompile", f"{shop}.big", "--database", shop, "--yes").code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hive_views.schema_upgrade import Schema, Session, detect
@@ -21,6 +22,12 @@ def rows_of(session: Session, table: str) -> list[tuple[object, ...]]:
     existing = schema.table(table)
     assert existing is not None, table
     return select(session, table, [column.name for column in existing.columns])
+
+
+def change(session: Session, sql: str, values: Mapping[str, object] | None = None) -> None:
+    """Execute a statement whose names are written in brackets."""
+    session.execute(session.dialect.sql(sql), values)
+    session.commit()
 
 
 def select(session: Session, table: str, columns: list[str]) -> list[tuple[object, ...]]:

@@ -11,10 +11,9 @@ from hive_views.schema_upgrade import apply, connect, detect, dumps, loads, plan
 from hive_views.schema_upgrade.execution import without_rows
 from hive_views.schema_upgrade.plan_model import Kind, identified
 from tests.integration.schema_upgrade.conftest import once
-from tests.integration.schema_upgrade.contents import rows_of, select
+from tests.integration.schema_upgrade.contents import change, rows_of, select
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 from tests.integration.schema_upgrade.states import REPAIRED, insert_rows, old_schema
-from tests.integration.schema_upgrade.test_rollback import change
 from tests.integration.schema_upgrade.test_users import CREATED, of_user, with_users
 
 

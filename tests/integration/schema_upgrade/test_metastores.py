@@ -22,10 +22,10 @@ from hive_views.schema_upgrade import Address, apply, detect, plan, verify
 from hive_views.schema_upgrade.derby_session import derby_jvm
 from hive_views.sql.analysis.validity import Validity
 from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.contents import change
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import CACHE, VARIANTS, script
-from tests.integration.schema_upgrade.test_rollback import change
 
 SERVERS = {"2.3.0": "2.3.10", "3.1.0": "3.1.3", "4.0.0": "4.0.1"}
 OWN_DERBY = {"3.1.3": "10.10.2.0", "4.0.1": "10.14.2.0"}
@@ -148,12 +148,7 @@ def test_hive_runs_on_upgraded_database(state: str, kind: str, tmp_path: Path, r
         assert "fresh.w" not in {check.view for check in report.broken}
         files = MetadataFiles({})
         assert "fresh.w" not in {check.view for check in verify(session, files=files).broken}
-        quote = session.dialect.quote
-        session.execute(
-            f"UPDATE {quote('TBLS')} SET {quote('VIEW_ORIGINAL_TEXT')} = 'SELECT a FROM sales.t' "
-            f"WHERE {quote('TBL_NAME')} = 'w'"
-        )
-        session.commit()
+        change(session, "UPDATE [TBLS] SET [VIEW_ORIGINAL_TEXT] = 'SELECT a FROM sales.t' WHERE [TBL_NAME] = 'w'")
         drifted = {check.view: check.validity for check in verify(session, files=files).broken}
         assert drifted["fresh.w"] == "drifted", "the row was changed without the metadata file"
 

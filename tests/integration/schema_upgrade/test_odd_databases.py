@@ -25,7 +25,7 @@ from hive_views.schema_upgrade.row_changes import Progress
 from hive_views.schema_upgrade.schema import TableRow
 from hive_views.schema_upgrade.table_types import HIVE_TYPES, decidable, decide, new_type
 from tests.integration.schema_upgrade.conftest import once
-from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of, select, types_of
+from tests.integration.schema_upgrade.contents import backup_of, change, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import old_schema
@@ -48,16 +48,13 @@ def test_cloudera_fork_is_detected_by_its_column(postgresql: SqlDatabases) -> No
 
 def test_invalid_flags_are_filled_in(databases: Databases) -> None:
     with databases.open(databases.copy("2.3.0")) as session:
-        quote = session.dialect.quote
-        table, flag = quote("TBLS"), quote("IS_REWRITE_ENABLED")
         if session.dialect.name == "mariadb":
-            session.execute(f"ALTER TABLE {table} MODIFY {flag} bit(1) NULL")
+            change(session, "ALTER TABLE [TBLS] MODIFY [IS_REWRITE_ENABLED] bit(1) NULL")
         elif session.dialect.name == "postgresql":
-            session.execute(f"ALTER TABLE {table} ALTER COLUMN {flag} DROP NOT NULL")
+            change(session, "ALTER TABLE [TBLS] ALTER COLUMN [IS_REWRITE_ENABLED] DROP NOT NULL")
         # Hive's script to 3.0.0 writes a timestamp into Derby's CHAR(1); elsewhere an interrupted script leaves NULLs.
         value = "'2'" if isinstance(databases, DerbyDatabases) else "NULL"
-        session.execute(f"UPDATE {table} SET {flag} = {value} WHERE {quote('TBL_ID')} IN (1, 21)")
-        session.commit()
+        change(session, f"UPDATE [TBLS] SET [IS_REWRITE_ENABLED] = {value} WHERE [TBL_ID] IN (1, 21)")
         before = rows_of(session, "TBLS")
         new_plan = plan(detect(session))
         assert next(step.kind for step in new_plan.steps if not step.kind.is_schema) is Kind.FILL
@@ -74,16 +71,13 @@ def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pyt
     databases: SqlDatabases = request.getfixturevalue(kind)
     address = databases.copy("0.10.0")
     with databases.open(address) as other, databases.open(address) as session:
-        quote = session.dialect.quote
-        statement = f"UPDATE {quote('TBLS')} SET {quote('TBL_TYPE')} = 'INDEX_TABLE' WHERE {quote('TBL_ID')} = 2"
         statements: list[str] = []
 
         def change_row(progress: Progress) -> None:
             if progress.step == "rows TBL_TYPE" and progress.statement.startswith("UPDATE"):
                 statements.append(progress.statement)
                 if len(statements) == 1:
-                    other.execute(statement)
-                    other.commit()
+                    change(other, "UPDATE [TBLS] SET [TBL_TYPE] = 'INDEX_TABLE' WHERE [TBL_ID] = 2")
 
         new_plan = plan(detect(session))
         first = new_plan.step("rows TBL_TYPE")
@@ -114,12 +108,10 @@ def test_rejected_statement_keeps_committed_steps(databases: Databases) -> None:
         new_plan = plan(detect(session))
         step = new_plan.step("TABLE_PARAMS index HIVE_VIEWS_PARAMS")
         assert step is not None
-        quote = session.dialect.quote
 
         def add_index(progress: Progress) -> None:
             if progress.step == "TBLS.TBL_TYPE" and progress.statement == "done":
-                session.execute(f"CREATE INDEX {quote(step.name)} ON {quote('TABLE_PARAMS')} ({quote('PARAM_KEY')})")
-                session.commit()
+                change(session, f"CREATE INDEX [{step.name}] ON [TABLE_PARAMS] ([PARAM_KEY])")
 
         with pytest.raises(DatabaseError) as caught:
             apply(session, new_plan, progress=add_index)

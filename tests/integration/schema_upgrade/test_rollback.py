@@ -8,19 +8,10 @@ from dataclasses import replace
 import pytest
 
 from hive_views.errors import NotAMetastoreError, UpgradeError
-from hive_views.schema_upgrade import Session, apply, detect, plan, render, rollback
+from hive_views.schema_upgrade import apply, detect, plan, render, rollback
 from tests.integration.schema_upgrade.conftest import WHOLE, once
-from tests.integration.schema_upgrade.contents import rows_of, select, types_of
+from tests.integration.schema_upgrade.contents import change, rows_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
-
-
-def change(session: Session, sql: str) -> None:
-    """Execute a statement whose names are written in brackets."""
-    quote = session.dialect.quote
-    parts = sql.replace("]", "[").split("[")
-    session.execute("".join(quote(part) if number % 2 else part for number, part in enumerate(parts)))
-    session.commit()
-
 
 FORGED = [
     # (change of the journal, the message of the step that is kept)
@@ -51,7 +42,7 @@ def test_sql_of_the_journal_is_not_executed(kind: str, sql: str, message: str, r
 
 FORGED_BACKUPS = [
     "UPDATE [HIVE_VIEWS_BACKUP] SET [FIELD] = 'OWNER'",
-    "UPDATE [HIVE_VIEWS_BACKUP] SET [FIELD] = 'TBL_TYPE[ = NULL, [OWNER'",
+    "UPDATE [HIVE_VIEWS_BACKUP] SET [FIELD] = 'TBL_TYPE` = NULL, `OWNER'",
     "UPDATE [HIVE_VIEWS_BACKUP] SET [TABLE_NAME] = 'DBS'",
     "UPDATE [HIVE_VIEWS_BACKUP] SET [ROW_IDS] = '1 OR 1=1'",
     "UPDATE [HIVE_VIEWS_BACKUP] SET [ROW_IDS] = '1-99999999999'",
@@ -229,9 +220,7 @@ def test_view_committed_during_a_rollback_keeps_its_column(kind: str, request: p
         # No other step waits for the session before the column is checked.
         others = [step.id for step in new_plan.steps if step.id != "TBLS.VIEW_ORIGINAL_TEXT"]
         apply(session, new_plan, while_running=True, skip=others)
-        quote = other.dialect.quote
-        text, key = quote("VIEW_ORIGINAL_TEXT"), quote("TBL_ID")
-        other.execute(f"UPDATE {quote('TBLS')} SET {text} = 'SELECT 1' WHERE {key} = 10")
+        other.execute(other.dialect.sql("UPDATE [TBLS] SET [VIEW_ORIGINAL_TEXT] = 'SELECT 1' WHERE [TBL_ID] = 10"))
         committing = threading.Timer(2, other.commit)
         committing.start()
         report = rollback(session, schema=True, while_running=True)

@@ -8,7 +8,7 @@ from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChang
 from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback, verify
 from hive_views.schema_upgrade.execution import without_rows
 from tests.integration.schema_upgrade.conftest import WHOLE, once
-from tests.integration.schema_upgrade.contents import rows_of, schema_of, select, types_of
+from tests.integration.schema_upgrade.contents import change, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STATES, samples
 
@@ -95,14 +95,9 @@ def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: st
 def test_columns_with_definitions_are_never_dropped(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         apply(session, plan(detect(session)))
-        quote = session.dialect.quote
         text = "SELECT `t`.`a` FROM `sales`.`t`"
-        session.execute(
-            f"UPDATE {quote('TBLS')} SET {quote('VIEW_ORIGINAL_TEXT')} = :text, {quote('VIEW_EXPANDED_TEXT')} = :text, "
-            f"{quote('TBL_TYPE')} = 'VIRTUAL_VIEW' WHERE {quote('TBL_ID')} = 1",
-            {"text": text},
-        )
-        session.commit()
+        texts = "[VIEW_ORIGINAL_TEXT] = :text, [VIEW_EXPANDED_TEXT] = :text"
+        change(session, f"UPDATE [TBLS] SET {texts}, [TBL_TYPE] = 'VIRTUAL_VIEW' WHERE [TBL_ID] = 1", {"text": text})
 
         reverted = rollback(session, schema=True)
 
@@ -176,9 +171,7 @@ def test_dry_run_writes_nothing(databases: Databases) -> None:
 def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         new_plan = plan(detect(session))
-        quote = session.dialect.quote
-        session.execute(f"ALTER TABLE {quote('TBLS')} ADD COLUMN {quote('TBL_TYPE')} VARCHAR(128)")
-        session.commit()
+        change(session, "ALTER TABLE [TBLS] ADD COLUMN [TBL_TYPE] VARCHAR(128)")
         with pytest.raises(PlanChangedError, match="never started"):
             apply(session, new_plan)
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
@@ -189,10 +182,7 @@ def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> 
     with databases.open(databases.copy("0.12.0")) as session:
         new_plan = plan(detect(session), "2.3.0")
         apply(session, without_rows(new_plan))
-        session.execute(
-            f"UPDATE {session.dialect.quote('VERSION')} SET {session.dialect.quote('SCHEMA_VERSION')} = '1.2.0'"
-        )
-        session.commit()
+        change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '1.2.0'")
         with pytest.raises(PlanChangedError, match=r"version is 1\.2\.0, the plan was made for 0\.12\.0"):
             apply(session, new_plan)
 
@@ -227,9 +217,7 @@ def test_running_metastore_blocks_apply_and_rollback(kind: str, request: pytest.
 def test_row_types_can_be_filled_in_again(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
         apply(session, plan(detect(session)))
-        quote = session.dialect.quote
-        session.execute(f"UPDATE {quote('TBLS')} SET {quote('TBL_TYPE')} = NULL WHERE {quote('TBL_ID')} IN (1, 22)")
-        session.commit()
+        change(session, "UPDATE [TBLS] SET [TBL_TYPE] = NULL WHERE [TBL_ID] IN (1, 22)")
         new_plan = plan(detect(session))
         assert [step.id for step in new_plan.steps] == ["rows TBL_TYPE"]
         apply(session, new_plan, batch_size=3)

@@ -7,9 +7,9 @@ import pytest
 from hive_views.schema_upgrade import apply, detect, plan, verify
 from hive_views.schema_upgrade.hive_columns import metastore_problems
 from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.contents import change
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 from tests.integration.schema_upgrade.states import NEW
-from tests.integration.schema_upgrade.test_rollback import change
 from tests.integration.schema_upgrade.test_users import with_users
 
 
