@@ -129,43 +129,24 @@ class _Renderer:
         return Change(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
 
     def _back_fill(self, step: Step) -> str:
-        sql = self._sql
-        tbls = sql.quote("TBLS")
-        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND {decidable(sql, tbls)}"
-        backup = self._backup(step, "TBL_TYPE", f"{tbls}.{sql.quote('TBL_TYPE')}", new_type(sql, tbls), chosen)
-        update = f"UPDATE {tbls} SET {sql.quote('TBL_TYPE')} = {new_type(sql, tbls)} WHERE {chosen}"
-        return sql.batches([backup, update], sql.batch_size)
+        kind, condition = new_type(self._sql, "[TBLS]"), decidable(self._sql, "[TBLS]")
+        return self._update(step, "[TBLS].[TBL_TYPE]", kind, kind, condition)
 
     def _fill(self, step: Step) -> str:
-        sql = self._sql
-        tbls, column = sql.quote("TBLS"), sql.quote(step.name)
-        old, invalid = invalid_value(sql, step.name)
-        default = sql.default(filled_column(step.name))
-        chosen = f"{tbls}.{sql.quote('TBL_ID')} BETWEEN :first AND :last AND ({invalid})"
-        backup = self._backup(step, step.name, old, sql.literal(default.strip("'")), chosen)
-        update = f"UPDATE {tbls} SET {column} = {default} WHERE {chosen}"
-        return sql.batches([backup, update], sql.batch_size)
+        old, invalid = invalid_value(self._sql, step.name)
+        default = self._sql.default(filled_column(step.name))
+        return self._update(step, old, default, self._sql.literal(default.strip("'")), f"({invalid})")
 
-    def _backup(self, step: Step, field: str, old: str, new: str, chosen: str) -> str:
-        """The statement that saves the previous values, one backup row per row."""
-        sql = self._sql
-        key = f"{sql.quote('TBLS')}.{sql.quote('TBL_ID')}"
-        values = [
-            sql.literal(self._plan.id),
-            sql.literal(step.id),
-            sql.literal("TBLS"),
-            sql.literal(field),
-            key,
-            sql.number_as_text(key),
-            sql.as_own_text(old),
-            sql.as_own_text(new),
-            sql.now,
-        ]
+    def _update(self, step: Step, old: str, new: str, new_text: str, condition: str) -> str:
+        """Batches that change a column of TBLS, after they have saved the previous values, one backup row per row."""
+        sql, key = self._sql, "[TBLS].[TBL_ID]"
+        texts = map(sql.literal, (self._plan.id, step.id, "TBLS", step.name))
+        values = [*texts, key, sql.number_as_text(key), sql.as_own_text(old), sql.as_own_text(new_text), sql.now]
         names = sql.names([column.name for column in journal.BACKUP.columns])
-        return (
-            f"INSERT INTO {sql.quote(journal.BACKUP.name)} ({names}) SELECT {', '.join(values)} "
-            f"FROM {sql.quote('TBLS')} WHERE {chosen}"
-        )
+        chosen = f"{key} BETWEEN :first AND :last AND {condition}"
+        backup = f"INSERT INTO [{journal.BACKUP.name}] ({names}) SELECT {', '.join(values)} FROM [TBLS] WHERE {chosen}"
+        update = f"UPDATE [TBLS] SET [{step.name}] = {new} WHERE {chosen}"
+        return sql.batches([sql.sql(backup), sql.sql(update)], sql.batch_size)
 
     def _comment(self, text: str) -> Iterator[str]:
         for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False, break_long_words=False):

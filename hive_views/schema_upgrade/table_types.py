@@ -70,21 +70,18 @@ def _check(row: TableRow, external: str) -> Decision:
 
 def decidable(sql: Dialect, table: str) -> str:
     """The SQL condition for rows to which `decide` assigns a type, for counts and scripts."""
-    original, expanded, kind, storage = (
-        f"{table}.{sql.quote(name)}" for name in ("VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "TBL_TYPE", "SD_ID")
-    )
-    no_text = f"{original} IS NULL AND {expanded} IS NULL"
-    return (
-        f"(({kind} IS NULL AND ({original} IS NOT NULL OR ({no_text} AND {storage} IS NOT NULL "
-        f"AND NOT EXISTS ({_external(sql, table, 'NOT IN', ('TRUE', 'FALSE'))})))) "
-        f"OR ({kind} = '{MANAGED}' AND {no_text} AND EXISTS ({_external(sql, table, 'IN', ('TRUE',))})))"
+    no_text = f"{table}.[VIEW_ORIGINAL_TEXT] IS NULL AND {table}.[VIEW_EXPANDED_TEXT] IS NULL"
+    return sql.sql(
+        f"(({table}.[TBL_TYPE] IS NULL AND ({table}.[VIEW_ORIGINAL_TEXT] IS NOT NULL OR ({no_text} "
+        f"AND {table}.[SD_ID] IS NOT NULL AND NOT EXISTS ({_external(sql, table, 'NOT IN', ('TRUE', 'FALSE'))})))) "
+        f"OR ({table}.[TBL_TYPE] = '{MANAGED}' AND {no_text} AND EXISTS ({_external(sql, table, 'IN', ('TRUE',))})))"
     )
 
 
 def new_type(sql: Dialect, table: str) -> str:
     """The SQL expression for the type that `decide` assigns to a `decidable` row."""
-    return (
-        f"CASE WHEN {table}.{sql.quote('VIEW_ORIGINAL_TEXT')} IS NOT NULL THEN '{VIEW}' "
+    return sql.sql(
+        f"CASE WHEN {table}.[VIEW_ORIGINAL_TEXT] IS NOT NULL THEN '{VIEW}' "
         f"WHEN EXISTS ({_external(sql, table, 'IN', ('TRUE',))}) THEN '{EXTERNAL}' ELSE '{MANAGED}' END"
     )
 
