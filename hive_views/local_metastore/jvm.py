@@ -192,13 +192,16 @@ class MetastoreJvm:
             raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
         try:
             with self._process.gateway(deadline, has_call_timeout=True) as gateway:
-                self._check_version(gateway.jvm)
-                return self._launch.serve(gateway, self.directory, port, deadline)
+                try:
+                    self._check_version(gateway.jvm)
+                    return self._launch.serve(gateway, self.directory, port, deadline)
+                except (Py4JError, OSError) as error:
+                    # Explained while the gateway is open, and not `from error`: a Py4J error asks the JVM for its text.
+                    raise self.failure(self._explain_boot_failure(error, port, deadline)) from None
         except ConnectionError:
             raise self.failure(self._explain_java_failure()) from None
-        except (Py4JError, OSError) as error:
-            # Not `from error`: a Py4J error asks the JVM for its text, and the JVM has ended by then.
-            raise self.failure(self._explain_boot_failure(error, port, deadline)) from None
+        except TimeoutError:
+            raise self.failure(f"{self._launch.java} did not start in time") from None
         finally:
             if self.process.stdout:
                 self.process.stdout.close()
