@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import write_private_text
 from hive_views.rendering.escaping import escape, escape_json
 
 if TYPE_CHECKING:
@@ -124,6 +123,9 @@ def print_script(text: str) -> None:
 
 def write_file(path: str | os.PathLike[str], text: str, option: str, *, is_private: bool = False) -> None:
     """Write a result to the file that an option names; only its owner can read a private file."""
+    # Imported here: its package imports PyIceberg, which reads its configuration then.
+    from hive_views.io.private_files import write_private_text
+
     try:
         if is_private:
             write_private_text(Path(path), text)
