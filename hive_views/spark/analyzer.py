@@ -12,6 +12,7 @@ from pyiceberg.types import (
     DateType,
     DecimalType,
     DoubleType,
+    FixedType,
     FloatType,
     IcebergType,
     IntegerType,
@@ -118,7 +119,8 @@ def _convert(kind: DataType, column: str, ids: Iterator[int]) -> IcebergType:
     return _PRIMITIVES[simple]
 
 
-_NAMES = {"int": "int", "long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
+_NAMES = {"long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz", "uuid": "string"}
+"""Spark's names of Iceberg's primitive types with another name (Iceberg: Spark type conversion)."""
 
 
 def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str:
@@ -132,4 +134,6 @@ def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str
         return f"struct<{','.join(fields)}>"
     if isinstance(kind, DecimalType):
         return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, FixedType):
+        return "binary"
     return _NAMES.get(str(kind), str(kind))

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from pyiceberg.types import DecimalType
+
 from hive_views.errors import RefreshError, SqlError
 from hive_views.materialized.refresh.stage import (
     KEYS_VIEW,
@@ -24,6 +26,7 @@ from hive_views.materialized.refresh.stage import (
     merged_type,
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spark.analyzer import spark_type
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -42,7 +45,7 @@ from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
@@ -57,63 +60,31 @@ _WAP_PREFIX = "spark.wap."
 """The prefix of the settings for staged writes, which are not copied from the caller's session."""
 
 
-def _check_types(work: StagingRequest, computed: StructType, stored: StructType) -> None:
+def _check_types(work: StagingRequest, computed: StructType) -> None:
     """Reject rows that the storage would change: Spark silently stores a fraction in a BIGINT."""
-    for column, stored_column in zip(computed.fields, stored.fields, strict=True):
-        if not _can_store(column.dataType, stored_column.dataType):
+    for column, stored in zip(computed.fields, work.schema.fields, strict=True):
+        if not _can_store(column.dataType, stored.field_type):
             raise RefreshError(
                 str(work.target),
-                f"column {stored_column.name} is of type {stored_column.dataType.simpleString()}, and the query "
+                f"column {stored.name} is of type {spark_type(stored.field_type)}, and the query "
                 f"returns {column.dataType.simpleString()}. If a source's column was widened since, give the view its "
                 "query again in a ViewSession (ALTER MATERIALIZED VIEW … AS …), which changes the stored type; "
                 "otherwise write a CAST, or create the view in a ViewSession, where Spark determines its types",
             )
 
 
-def _spark_types(schema: Schema) -> StructType | None:
-    """Spark's types of Iceberg columns (Iceberg's SparkSchemaUtil); None if one is nested, or of a type of V3."""
-    from pyiceberg import types as iceberg
-    from pyspark.sql import types as spark
-
-    plain: dict[type, DataType] = {
-        iceberg.BooleanType: spark.BooleanType(),
-        iceberg.IntegerType: spark.IntegerType(),
-        iceberg.LongType: spark.LongType(),
-        iceberg.FloatType: spark.FloatType(),
-        iceberg.DoubleType: spark.DoubleType(),
-        iceberg.DateType: spark.DateType(),
-        iceberg.TimestampType: spark.TimestampNTZType(),
-        iceberg.TimestamptzType: spark.TimestampType(),
-        iceberg.StringType: spark.StringType(),
-        iceberg.BinaryType: spark.BinaryType(),
-    }
-    fields = []
-    for field in schema.fields:
-        kind = plain.get(type(field.field_type))
-        if isinstance(field.field_type, iceberg.DecimalType):
-            kind = spark.DecimalType(field.field_type.precision, field.field_type.scale)
-        if kind is None:
-            return None
-        fields.append(spark.StructField(field.name, kind))
-    return spark.StructType(fields)
-
-
-def _can_store(computed: DataType, stored: DataType) -> bool:
+def _can_store(computed: DataType, stored: IcebergType) -> bool:
     """Whether every value of the computed type is a value of the stored type."""
-    from pyspark.sql.types import DecimalType, NullType
-
-    names = (str(computed.simpleString()), str(stored.simpleString()))
-    if names[0] == names[1] or isinstance(computed, NullType) or names in _WIDER:
+    name, stored_name = computed.simpleString(), spark_type(stored)
+    if name in (stored_name, "void") or (name, stored_name) in _WIDER:
         return True
     if isinstance(stored, DecimalType):
-        digits = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}.get(names[0])
-        scale = computed.scale if isinstance(computed, DecimalType) else 0
-        whole = computed.precision - scale if isinstance(computed, DecimalType) else digits
-        stored_whole = stored.precision - stored.scale
-        return whole is not None and bool(whole <= stored_whole and scale <= stored.scale)
-    if names[1] == "string":
-        return names[0].startswith(("char(", "varchar(", "string"))
-    return False
+        digits = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}.get(name)
+        scale = 0
+        if computed.typeName() == "decimal":
+            digits, scale = computed.precision - computed.scale, computed.scale
+        return digits is not None and digits <= stored.precision - stored.scale and scale <= stored.scale
+    return stored_name == "string" and name.startswith(("char(", "varchar(", "string"))
 
 
 def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
@@ -394,8 +365,7 @@ class SparkEngine:
         if whole is None:
             raise RefreshError(str(work.target), "it has no query to run")
         target = quote_name((self._name, *work.target.identifier))
-        # Spark has to load the table for its types, so they are derived from the schema where possible.
-        _check_types(work, whole.schema, _spark_types(work.schema) or session.table(target).schema)
+        _check_types(work, whole.schema)
         if keys is not None:
             try:
                 count = keys.count()
