@@ -125,9 +125,9 @@ def planned_outcome(entry: PlanEntry) -> ImportOutcome:
 class Announcement:
     """The files of a view, announced before they are written and before the row is swapped."""
 
-    name: ViewName
+    name: NameText
     """The legacy view."""
-    target: ViewName
+    target: NameText
     """The Iceberg view."""
     row: str
     """The legacy row as `hive_views.legacy_import.backup.row_to_text` writes it."""
@@ -140,15 +140,10 @@ class Announcement:
 
     def to_json(self) -> dict[str, Any]:
         """Return the journal event."""
-        return {
-            "event": "prepared",
-            "name": str(self.name),
-            "target": str(self.target),
-            "backup": self.backup,
-            "metadata_location": self.metadata_location,
-            "row": self.row,
-            **({} if self.storage is None else {"storage": self.storage}),
-        }
+        return {"event": "prepared", **_ANNOUNCEMENT.dump_python(self, mode="json", exclude_none=True)}
+
+
+_ANNOUNCEMENT = TypeAdapter(Announcement)
 
 
 @dataclass
@@ -170,15 +165,7 @@ class History:
         """Add a line after the first; without rows, legacy rows are left out to save memory."""
         name = ViewName.from_text(event["name"])
         if event["event"] == "prepared":
-            announcement = Announcement(
-                name,
-                ViewName.from_text(event["target"]),
-                event["row"] if with_rows else "",
-                event["backup"],
-                event["metadata_location"],
-                event.get("storage"),
-            )
-            self.add_announcement(announcement)
+            self.add_announcement(_ANNOUNCEMENT.validate_python(event if with_rows else {**event, "row": ""}))
         elif event["event"] == "outcome":
             self.add_outcome(_OUTCOME.validate_python(event["outcome"]))
         elif event["event"] == "reverted":

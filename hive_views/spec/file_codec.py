@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from hive_views.errors import InvalidMetadataError, InvalidPropertyError, InvalidViewError
@@ -45,57 +45,23 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 6
 
 
-def parse(data: bytes, location: str, *, max_bytes: int = MAX_BYTES, max_symbols: int = MAX_SYMBOLS) -> ViewMetadata:
-    """Parse the contents of a metadata file, in today's format or the earlier draft.
-
-    Compression is detected from the data, not from the file name, since some object stores decompress files.
-    """
-    document = _decompress_checked(data, location, max_bytes, max_symbols)
-    try:
-        text = document.decode()
-    except UnicodeDecodeError as error:
-        compressed = ", nor gzip as its name suggests" if _is_gzip_name(location) else ""
-        raise InvalidMetadataError(
-            location, "", f"it is not UTF-8{compressed}: {error.reason} at {error.start}"
-        ) from None
-    try:
-        value = _DECODER.decode(text)
-    except RecursionError:
-        raise _too_deep(location) from None
-    except ValueError as error:
-        raise InvalidMetadataError(location, "", f"it is not valid JSON: {error}") from None
-    # The number of brackets is a cheap upper bound of the depth.
-    if text.count("[") + text.count("{") > MAX_DEPTH and nests_deeper(value, MAX_DEPTH):
-        raise _too_deep(location)
-    return read_document(value, location)
+def parse(data: bytes, location: str) -> ViewMetadata:
+    """Parse the contents of a metadata file, in today's format or the earlier draft."""
+    text = _decode(data, location, MAX_BYTES, MAX_SYMBOLS)
+    return read_document(_load_json(text, location, _DECODER.decode), location)
 
 
-def parse_table(
-    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_symbols: int = MAX_TABLE_SYMBOLS
-) -> dict[str, Any]:
+def parse_table(data: bytes, location: str) -> dict[str, Any]:
     """Parse a table's metadata file; only checks that it is a JSON object."""
-    document = _decompress_checked(data, location, max_bytes, max_symbols)
-    try:
-        value = json.loads(document)
-    except RecursionError:
-        raise _too_deep(location) from None
-    except ValueError as error:
-        raise InvalidMetadataError(location, "", f"it is not valid JSON: {error}") from None
-    if nests_deeper(value, MAX_DEPTH):
-        raise _too_deep(location)
+    value = _load_json(table_text(data, location), location, json.loads)
     if not isinstance(value, dict):
         raise InvalidMetadataError(location, "", f"it must be a JSON object, not {type(value).__name__}")
     return value
 
 
-def table_text(
-    data: bytes, location: str, *, max_bytes: int = MAX_TABLE_BYTES, max_symbols: int = MAX_TABLE_SYMBOLS
-) -> str:
+def table_text(data: bytes, location: str) -> str:
     """The JSON text of a table's metadata file; only checks its size."""
-    try:
-        return _decompress_checked(data, location, max_bytes, max_symbols).decode()
-    except UnicodeDecodeError as error:
-        raise InvalidMetadataError(location, "", f"it is not UTF-8: {error.reason} at {error.start}") from None
+    return _decode(data, location, MAX_TABLE_BYTES, MAX_TABLE_SYMBOLS)
 
 
 def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
@@ -151,14 +117,39 @@ def file_number(location: str) -> int:
     return number if number < INT_MAX else -1
 
 
-def _decompress_checked(data: bytes, location: str, max_bytes: int, max_symbols: int) -> bytes:
+def _decode(data: bytes, location: str, max_bytes: int, max_symbols: int) -> str:
+    """Return the text of a file, decompressed and within the limits.
+
+    Compression is detected from the data, not from the file name, since some object stores decompress files.
+    """
     document = _decompress(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
     if len(document) > max_bytes:
-        raise _too_large(location, max_bytes)
+        raise InvalidMetadataError(location, "", f"it is larger than {max_bytes} bytes")
     if _count_symbols(document) > max_symbols:
         reason = f"it has more than {max_symbols} braces, brackets, commas and colons, which would take too much memory"
         raise InvalidMetadataError(location, "", reason)
-    return document
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        is_gzip_name = location.endswith((".gz.metadata.json", ".metadata.json.gz"))
+        compressed = ", nor gzip as its name suggests" if is_gzip_name else ""
+        raise InvalidMetadataError(
+            location, "", f"it is not UTF-8{compressed}: {error.reason} at {error.start}"
+        ) from None
+
+
+def _load_json(text: str, location: str, load: Callable[[str], Any]) -> Any:
+    """Load JSON that does not nest too deeply."""
+    try:
+        value = load(text)
+    except RecursionError:
+        raise _too_deep(location) from None
+    except ValueError as error:
+        raise InvalidMetadataError(location, "", f"it is not valid JSON: {error}") from None
+    # The number of brackets is a cheap upper bound of the depth.
+    if text.count("[") + text.count("{") > MAX_DEPTH and nests_deeper(value, MAX_DEPTH):
+        raise _too_deep(location)
+    return value
 
 
 def _count_symbols(document: bytes) -> int:
@@ -173,7 +164,7 @@ def _decompress(data: bytes, location: str, max_bytes: int) -> bytes:
     except zlib.error as error:
         raise InvalidMetadataError(location, "", f"it is not valid gzip: {error}") from None
     if len(document) > max_bytes:
-        raise _too_large(location, max_bytes)
+        return document  # the caller rejects it
     if not stream.eof:
         raise InvalidMetadataError(location, "", "it is truncated: the gzip stream does not end")
     if stream.unused_data:
@@ -181,18 +172,10 @@ def _decompress(data: bytes, location: str, max_bytes: int) -> bytes:
     return document
 
 
-def _is_gzip_name(location: str) -> bool:
-    return location.endswith((".gz.metadata.json", ".metadata.json.gz"))
-
-
 def _without_slash(location: str) -> str:
     while location.endswith("/") and not location.endswith("://"):
         location = location[:-1]
     return location
-
-
-def _too_large(location: str, max_bytes: int) -> InvalidMetadataError:
-    return InvalidMetadataError(location, "", f"it is larger than {max_bytes} bytes")
 
 
 def _too_deep(location: str) -> InvalidMetadataError:

@@ -34,9 +34,9 @@ GOOD = json.dumps(document()).encode()
 BOMB = gzip.compress(b" " * (50 * 1024 * 1024))
 
 
-def refused(data: bytes, location: str = PLAIN, **limits: int) -> InvalidMetadataError:
+def refused(data: bytes, location: str = PLAIN) -> InvalidMetadataError:
     with pytest.raises(InvalidMetadataError) as caught:
-        parse(data, location, **limits)
+        parse(data, location)
     assert caught.value.location == location
     return caught.value
 
@@ -122,11 +122,12 @@ def test_invalid_file_with_gzip_name_mentions_both_formats() -> None:
     assert "not UTF-8, nor gzip as its name suggests" in str(refused(b"\xff\x00\x01", WHERE))
 
 
-def test_decompression_bomb_is_rejected_at_size_limit() -> None:
+def test_decompression_bomb_is_rejected_at_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(BOMB) < 100_000
     assert "larger than 33554432 bytes" in str(refused(BOMB))
+    monkeypatch.setattr(files, "MAX_BYTES", 1_000_000)
     tracemalloc.start()
-    refused(BOMB, max_bytes=1_000_000)
+    refused(BOMB)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10_000_000
@@ -134,12 +135,16 @@ def test_decompression_bomb_is_rejected_at_size_limit() -> None:
 
 @pytest.mark.parametrize("sign", [b"{},", b"[],", b"1,", b'"":1,'])
 @pytest.mark.parametrize("read", [parse, parse_table, table_text])
-def test_document_with_too_many_values_is_rejected_before_decoding(read: Callable[..., object], sign: bytes) -> None:
+def test_document_with_too_many_values_is_rejected_before_decoding(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[bytes, str], object], sign: bytes
+) -> None:
     """Each byte or two of it became a value of 40 bytes and more."""
+    monkeypatch.setattr(files, "MAX_SYMBOLS", 1_999_999)
+    monkeypatch.setattr(files, "MAX_TABLE_SYMBOLS", 1_999_999)
     bomb = gzip.compress(b'{"a":[' + sign * 2_000_000, compresslevel=1)
     tracemalloc.start()
     with pytest.raises(InvalidMetadataError, match="braces, brackets, commas and colons"):
-        read(bomb, PLAIN, max_symbols=1_999_999)
+        read(bomb, PLAIN)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 40_000_000
@@ -166,9 +171,11 @@ def test_document_above_symbol_limit_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
-def test_size_limit_counts_decompressed_bytes(data: bytes) -> None:
-    assert parse(data, PLAIN, max_bytes=len(GOOD)) == metadata()
-    assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data, max_bytes=len(GOOD) - 1))
+def test_size_limit_counts_decompressed_bytes(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", len(GOOD))
+    assert parse(data, PLAIN) == metadata()
+    monkeypatch.setattr(files, "MAX_BYTES", len(GOOD) - 1)
+    assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data))
 
 
 @pytest.mark.parametrize(
@@ -182,15 +189,18 @@ def test_size_limit_counts_decompressed_bytes(data: bytes) -> None:
         (parse_table, gzip.compress(b"{}")[:-1], "truncated"),
         (table_text, gzip.compress(b"{}")[:-1], "truncated"),
         (parse_table, b"root:x:0:0:root:/root:/bin/bash", "not valid JSON"),
-        (parse_table, b"\xff{}", "not valid JSON"),
+        (parse_table, b"\xff{}", "not UTF-8"),
         (table_text, b"\xff{}", "not UTF-8"),
         (parse_table, b"[]", "a JSON object, not list"),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else None,
 )
-def test_table_metadata_limits_are_enforced(read: Callable[..., object], data: bytes, reason: str) -> None:
+def test_table_metadata_limits_are_enforced(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[bytes, str], object], data: bytes, reason: str
+) -> None:
+    monkeypatch.setattr(files, "MAX_TABLE_BYTES", 1_000_000)
     with pytest.raises(InvalidMetadataError) as caught:
-        read(data, PLAIN, max_bytes=1_000_000)
+        read(data, PLAIN)
     assert reason in str(caught.value)
     assert "root:x" not in str(caught.value)
 
