@@ -8,7 +8,7 @@ to, and whether the row's original text is what the author typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -132,28 +132,34 @@ def _from_original_text(store: MetastoreStore, view: LegacyView) -> LegacyView |
     """
     if view.writer is not Writer.HIVE or view.original is None:
         return None
-    named_databases = dict.fromkeys(_DATABASE.findall(view.sql))
+    named_databases = map(str.lower, _DATABASE.findall(view.sql))
+    database = _database_of_original(MetastoreSchemas(store), view, named_databases, view.sql, mode="hive-exact")
+    if database is None:
+        return None
+    repair = "Hive cannot compile its expanded text again; it is expanded anew from the original one"
+    return replace(view, sql=view.original, original=None, database=database, repairs=(*view.repairs, repair))
+
+
+def _database_of_original(
+    schemas: MetastoreSchemas, view: LegacyView, named_databases: Iterable[str], expanded: str, *, mode: str
+) -> str | None:
+    """Return the current database under which the original text expands to the expanded text; None if none does."""
     declared = tuple(column.name for column in view.columns)
-    schemas = MetastoreSchemas(store)
-    for database in dict.fromkeys((view.name.database, *map(str.lower, named_databases), "default")):
+    for database in dict.fromkeys((view.name.database, *named_databases, "default")):
         for column_names in (None, declared):
             try:
-                exact = expand(
-                    view.original,
+                expansion = expand(
+                    view.original or "",
                     schemas,
                     database=database,
-                    mode="hive-exact",
+                    mode=mode,
                     column_names=column_names,
                     view_name=view.name.name,
                 )
-                is_same = has_same_tokens(exact.expanded, view.sql)
+                if has_same_tokens(expansion.expanded, expanded):
+                    return database
             except SqlError:
                 continue
-            if is_same:
-                repair = "Hive cannot compile its expanded text again; it is expanded anew from the original one"
-                return replace(
-                    view, sql=view.original, original=None, database=database, repairs=(*view.repairs, repair)
-                )
     return None
 
 
@@ -380,7 +386,8 @@ class _DefinitionBuilder:
             return definition
         if self._sql != view.sql:
             return _with_summary(definition, {LEGACY_ORIGINAL: view.original})
-        database = self._database_of_original(view.original, expanded)
+        tables = self._expand(self._sql, view.dialect, view.database).tables
+        database = _database_of_original(self._schemas, view, (name for name, _ in tables), expanded, mode="portable")
         if database is None:
             self._changes.append(
                 "the original text cannot be shown to mean the same: it is kept, but not as the typed text"
@@ -397,27 +404,6 @@ class _DefinitionBuilder:
         ]
         update = {"default_namespace": (database,), "representations": representations}
         return replace(definition, version=definition.version.model_copy(update=update))
-
-    def _database_of_original(self, original: str, expanded: str) -> str | None:
-        """Return the current database under which the original text expands to the expanded text; None if none does."""
-        view = self._view
-        tables = self._expand(self._sql, view.dialect, view.database).tables
-        for database in dict.fromkeys((view.name.database, *(name for name, _ in tables), "default")):
-            for column_names in (None, tuple(column.name for column in view.columns)):
-                try:
-                    expansion = expand(
-                        original,
-                        self._schemas,
-                        database=database,
-                        dialect="hive",
-                        column_names=column_names,
-                        view_name=view.name.name,
-                    )
-                except SqlError:
-                    continue
-                if has_same_tokens(expansion.expanded, expanded):
-                    return database
-        return None
 
     def _has_column_list(self, original: str, database: str) -> bool:
         """Return whether the author gave a column list."""
