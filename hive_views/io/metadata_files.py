@@ -20,7 +20,7 @@ from urllib.parse import urlparse
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.io import FileIO, InputFile, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_views.config import METADATA_SCHEMES, is_local, metadata_schemes
 from hive_views.errors import (
@@ -201,30 +201,26 @@ class MetadataFiles:
         return b"".join(chunks)
 
     def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
+        is_retried = location.partition(":")[0] not in _GOOGLE  # Google's client retries by itself
         try:
-            return read(location)
+            return _RETRIES(read, location) if is_retried else read(location)
         except FileNotFoundError:
             raise MetadataFileNotFoundError(location) from None
-        except OSError as error:
-            if urlparse(location).scheme in _GOOGLE:
-                raise MetadataFileError(location, str(error)) from error  # Google's client has retried by itself
-            logger.debug("Reading %s failed; retrying", location, exc_info=True)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise MetadataFileError(location, str(error)) from error
-        try:
-            for attempt in Retrying(
-                retry=retry_if_exception(_is_transient),
-                stop=stop_after_attempt(READ_ATTEMPTS - 1),
-                wait=wait_random_exponential(multiplier=0.1, max=2),
-                reraise=True,
-            ):
-                with attempt:
-                    return read(location)
-        except FileNotFoundError:
-            raise MetadataFileNotFoundError(location) from None
-        except OSError as error:
-            raise MetadataFileError(location, str(error)) from error
-        raise AssertionError("unreachable: a retry either returns or raises")
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
+
+
+_RETRIES = Retrying(
+    retry=retry_if_exception(_is_transient),
+    stop=stop_after_attempt(READ_ATTEMPTS),
+    wait=wait_random_exponential(multiplier=0.1, max=2),
+    before_sleep=before_sleep_log(logger, logging.DEBUG),
+    reraise=True,
+)
 
 
 def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
@@ -271,10 +267,6 @@ def _describe(error: Exception, location: str) -> str:
 
 def _is_local(location: str) -> bool:
     return urlparse(location).scheme in ("", "file")
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, OSError) and not isinstance(error, (FileNotFoundError, PermissionError))
 
 
 def parse_table_metadata(text: str, location: str) -> TableMetadata:
