@@ -7,7 +7,7 @@ The result covers only views whose text returns the declared columns; others are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _Settings = frozenset[tuple[str, str]]
 
 
-def analyze_definitions(
-    session: ViewSession, names: Iterable[ViewName], target_of: Callable[[ViewName], ViewName]
-) -> dict[ViewName, StructType]:
-    """Return the columns of the views whose text returns exactly the columns that the view declares."""
+def analyze_definitions(session: ViewSession, targets: Mapping[ViewName, ViewName]) -> dict[ViewName, StructType]:
+    """Return the columns of the views whose text returns exactly the columns that the view declares.
+
+    `targets` has the views of the catalog by the names of the legacy views, which the result has as well.
+    """
     reader, helper = session._queries, session._helper
     groups: dict[tuple[NameContext, _Settings], list[tuple[ViewName, str, Schema]]] = {}
-    for name in names:
-        target = target_of(name)
+    for name, target in targets.items():
         try:
             view = session.view_catalog.load_view(target.identifier)
             version = view.current_version()

@@ -22,7 +22,7 @@ from hive_views.spark.legacy_import.verified_run import (
     run_verified,
 )
 from hive_views.spark.runtime import cache_directory, iceberg_session, plain_session
-from hive_views.spark.sessions import SESSION_CATALOG
+from hive_views.spark.sessions import SESSION_CATALOG, errors_not_logged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,12 +95,6 @@ def _session(
     from pyspark import SparkContext
 
     is_running = SparkContext._active_spark_context is not None
-    if not is_running:
-        # PySpark logs each error of its analyzer to the terminal with a stack trace; the report has it in one line.
-        with contextlib.suppress(ModuleNotFoundError):  # Spark 3.5 does not log them
-            from pyspark.logger import PySparkLogger
-
-            PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     properties = catalog.properties
     uri, warehouse, conf = properties["uri"], properties.get("warehouse", ""), {"spark.master": master}
     if iceberg_catalog is None:
@@ -108,7 +102,8 @@ def _session(
     else:
         spark = iceberg_session(uri, warehouse, catalog=iceberg_catalog, cache=cache_directory(), conf=conf)
     try:
-        yield spark
+        with errors_not_logged():  # the report has each error of the analyzer in one line
+            yield spark
     finally:
         if not is_running:
             spark.stop()

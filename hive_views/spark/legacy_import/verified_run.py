@@ -1,4 +1,11 @@
-"""A run of an import with a check by Spark before and after; the Python API and the command line both use it."""
+"""A run of an import with a check by Spark before and after: of the columns of each view, or also of its rows.
+
+Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
+reads the new view. Rows are compared by their number and the sum of their hashes, whatever their order. The hash of a
+row is that of a text with its columns in a canonical form: maps sorted by their keys, floating-point numbers with 12
+digits (6 for `float`), one zero and one NaN, and null different from an empty value. Types that the import widens have
+the same hash.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +44,11 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
-# Checks of an import by Spark: whether its analyzer accepts each definition, and whether each view has the same rows
-#
-# Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
-# reads the new view. Rows are compared by their number and the sum of their hashes, whatever their order.
-# The hash of a row is that of a text with its columns in a canonical form: maps sorted by their keys, floating-point
-# numbers with 12 digits (6 for `float`), one zero and one NaN, and null different from an empty value. Types that the
-# import widens have the same hash.
+logger = logging.getLogger(__name__)
+
+COLUMNS, ROWS, NONE = "columns", "rows", "none"
+VERIFY_MODES = (COLUMNS, ROWS, NONE)
+"""What is compared: the columns that Spark's analyzer returns, the rows as well, or nothing."""
 
 _VIEWS_PER_QUERY = 20
 """Views in one query or analysis."""
@@ -122,7 +127,8 @@ class ViewCheck:
         names = [entry.name for entry in plan.ready if entry.writer is not Writer.TRINO and entry.name not in done]
         for start in range(0, len(names), _VIEWS_PER_WRITE):
             part = names[start : start + _VIEWS_PER_WRITE]
-            contents = self._read(part, SESSION_CATALOG, lambda name: name, self._spark.sql)
+            tables = {name: quote_name((SESSION_CATALOG, *name.identifier)) for name in part}
+            contents = self._read(tables, self._spark)
             try:
                 with open(self._file, "a", encoding="utf-8", opener=private_opener) as file:
                     for name, content in contents.items():
@@ -139,24 +145,19 @@ class ViewCheck:
         """Read the converted views and compare them with the legacy views."""
         converted = {outcome.name for outcome in outcomes if outcome.status is ImportStatus.CONVERTED}
         entries = {entry.name: entry for entry in plan.entries if entry.name in converted}
-        catalog = self._views.view_catalog.name
-
-        def target_of(name: ViewName) -> ViewName:
-            return entries[name].target
-
         names = list(entries)
         contents: dict[ViewName, ViewContent] = {}
         for start in range(0, len(names), _VIEWS_PER_WRITE):
-            contents |= self._read(names[start : start + _VIEWS_PER_WRITE], catalog, target_of, self._views.sql)
+            contents |= self._read_converted([entries[name] for name in names[start : start + _VIEWS_PER_WRITE]])
             if progress is not None:
                 progress("after", len(contents), len(names))
         differing = [
-            name
+            entries[name]
             for name, content in contents.items()
             if content.problem is None and _is_different(self._before.get(name), content)
         ]
         # A view that returns other rows on each query differs independently of the import.
-        second_reads = self._read(differing, catalog, target_of, self._views.sql)
+        second_reads = self._read_converted(differing)
         return {
             name: _compare(entries[name], self._before.get(name), content, second_reads.get(name))
             for name, content in contents.items()
@@ -166,33 +167,34 @@ class ViewCheck:
         """Drop the temporary objects in Spark."""
         self._views.close()
 
-    def _read(
-        self,
-        names: Sequence[ViewName],
-        catalog: str,
-        target_of: Callable[[ViewName], ViewName],
-        run_sql: Callable[[str], DataFrame],
-    ) -> dict[ViewName, ViewContent]:
-        tables = {name: quote_name((catalog, *target_of(name).identifier)) for name in names}
+    def _read_converted(self, entries: Sequence[PlanEntry]) -> dict[ViewName, ViewContent]:
+        """Read new views, by the names of the legacy views."""
+        contents: dict[ViewName, ViewContent] = {}
+        if self._columns_only:
+            schemas = analyze_definitions(self._views, {entry.name: entry.target for entry in entries})
+            contents = {name: _content_of_schema(schema) for name, schema in schemas.items()}
+        catalog = self._views.view_catalog.name
+        tables = {entry.name: quote_name((catalog, *entry.target.identifier)) for entry in entries}
+        remaining = {name: table for name, table in tables.items() if name not in contents}
+        contents |= self._read(remaining, self._views)
+        return {name: contents[name] for name in tables}
+
+    def _read(self, tables: Mapping[ViewName, str], session: SparkSession | ViewSession) -> dict[ViewName, ViewContent]:
+        names, run_sql = list(tables), session.sql
         contents: dict[ViewName, ViewContent] = {}
         types: dict[ViewName, list[DataType]] = {}
-        is_view_session = run_sql == self._views.sql
-        if self._columns_only and is_view_session:
-            schemas = analyze_definitions(self._views, names, target_of)
-            contents = {name: _content_of_schema(schema) for name, schema in schemas.items()}
-        remaining = [name for name in names if name not in contents]
         # A `ViewSession` takes longer for a query of many views than for the views one by one (measured with PySpark
         # 4.1.4).
-        size = 1 if is_view_session else _VIEWS_PER_QUERY
-        for start in range(0, len(remaining), size):
-            for name, schema in _read_schemas(remaining[start : start + size], tables, run_sql).items():
+        size = 1 if isinstance(session, ViewSession) else _VIEWS_PER_QUERY
+        for start in range(0, len(names), size):
+            for name, schema in _read_schemas(names[start : start + size], tables, run_sql).items():
                 if isinstance(schema, ViewContent):
                     contents[name] = schema
                     continue
                 contents[name] = _content_of_schema(schema)
                 types[name] = [column.dataType for column in schema.fields]
         if self._columns_only:
-            return {name: contents[name] for name in names}
+            return contents
         queries = {}
         for name, column_types in types.items():
             aliases = ", ".join(f"c{number}" for number in range(len(column_types)))
@@ -203,7 +205,7 @@ class ViewCheck:
         readable = list(queries)
         for start in range(0, len(readable), _VIEWS_PER_QUERY):
             contents.update(_read_sums(readable[start : start + _VIEWS_PER_QUERY], queries, contents, run_sql))
-        return {name: contents[name] for name in names}
+        return contents
 
 
 def row_text(types: Sequence[DataType]) -> str:
@@ -365,11 +367,7 @@ def _first_line(error: Exception) -> str:
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 
-COLUMNS, ROWS, NONE = "columns", "rows", "none"
-VERIFY_MODES = (COLUMNS, ROWS, NONE)
-"""What is compared: the columns that Spark's analyzer returns, the rows as well, or nothing."""
-
-logger = logging.getLogger(__name__)
+# -- The run -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
