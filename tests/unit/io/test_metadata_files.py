@@ -26,7 +26,7 @@ from hive_views.errors import (
     MetadataWriteError,
     RefusedLocationError,
 )
-from hive_views.io.metadata_files import GOOGLE_RETRIES, MetadataFiles, parse_table_metadata
+from hive_views.io.metadata_files import GOOGLE_RETRIES, READ_ATTEMPTS, MetadataFiles, parse_table_metadata
 from tests.unit.metastore.rows import metadata_of_a_view
 
 ERRORS: dict[str, Exception] = {
@@ -36,13 +36,17 @@ ERRORS: dict[str, Exception] = {
     "value": ValueError("no bucket"),
     "denied": PermissionError("not yours"),
     "key": KeyError("region"),
+    "busy": OSError("slow down"),
 }
+INPUTS: list[str] = []
+"""The locations that were opened for reading."""
 
 
 class Failing(FileIO):
     """A FileIO that fails as its location says."""
 
     def new_input(self, location: str) -> InputFile:
+        INPUTS.append(location)
         raise ERRORS[location.rpartition("/")[2]]
 
     def new_output(self, location: str) -> OutputFile:
@@ -66,6 +70,17 @@ def test_storage_client_error_is_converted(case: str) -> None:
     with pytest.raises(MetadataWriteError, match=location):
         FILES.write(location, metadata_of_a_view())
     assert FILES.remove(location)
+
+
+@pytest.mark.parametrize(
+    ("location", "attempts"),
+    [("strange://b/busy", READ_ATTEMPTS), ("gs://b/busy", 1), ("strange://b/denied", 1), ("strange://b/value", 1)],
+)
+def test_transient_errors_are_retried_unless_the_client_does_so(location: str, attempts: int) -> None:
+    INPUTS.clear()
+    with pytest.raises(MetadataFileError, match=location):
+        FILES.read(location)
+    assert [location] * attempts == INPUTS
 
 
 def test_missing_package_is_named() -> None:
