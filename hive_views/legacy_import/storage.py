@@ -28,10 +28,16 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer
 from hive_views.materialized import trino
 from hive_views.materialized.drop import drop_unused_storage
-from hive_views.materialized.freshness.cache import MetadataCache, table_state
+from hive_views.materialized.freshness.cache import MetadataCache
 from hive_views.materialized.layouts.layout import STAGED_WRITES, storage_name
 from hive_views.materialized.properties import MAX_STALENESS_MS
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
+from hive_views.materialized.state.refresh_state import (
+    NO_SNAPSHOT,
+    RefreshState,
+    SourceKind,
+    SourceState,
+    summary_of,
+)
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.json_text import compact_json, parse_json
@@ -243,9 +249,8 @@ def recorded_refresh_state(
     unknown = "whether its rows are fresh is unknown until the first refresh: "
     if view.writer is not Writer.TRINO:
         return None, f"{unknown}Hive did not record exactly what it read"
-    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
     try:
-        refresh = trino.refresh_of({key: str(value) for key, value in summary.items()})
+        refresh = trino.refresh_of(summary_of(snapshot))
         may_depend_on_zone = _may_depend_on_time_zone(view.sql)
     except (InvalidRefreshStateError, SqlError) as error:
         return None, unknown + str(error)
@@ -267,17 +272,16 @@ def _source_state(store: MetastoreStore, name: ViewName, snapshot_id: int | None
     row = store.get_row(name)
     if row is None or row.kind is not RowKind.ICEBERG_TABLE or row.metadata_location is None:
         return None
-    metadata = MetadataCache(store).table_metadata(str(name), row.metadata_location)
-    facts = table_state(metadata)
-    latest_schema_id = max(schema.schema_id for schema in metadata.schemas)
+    table = MetadataCache(store).table_state(str(name), row.metadata_location)
+    latest_schema_id = max(table.columns)
     if snapshot_id is None:
         # Without a snapshot the table was empty, whatever its columns.
-        return SourceState(SourceKind.TABLE, name, facts.uuid, NO_SNAPSHOT) if not facts.snapshots else None
-    snapshot = facts.snapshots.get(snapshot_id)
+        return SourceState(SourceKind.TABLE, name, table.uuid, NO_SNAPSHOT) if not table.snapshots else None
+    snapshot = table.snapshots.get(snapshot_id)
     # A schema that is younger than the snapshot may have been the current one when Trino read it.
     if snapshot is None or snapshot.schema_id != latest_schema_id:
         return None
-    return SourceState(SourceKind.TABLE, name, facts.uuid, snapshot_id, schema_id=latest_schema_id)
+    return SourceState(SourceKind.TABLE, name, table.uuid, snapshot_id, schema_id=latest_schema_id)
 
 
 def _may_depend_on_time_zone(sql: str) -> bool:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView as MaterializedView
     from hive_views.materialized.maintenance.expire import Expired as Expired
     from hive_views.materialized.maintenance.garbage_collection import Garbage as Garbage
-    from hive_views.materialized.overview import ViewStatus as ViewStatus
     from hive_views.materialized.overview import overview_page as overview_page
     from hive_views.materialized.refresh.explain import RefreshExplanation as RefreshExplanation
     from hive_views.materialized.refresh.explain import SourceChange as SourceChange
+    from hive_views.materialized.refresh.failures import FailedRefresh as FailedRefresh
     from hive_views.materialized.refresh.many import RefreshOutcome as RefreshOutcome
     from hive_views.materialized.refresh.plan import Mode as Mode
     from hive_views.materialized.refresh.plan import RefreshPlan as RefreshPlan

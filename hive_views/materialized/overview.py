@@ -3,54 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape as escape_html
-from typing import Any
 
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.verdict import Freshness, Verdict
-from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.results import PastRefresh
+from hive_views.materialized.freshness.verdict import Verdict
+from hive_views.materialized.results import ListedView
 from hive_views.rendering.escaping import escape
 from hive_views.rendering.html_page import page
-
-
-@dataclass(frozen=True)
-class ViewStatus:
-    """One materialized view among others."""
-
-    name: ViewName
-    """Its name."""
-    layout: Layout
-    """Where it keeps its rows."""
-    freshness: Freshness
-    """How fresh they are."""
-    last: PastRefresh | None
-    """The refresh that wrote them; None if there was none, or it is not known."""
-    target_lag: str | None
-    """The property `hive-views.target-lag`."""
-    reads: tuple[ViewName, ...]
-    """The materialized views that it reads, directly or through other views."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The status as JSON values."""
-        last = self.last
-        return {
-            "view": self.name,
-            "layout": self.layout.value,
-            "freshness": self.freshness.verdict.value,
-            "reasons": tuple(map(str, self.freshness.reasons)),
-            "refreshed_ms": self.freshness.refreshed_ms,
-            "target_lag": self.target_lag,
-            "reads": self.reads,
-            "action": None if last is None else last.action,
-            "why": None if last is None else last.why,
-            "seconds": None if last is None else last.seconds,
-            "rows": None if last is None else last.rows,
-            "written": None if last is None else last.written,
-            "bytes": None if last is None else last.bytes,
-        }
-
 
 _CLASSES = {
     Verdict.FRESH: "good",
@@ -82,7 +41,7 @@ _HEADINGS = (
 )
 
 
-def overview_page(statuses: Sequence[ViewStatus]) -> str:
+def overview_page(statuses: Sequence[ListedView]) -> str:
     """An HTML page with a graph and a table of materialized views, which opens from disk."""
     rows = "\n".join(map(_table_row, statuses))
     headings = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
@@ -94,14 +53,15 @@ def _shown(value: object) -> str:
     return "" if value is None else escape_html(escape(str(value)))
 
 
-def _table_row(status: ViewStatus) -> str:
+def _table_row(status: ListedView) -> str:
     last = status.last
     numbers = (None,) * 4 if last is None else (last.seconds, last.rows, last.written, last.bytes)
+    failed = () if status.failure is None else (f"the last refresh failed: {status.failure.error}",)
     verdict = f'<td class="{_CLASSES[status.freshness.verdict]}">{status.freshness.verdict.value}</td>'
     cells = [
         f"<td>{_shown(status.name)}</td>",
         verdict,
-        f"<td>{_shown('; '.join(map(str, status.freshness.reasons)))}</td>",
+        f"<td>{_shown('; '.join((*map(str, status.freshness.reasons), *failed)))}</td>",
         f"<td>{_shown(None if last is None else last.action)}</td>",
         *(f'<td class="number">{_shown(number)}</td>' for number in numbers),
         f"<td>{_shown(status.target_lag)}</td>",
@@ -113,7 +73,7 @@ def _table_row(status: ViewStatus) -> str:
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 240, 26, 60, 12
 
 
-def _graph(statuses: Sequence[ViewStatus]) -> str:
+def _graph(statuses: Sequence[ListedView]) -> str:
     """The materialized views that read each other, from left to right; empty if none does."""
     reads = {status.name: status.reads for status in statuses}
     related = {name for items in reads.values() for name in items} | {name for name, items in reads.items() if items}

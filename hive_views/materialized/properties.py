@@ -114,6 +114,9 @@ WHEN_STALE = "hive-views.when-stale"
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
 
+READ_STORED_ROWS = "hive-views.read-stored-rows"
+"""`true`: a refresh that computes all rows reads the stored rows of the materialized views that it reads, if fresh."""
+
 REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
 
@@ -122,6 +125,7 @@ SETTINGS = frozenset(
         ALLOW_STALE_DATA,
         MAX_STALENESS_MS,
         MERGE_FROM_ROWS,
+        READ_STORED_ROWS,
         REPEATABLE,
         REQUIRE_ENGINES,
         SEQUENCE_IDS,
@@ -181,7 +185,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
             raise InvalidPropertyError(key, updates[key], f"there is no such setting; there are {_NAMES}")
     if TARGET_LAG in updates:
         target_lag_ms(updates)
-    for key in (ALLOW_STALE_DATA, REPEATABLE, TIME_TRAVEL):
+    for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
     if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in ("recompute", "fail"):

@@ -90,7 +90,7 @@ def redefine(
     if view_properties:
         check_view_properties(view_properties)
         changes.append(SetProperties(view_properties))
-    is_changed = _set_on_storage(tables, view, SetProperties(storage_properties))
+    is_changed = set_on_storage(tables, view, SetProperties(storage_properties))
     with after_steps(*_storage_steps(view, is_changed)):
         committed = commit_changes(store, loaded, changes)
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
@@ -185,7 +185,7 @@ def set_properties(
     if view.layout is Layout.TABLE:
         return _set_on_table(store, tables, view, change)
     updates, storage_updates = split_properties(change.updates)
-    is_changed = _set_on_storage(
+    is_changed = set_on_storage(
         tables, view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
     )
     view_change = SetProperties(updates, frozenset(filter(is_view_property, change.removals)))
@@ -210,10 +210,10 @@ def _set_on_table(
         )
         _swap_definition(store, tables, view, cleaned, change)
         return True
-    return _set_on_storage(tables, view, change)
+    return set_on_storage(tables, view, change)
 
 
-def _set_on_storage(tables: TableOperations, view: MaterializedView, change: SetProperties) -> bool:
+def set_on_storage(tables: TableOperations, view: MaterializedView, change: SetProperties) -> bool:
     """Set and remove properties of the storage table; returns whether anything changed."""
     if not change.updates and not change.removals:
         return False

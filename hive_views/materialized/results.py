@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.refresh.failures import FailedRefresh
 from hive_views.materialized.state.refresh_state import RefreshState
 
 
@@ -71,3 +73,27 @@ class ListedView:
     """The refresh that wrote them; None if there was none, or it is not known."""
     target_lag: str | None = None
     """The property `hive-views.target-lag`."""
+    reads: tuple[ViewName, ...] = ()
+    """In an overview: the materialized views that it reads, directly or through other views."""
+    failure: FailedRefresh | None = None
+    """The last failed refresh, if it started after the one that wrote the rows."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The view in an overview as JSON values."""
+        last = self.last
+        return {
+            "view": self.name,
+            "layout": self.layout.value,
+            "freshness": self.freshness.verdict.value,
+            "reasons": tuple(map(str, self.freshness.reasons)),
+            "refreshed_ms": self.freshness.refreshed_ms,
+            "target_lag": self.target_lag,
+            "reads": self.reads,
+            "action": None if last is None else last.action,
+            "why": None if last is None else last.why,
+            "seconds": None if last is None else last.seconds,
+            "rows": None if last is None else last.rows,
+            "written": None if last is None else last.written,
+            "bytes": None if last is None else last.bytes,
+            "failure": self.failure,
+        }

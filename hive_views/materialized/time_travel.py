@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import NoSuchRefreshError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.loading import MaterializedView, session_settings
+from hive_views.materialized.state.refresh_state import summary_of
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -59,14 +60,13 @@ def stored_rows(
     elif at_ms is not None:
         snapshot_id = _snapshot_at(view.name, metadata, at_ms)
     snapshot = None if snapshot_id is None else metadata.snapshot_by_id(snapshot_id)
-    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
     return StoredSnapshot(
         view.name,
         view.storage_name,
         view.storage.metadata_location,
         snapshot_id,
         None if snapshot is None else snapshot.timestamp_ms,
-        session_settings(summary),
+        session_settings(summary_of(snapshot)),
     )
 
 

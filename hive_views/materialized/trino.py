@@ -10,15 +10,17 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
 from pyiceberg.exceptions import NoSuchTableError
 
 from hive_views.errors import HiveViewsError, InvalidRefreshStateError, NoSuchViewError, NotMaterializedError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import MetadataCache
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, required
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, required, summary_of
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
@@ -39,6 +41,7 @@ STORAGE_TABLE = "storage_table"
 
 _UNKNOWN = "UNKNOWN"
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|d)?")
+_INSTANT = TypeAdapter(datetime)
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
@@ -126,7 +129,7 @@ def refresh_of(summary: Mapping[str, str]) -> TrinoRefresh | None:
         tables[parse_name((database, table), DEPENDS_ON_TABLES)] = int(snapshot) if snapshot else None
     keys = (DEPENDS_ON_TABLE_FUNCTIONS, DEPENDS_ON_NON_DETERMINISTIC_FUNCTIONS)
     unrepeatable = tuple(key for key in keys if summary.get(key, "false").lower() == "true")
-    return TrinoRefresh(tables, has_other_tables, unrepeatable, _parse_instant(summary.get(QUERY_START_TIME)))
+    return TrinoRefresh(tables, has_other_tables, unrepeatable, _parse_instant(summary.get(QUERY_START_TIME, "")))
 
 
 def decide(
@@ -172,16 +175,10 @@ def grace_ms(period: object) -> float | None:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def _parse_instant(text: str | None) -> int | None:
+def _parse_instant(text: str) -> int | None:
     """Parse what Java's `Instant.toString` writes, to epoch milliseconds; None if it cannot be parsed."""
-    if text is None:
-        return None
-    from datetime import datetime
-
-    trimmed = re.sub(r"(\.[0-9]{6})[0-9]*", r"\1", text).replace("Z", "+00:00")
-    trimmed = re.sub(r"\.([0-9]{1,5})(?=[+-])", lambda match: "." + match[1].ljust(6, "0"), trimmed)
     try:
-        return int(datetime.fromisoformat(trimmed).timestamp() * 1000)
+        return int(_INSTANT.validate_strings(text).timestamp() * 1000)
     except ValueError:
         return None
 
@@ -235,9 +232,7 @@ class TrinoViews:
             metadata = self._cache.table_metadata(str(row.name), self.storage(row))
         except (NoSuchTableError, HiveViewsError) as error:
             return Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
-        snapshot = metadata.current_snapshot()
-        summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
-        refresh = refresh_of({key: str(value) for key, value in summary.items()})
+        refresh = refresh_of(summary_of(metadata.current_snapshot()))
         current: dict[ViewName, int | None] = {}
         missing = []
         names = () if refresh is None else tuple(refresh.tables)

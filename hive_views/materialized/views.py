@@ -6,6 +6,7 @@ import fnmatch
 import itertools
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyiceberg.expressions import AlwaysTrue
@@ -18,6 +19,7 @@ from hive_views.errors import (
     NoSuchViewError,
     RefreshConflictError,
     RefreshError,
+    SqlError,
     StaleRowsError,
     after_steps,
 )
@@ -36,16 +38,21 @@ from hive_views.materialized.lifecycle import CreateRequest, create_materialized
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
-from hive_views.materialized.overview import ViewStatus
 from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, fails_when_stale, is_due, target_lag_ms
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
+from hive_views.materialized.refresh.failures import (
+    FailedRefresh,
+    failed_refreshes,
+    last_failure,
+    record_failure,
+)
 from hive_views.materialized.refresh.inline import catalog_names
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
-from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS, row_count
+from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS, row_count, summary_of
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import Row, RowKind
@@ -64,10 +71,6 @@ if TYPE_CHECKING:
     from hive_views.materialized.state.refresh_state import RefreshState
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
-
-
-_LIST_BATCH_SIZE = 100
-"""Rows of a database that are read together when it is listed."""
 
 
 class MaterializedViews:
@@ -282,11 +285,9 @@ class MaterializedViews:
         Raises:
             NoSuchNamespaceError: If there is no such database.
         """
-        database = parse_namespace(namespace, catalog=self._tables.name)
-        self._store.client.get_database(database)
-        return self._listing(database, self._checker.rows())
+        return self._listing(self._existing_database(namespace), self._checker.rows())
 
-    def overview(self, namespaces: Sequence[str | Identifier] | None = None) -> list[ViewStatus]:
+    def overview(self, namespaces: Sequence[str | Identifier] | None = None) -> list[ListedView]:
         """Describe all materialized views: freshness, last refresh, target lag, and what they read.
 
         Args:
@@ -298,24 +299,12 @@ class MaterializedViews:
         Raises:
             NoSuchNamespaceError: If a database does not exist.
         """
-        databases = [parse_namespace(item, catalog=self._tables.name) for item in namespaces or ()]
-        for database in databases:
-            self._store.client.get_database(database)
+        databases = [self._existing_database(item) for item in namespaces or ()]
         rows = self._checker.rows()
         names = database_names(self._store) if namespaces is None else databases
         listed = [item for database in names for item in self._listing(database, rows)]
         sources = self._sources_among([item.name for item in listed], rows)
-        return [
-            ViewStatus(
-                item.name,
-                item.layout,
-                item.freshness,
-                item.last,
-                item.target_lag,
-                tuple(sorted(sources.get(item.name, ()))),
-            )
-            for item in listed
-        ]
+        return [replace(item, reads=tuple(sorted(sources.get(item.name, ())))) for item in listed]
 
     def select(
         self,
@@ -346,9 +335,7 @@ class MaterializedViews:
         Raises:
             NoSuchNamespaceError: If a database does not exist.
         """
-        databases = [parse_namespace(item, catalog=self._tables.name) for item in namespaces or ()]
-        for database in databases:
-            self._store.client.get_database(database)
+        databases = [self._existing_database(item) for item in namespaces or ()]
         # What depends on a view may be in any database.
         reads_all = namespaces is None or due or downstream
         rows = self._checker.rows()
@@ -498,6 +485,21 @@ class MaterializedViews:
             if state is not None:
                 refreshes.append(_past_refresh(snapshot, state))
         return refreshes
+
+    def failed_refreshes(self, identifier: str | Identifier) -> list[FailedRefresh]:
+        """List the last failed refreshes; a failure that repeats the one before it is not recorded.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            At most 5 failures, oldest first. A conflict with a concurrent refresh is not one.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+        """
+        return list(failed_refreshes(self.load(identifier).properties))
 
     def stored(
         self, identifier: str | Identifier, *, version: int | str | None = None, at_ms: int | None = None
@@ -649,8 +651,13 @@ class MaterializedViews:
             item_progress = progress
             if progress is not None and len(names) > 1:
                 item_progress = _with_prefix(progress, f"[{next(numbers)}/{len(names)}] ")
-            view = self.load(name.identifier)
-            return refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress)
+            view, started_ms, started = self.load(name.identifier), int(time.time() * 1000), time.monotonic()
+            try:
+                return refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress)
+            except (RefreshError, SqlError) as error:
+                seconds = time.monotonic() - started
+                record_failure(self._store, self._tables, view, started_ms, seconds, error.reason)
+                raise
 
         return refresh_in_order([*filter(names.__contains__, sources)] or names, sources, refresh_one, parallel)
 
@@ -800,6 +807,11 @@ class MaterializedViews:
     def _name(self, identifier: str | Identifier) -> ViewName:
         return ViewName.parse(identifier, catalog=self._tables.name)
 
+    def _existing_database(self, namespace: str | Identifier) -> str:
+        database = parse_namespace(namespace, catalog=self._tables.name)
+        self._store.client.get_database(database)
+        return database
+
     def _load(self, name: ViewName, rows: RowCache) -> MaterializedView:
         return load_materialized(self._store, self._tables, name, self._cache, rows)
 
@@ -834,14 +846,10 @@ class MaterializedViews:
 
     def _listing(self, database: str, rows: RowCache) -> list[ListedView]:
         """The materialized views of a database; rows are read in batches, and shared."""
-        listed = []
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
-        for start in range(0, len(names), _LIST_BATCH_SIZE):
-            batch = names[start : start + _LIST_BATCH_SIZE]
-            rows.load(batch)
-            rows.load(source for name in batch for source in self._checker.expected_rows(rows.get(name)))
-            listed += [item for name in batch if (item := self._list_one(name, rows.shared())) is not None]
-        return listed
+        rows.load(names)
+        rows.load(source for name in names for source in self._checker.expected_rows(rows.get(name)))
+        return [item for name in names if (item := self._list_one(name, rows.shared())) is not None]
 
     def _list_one(self, name: ViewName, rows: RowCache) -> ListedView | None:
         row = None
@@ -858,7 +866,8 @@ class MaterializedViews:
             view = self._load(name, rows)
             freshness, state = self._checker.check(view, rows)[1], view.last_refresh().state
             last = None if view.snapshot is None or state is None else _past_refresh(view.snapshot, state)
-            return ListedView(name, view.layout, freshness, last, view.properties.get(TARGET_LAG))
+            failure = last_failure(view, freshness.refreshed_ms)
+            return ListedView(name, view.layout, freshness, last, view.properties.get(TARGET_LAG), failure=failure)
         except NoSuchViewError:  # dropped meanwhile, or (NotMaterializedError) a plain view
             return None
         except HiveViewsError as error:
@@ -874,7 +883,7 @@ def _target_lag(listed: ListedView) -> int | None:
 
 
 def _past_refresh(snapshot: Snapshot, state: RefreshState) -> PastRefresh:
-    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    summary = summary_of(snapshot)
 
     def number(key: str) -> int | None:
         return int(summary[key]) if summary.get(key, "").isdecimal() else None

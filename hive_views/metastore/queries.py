@@ -307,7 +307,8 @@ class RowCache:
 
     def load(self, names: Iterable[ViewName]) -> None:
         """Read the rows of names that were not read yet, in batches."""
-        missing = sorted(set(names) - self._rows.keys())
+        # Not a difference with the keys: Python hashes all of them for it, so that a listing takes quadratic time.
+        missing = sorted(name for name in set(names) if name not in self._rows)
         if len(missing) == 1:
             self._rows[missing[0]] = self.store.get_row(missing[0])
             return

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.materialized.maintenance.garbage_collection import Garbage
-    from hive_views.materialized.overview import ViewStatus
     from hive_views.materialized.refresh.explain import RefreshExplanation
+    from hive_views.materialized.refresh.failures import FailedRefresh
     from hive_views.materialized.refresh.refresh import RefreshReport
+    from hive_views.materialized.results import ListedView
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class MaterializedStatus:
 class MaterializedOverview:
     """The result of `mv status --all`."""
 
-    views: tuple[ViewStatus, ...]
+    views: tuple[ListedView, ...]
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class StoredRefreshes:
 
     view: str
     refreshes: tuple[StoredRefresh, ...]
+    failures: tuple[FailedRefresh, ...]
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,7 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
             )
             for item in refreshes
         ),
+        tuple(catalog.materialized.failed_refreshes(name)),
     )
 
 
@@ -360,6 +363,8 @@ def _print_refreshes(result: StoredRefreshes) -> None:
         action, why = shown(item.action or ""), shown(item.why or "")
         table.add_row(str(item.snapshot_id), item.time, str(item.version_id), current, action, *numbers, why)
     print_table(table)
+    for failure in result.failures:
+        print_line(f"failed {iso_time(failure.started_ms)} after {failure.seconds:.1f} s: {shown(failure.error)}")
 
 
 def _print_rows(result: StoredPage) -> None:
@@ -517,7 +522,7 @@ def show_status(
 def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStatus:
     """The state of one materialized view."""
     from hive_views.errors import NotMaterializedError
-    from hive_views.materialized.state.refresh_state import row_count
+    from hive_views.materialized.state.refresh_state import row_count, summary_of
 
     freshness = catalog.materialized.freshness(name)
     try:
@@ -525,7 +530,6 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
     except NotMaterializedError:
         return _status(name, "trino", freshness)
     snapshot = view.snapshot
-    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
     return MaterializedStatus(
         str(view.name),
         view.layout.value,
@@ -534,7 +538,7 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         freshness.refreshed_ms,
         None if view.storage_name is None else str(view.storage_name),
         None if snapshot is None else snapshot.snapshot_id,
-        row_count(summary),
+        row_count(summary_of(snapshot)),
         view.max_staleness_ms,
         view.allow_stale_data,
     )
@@ -658,6 +662,10 @@ def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None
             shown("; ".join(map(str, item.freshness.reasons))),
         )
     print_table(table)
+    for item in result.views:
+        if item.failure is not None:
+            failed = f"failed {iso_time(item.failure.started_ms)}: {shown(item.failure.error)}"
+            print_line(f"{shown(str(item.name))}: its last refresh {failed}")
 
 
 def _print_status(status: MaterializedStatus) -> None:

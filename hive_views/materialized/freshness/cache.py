@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import NestedField
 
 from hive_views.errors import MetadataFileError, RefusedLocationError, UnidentifiedError
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text, summary_of
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 
@@ -51,6 +51,8 @@ class TableState:
     """The columns of each schema in order, by the schema's id."""
     name_mapping: str | None = None
     """The fingerprint of the mapping that finds its columns in files without column ids; None if it has none."""
+    location: str = ""
+    """The metadata file."""
 
     @property
     def written_schema_id(self) -> int | None:
@@ -99,11 +101,6 @@ class TableState:
                 return tuple(later) if snapshot_id == NO_SNAPSHOT else None
         return () if snapshot_id == self.snapshot_id else None
 
-    def operations_since(self, snapshot_id: int) -> tuple[str, ...] | None:
-        """The operations after a snapshot, newest first; None if it is not in the history."""
-        later = self.snapshots_since(snapshot_id)
-        return None if later is None else tuple(self.snapshots[number].operation for number in later)
-
     def has_changelog_since(self, snapshot_id: int) -> bool:
         """Whether Iceberg can list the changed rows since a snapshot, which it cannot if there are delete files."""
         for current_id, snapshot in self._history():
@@ -115,10 +112,10 @@ class TableState:
 
     def only_grew_since(self, snapshot_id: int) -> bool:
         """Whether rows were only added after a snapshot, none changed or deleted."""
-        operations = self.operations_since(snapshot_id)
-        if operations is None or (snapshot_id != NO_SNAPSHOT and snapshot_id not in self.snapshots):
+        later = self.snapshots_since(snapshot_id)
+        if later is None or (snapshot_id != NO_SNAPSHOT and snapshot_id not in self.snapshots):
             return False
-        return set(operations) <= {"append", "replace"}
+        return {self.snapshots[number].operation for number in later} <= {"append", "replace"}
 
     def _history(self) -> Iterator[tuple[int, SnapshotInfo]]:
         snapshot_id: int | None = self.snapshot_id
@@ -129,8 +126,8 @@ class TableState:
             snapshot_id = self.snapshots[snapshot_id].parent
 
 
-def table_state(metadata: TableMetadata) -> TableState:
-    """The state of a table by its metadata."""
+def table_state(metadata: TableMetadata, location: str) -> TableState:
+    """The state of a table in a metadata file."""
     current = metadata.current_snapshot_id
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     mapping = metadata.properties.get(TableProperties.DEFAULT_NAME_MAPPING)
@@ -143,12 +140,13 @@ def table_state(metadata: TableMetadata) -> TableState:
                 snapshot.parent_snapshot_id,
                 _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
                 snapshot.schema_id,
-                snapshot.summary is None or snapshot.summary.additional_properties.get("total-delete-files") != "0",
+                summary_of(snapshot).get("total-delete-files") != "0",
             )
             for snapshot in metadata.snapshots
         },
         {schema.schema_id: schema.fields for schema in metadata.schemas},
         None if mapping is None else hash_text(mapping),
+        location,
     )
 
 
@@ -160,8 +158,7 @@ def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
     """The operation of a snapshot; `replace` if its summary states that it changed no file, as a DELETE of no rows."""
     if snapshot.summary is None:
         return ""
-    summary = snapshot.summary.additional_properties
-    before = parent.summary.additional_properties if parent is not None and parent.summary is not None else {}
+    summary, before = summary_of(snapshot), summary_of(parent)
     has_same_files = all(key in summary and summary[key] == before.get(key) for key in _TOTALS)
     if has_same_files and all(summary[key] == "0" for key in summary if key.startswith(_CHANGES)):
         return Operation.REPLACE.value
@@ -210,7 +207,9 @@ class MetadataCache:
         """The state of a table."""
         if location is None:
             raise UnidentifiedError(name, "its row names no metadata file")
-        state: TableState = self._states.compute(location, lambda: table_state(self.table_metadata(name, location)))
+        state: TableState = self._states.compute(
+            location, lambda: table_state(self.table_metadata(name, location), location)
+        )
         return state
 
     def table_metadata(self, name: str, location: str) -> TableMetadata:

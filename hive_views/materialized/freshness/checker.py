@@ -19,7 +19,7 @@ from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import REPEATABLE
 from hive_views.materialized.refresh.inline import inline
-from hive_views.materialized.state.refresh_state import UNREPEATABLE
+from hive_views.materialized.state.refresh_state import UNREPEATABLE, summary_of
 from hive_views.metastore.queries import RowCache
 from hive_views.spec.staleness_policy import METADATA, is_true
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY
@@ -86,12 +86,11 @@ class FreshnessChecker:
 
     def _with_functions(self, view: MaterializedView, refresh: RecordedRefresh, sources: Sources) -> RecordedRefresh:
         """A recorded refresh with the nondeterministic functions of the definition, if its writer recorded none."""
-        snapshot = view.snapshot
-        if refresh.state is None or snapshot is None or snapshot.summary is None:
+        if refresh.state is None:
             return refresh
         if is_true(view.properties, REPEATABLE):
             return replace(refresh, unrepeatable=())
-        if UNREPEATABLE in snapshot.summary.additional_properties or refresh.unrepeatable:
+        if UNREPEATABLE in summary_of(view.snapshot) or refresh.unrepeatable:
             return refresh
         try:
             leaves = inline(view.name, view.metadata, sources, self._catalogs)

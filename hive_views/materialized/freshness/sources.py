@@ -33,8 +33,6 @@ class Sources:
     """The state that is compared."""
     tables: Mapping[ViewName, TableState] = field(default_factory=dict)
     """The Iceberg tables by current name."""
-    locations: Mapping[ViewName, str] = field(default_factory=dict)
-    """The metadata files of the Iceberg tables."""
     views: Mapping[ViewName, ViewMetadata] = field(default_factory=dict)
     """The Iceberg views, and the definitions of materialized views of the layout `table`."""
     hive_views: Mapping[ViewName, Row] = field(default_factory=dict)
@@ -59,7 +57,6 @@ class _SourceCollector:
         self.missing: set[ViewName] = set()
         self.unreadable: dict[ViewName, str] = {}
         self.tables: dict[ViewName, TableState] = {}
-        self.locations: dict[ViewName, str] = {}
         self.views: dict[ViewName, ViewMetadata] = {}
         self.hive_views: dict[ViewName, Row] = {}
         self.hive_tables: dict[ViewName, Row] = {}
@@ -144,7 +141,6 @@ class _SourceCollector:
     def _add_table(self, name: ViewName, location: str | None) -> None:
         state = self.cache.table_state(str(name), location)
         self.tables[name] = state
-        self.locations[name] = location or ""
         self.iceberg_sources[state.uuid, name] = ObservedSource(
             SourceKind.TABLE,
             name,
@@ -191,7 +187,6 @@ def observe_sources(
     return Sources(
         observed,
         collector.tables,
-        collector.locations,
         collector.views,
         collector.hive_views,
         collector.hive_tables,

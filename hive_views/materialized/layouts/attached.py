@@ -37,6 +37,7 @@ from hive_views.materialized.state.refresh_state import (
     SourceState,
     optional,
     required,
+    without_none,
 )
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
@@ -71,10 +72,12 @@ class AttachedView:
 
     def encode(self) -> str:
         """Encode the property's value."""
-        document = {"format-version": FORMAT_VERSION, "storage-table-location": self.storage_table_location}
-        if self.allow_stale_data is not None:
-            document["allow-stale-data"] = self.allow_stale_data
-        return compact_json({**document, **self.extra})
+        document = {
+            "format-version": FORMAT_VERSION,
+            "storage-table-location": self.storage_table_location,
+            "allow-stale-data": self.allow_stale_data,
+        }
+        return compact_json({**without_none(document), **self.extra})
 
     @staticmethod
     def decode(text: str) -> AttachedView:
@@ -132,19 +135,15 @@ class RefreshEntry:
     @staticmethod
     def of(refresh_id: int, state: RefreshState, sequence_number: int | None) -> RefreshEntry:
         """Make the entry of a refresh by this package."""
-        optional_values = {
+        document = {
+            "refresh-id": refresh_id,
+            "version-id": state.view_version_id,
+            "base-tables": [_base_table(source) for source in state.sources],
             "sequence-number": sequence_number,
             STARTED_MS: state.started_ms,
             DEFINITION: state.definition,
         }
-        return RefreshEntry(
-            {
-                "refresh-id": refresh_id,
-                "version-id": state.view_version_id,
-                "base-tables": [_base_table(source) for source in state.sources],
-                **{key: value for key, value in optional_values.items() if value is not None},
-            }
-        )
+        return RefreshEntry(without_none(document))
 
     @staticmethod
     def decode(document: object, path: str) -> RefreshEntry:
@@ -245,17 +244,15 @@ def _check_base_table(record: object, path: str) -> None:
 
 def _base_table(source: SourceState) -> dict[str, Any]:
     """The state of a source as JSON; the draft's string-to-string map has its UUID and schema."""
-    properties = {} if source.uuid is None else {"uuid": source.uuid}
-    if source.schema_id is not None:
-        properties["schema-id"] = str(source.schema_id)
-    if source.definition is not None:
-        properties[DEFINITION] = source.definition
+    schema_id = None if source.schema_id is None else str(source.schema_id)
+    properties = without_none({"uuid": source.uuid, "schema-id": schema_id, DEFINITION: source.definition})
     record = {
         "type": _ICEBERG_VIEW if source.kind is SourceKind.VIEW else _ICEBERG_TABLE,
         "identifier": str(source.name),
         "snapshot-reference": source.id,
+        "properties": properties or None,
     }
-    return {**record, "properties": properties} if properties else record
+    return without_none(record)
 
 
 def _source_state(record: Mapping[str, Any], path: str, database: str | None) -> SourceState:

@@ -26,6 +26,7 @@ from hive_views.materialized.state.refresh_state import (
     optional,
     parse_object,
     required,
+    without_none,
 )
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
@@ -70,20 +71,23 @@ def encode_summary(state: RefreshState) -> dict[str, str]:
     """Encode a refresh state as summary entries."""
     records = []
     for source in state.sources:
-        record: dict[str, Any] = {"identifier": str(source.name), "snapshot-id": source.id}
-        if source.kind is SourceKind.VIEW:
-            record["type"] = "view"
-        if source.uuid is not None:
-            record["uuid"] = source.uuid
-        if source.schema_id is not None:
-            record["schema-id"] = source.schema_id
-        if source.definition is not None:
-            record[DEFINITION] = source.definition
-        records.append(record)
-    entries = {VERSION_ID: str(state.view_version_id), BASE_TABLES: compact_json(records)}
-    if state.definition is not None:
-        entries[DEFINITION] = state.definition
-    return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}
+        record = {
+            "identifier": str(source.name),
+            "snapshot-id": source.id,
+            "type": "view" if source.kind is SourceKind.VIEW else None,
+            "uuid": source.uuid,
+            "schema-id": source.schema_id,
+            DEFINITION: source.definition,
+        }
+        records.append(without_none(record))
+    return without_none(
+        {
+            VERSION_ID: str(state.view_version_id),
+            BASE_TABLES: compact_json(records),
+            DEFINITION: state.definition,
+            STARTED_MS: None if state.started_ms is None else str(state.started_ms),
+        }
+    )
 
 
 def decode_summary(summary: Mapping[str, str], database: str | None = None) -> RefreshState:

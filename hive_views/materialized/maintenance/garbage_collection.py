@@ -46,7 +46,7 @@ from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.refresh.publish import discard_snapshot, published_snapshots
 from hive_views.materialized.refresh.stage import is_staging_name, staging_prefix
-from hive_views.materialized.state.refresh_state import REFRESH_ID
+from hive_views.materialized.state.refresh_state import REFRESH_ID, summary_of
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import read_all_rows, table_names
 from hive_views.metastore.row_codec import Row, RowKind
@@ -130,8 +130,7 @@ def find_view_garbage(
         snapshot.snapshot_id
         for snapshot in view.storage.metadata.snapshots
         if snapshot.snapshot_id not in published
-        and snapshot.summary is not None
-        and REFRESH_ID in snapshot.summary.additional_properties
+        and REFRESH_ID in summary_of(snapshot)
         and now_ms - snapshot.timestamp_ms >= older_than_ms
     )
     prefix = staging_prefix(view.name)

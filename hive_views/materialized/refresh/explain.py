@@ -12,8 +12,8 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.refresh.plan import RefreshPlan
 from hive_views.materialized.refresh.prepare import observe, prepare
-from hive_views.materialized.refresh.stage import Engine, stored_rows
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count
+from hive_views.materialized.refresh.stage import Engine, stored_row_count
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.sql.analysis.incremental import IncrementalQuery, RowSelection
 
 if TYPE_CHECKING:
@@ -118,17 +118,18 @@ def explain(
     rows_before: dict[ViewName, int | None] = {}
     for name, table in sources.tables.items():
         source = None if state is None else state.source(name, table.uuid)
-        metadata = checker.metadata_cache.table_metadata(str(name), sources.locations[name])
+        metadata = checker.metadata_cache.table_metadata(str(name), table.location)
         changes[name] = _change(name, table, metadata, None if source is None else source.id)
         rows_before[name] = None if source is None else _total_rows(metadata, source.id)
     plans: tuple[RefreshPlan, ...] = ()
     rows_read = None
     if not observation.is_unchanged:
-        prepared = prepare(store, tables, view, observation, engine)
+        prepared = prepare(store, tables, view, observation, checker, engine)
         plans = tuple(prepared.plans)
-        rows_read = _max_rows_read(prepared.maintained, plans[0], changes, rows_before, stored_rows(view))
+        if not plans[0].reads_stored_rows:
+            rows_read = _max_rows_read(prepared.maintained, plans[0], changes, rows_before, stored_row_count(view))
     listed = tuple(changes[name] for name in sorted(changes))
-    return RefreshExplanation(view.name, observation.freshness, plans, listed, stored_rows(view), rows_read)
+    return RefreshExplanation(view.name, observation.freshness, plans, listed, stored_row_count(view), rows_read)
 
 
 def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
@@ -136,7 +137,7 @@ def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
     if snapshot_id is None or snapshot_id == NO_SNAPSHOT:
         return 0
     snapshot = metadata.snapshot_by_id(snapshot_id)
-    return None if snapshot is None or snapshot.summary is None else row_count(snapshot.summary.additional_properties)
+    return row_count(summary_of(snapshot))
 
 
 def _change(name: ViewName, table: TableState, metadata: TableMetadata, since: int | None) -> SourceChange:
@@ -147,7 +148,7 @@ def _change(name: ViewName, table: TableState, metadata: TableMetadata, since: i
         return SourceChange(name, rows)
     changing = [number for number in later if table.snapshots[number].operation != Operation.REPLACE.value]
     snapshots = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id in changing]
-    summaries = [snapshot.summary.additional_properties for snapshot in snapshots if snapshot.summary]
+    summaries = [summary_of(snapshot) for snapshot in snapshots if snapshot.summary]
     if len(summaries) < len(changing):
         return SourceChange(name, rows, len(changing))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hive_views.errors import InvalidMetadataError, RefreshError, SqlError
@@ -17,6 +18,18 @@ from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 _MAX_VIEWS = 500
+
+
+@dataclass(frozen=True)
+class StoredSource:
+    """A materialized view among the sources whose stored rows are those of its definition."""
+
+    view: ViewName
+    """Its name."""
+    table: ViewName
+    """The storage table's name."""
+    snapshot_id: int
+    """The snapshot with the rows."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +75,16 @@ def catalog_names(store: MetastoreStore, catalog: str) -> frozenset[str]:
     return frozenset({catalog.lower(), store.config.session_catalog.lower()})
 
 
-def inline(name: ViewName, metadata: ViewMetadata, sources: Sources, catalogs: frozenset[str]) -> IncrementalQuery:
-    """Replace the views in a definition by their queries, down to tables."""
+def inline(
+    name: ViewName,
+    metadata: ViewMetadata,
+    sources: Sources,
+    catalogs: frozenset[str],
+    storages: Collection[StoredSource] = (),
+) -> IncrementalQuery:
+    """Replace the views in a definition by their queries, down to tables; those in `storages` by their stored rows."""
     try:
-        sql, dialect = _Inliner(name, sources, catalogs).inline(_text_of(name, metadata), (name,))
+        sql, dialect = _Inliner(name, sources, catalogs, storages).inline(_text_of(name, metadata), (name,))
     except RecursionError:
         raise RefreshError(str(name), "its definition reads a chain of too many views") from None
     return _leaves(name, sql, dialect, name.database)
@@ -84,10 +103,13 @@ def for_maintenance(leaves: IncrementalQuery, name: ViewName, sources: Sources) 
 
 
 class _Inliner:
-    def __init__(self, name: ViewName, sources: Sources, catalogs: frozenset[str]) -> None:
+    def __init__(
+        self, name: ViewName, sources: Sources, catalogs: frozenset[str], storages: Collection[StoredSource]
+    ) -> None:
         self._name = name
         self._sources = sources
         self._catalogs = catalogs
+        self._storages = {storage.view: storage.table for storage in storages}
         self._remaining_views = _MAX_VIEWS
 
     def inline(self, text: _ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
@@ -106,6 +128,8 @@ class _Inliner:
                 self._check_catalog(leaf.catalog, path[-1])
             if source in path:
                 raise self._error(f"{source} reads itself")
+            if source in self._storages:
+                return quote_name(self._storages[source].identifier)
             view = self._view_text(source)
             if view is None:
                 return quote_name(leaf.name)

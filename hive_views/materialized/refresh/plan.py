@@ -56,6 +56,8 @@ class RefreshPlan:
     """For `partitions`: the condition that selects them."""
     keys: Mapping[int, Mapping[Positions, str]] = field(default_factory=dict)
     """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
+    reads_stored_rows: bool = False
+    """For `full`: whether it reads stored rows of materialized views in place of their definitions."""
     in_place: bool = False
     """For `incremental` with an aggregate: whether only the stored groups that change are written."""
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hive_views.errors import RefreshError
+from hive_views.errors import HiveViewsError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES
-from hive_views.materialized.properties import REPEATABLE
+from hive_views.materialized.layouts.loading import load_materialized
+from hive_views.materialized.properties import READ_STORED_ROWS, REPEATABLE
 from hive_views.materialized.redefine import new_storage_columns
-from hive_views.materialized.refresh.inline import catalog_names, for_maintenance, inline
+from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import changed_partitions
 from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
-from hive_views.materialized.refresh.stage import Engine, merges_in_place, staging_request
+from hive_views.materialized.refresh.stage import Engine, Inputs, merges_in_place, staging_request
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.materialized.table_operations import TableOperations
+    from hive_views.metastore.queries import RowCache
     from hive_views.metastore.store import MetastoreStore
     from hive_views.sql.analysis.incremental import IncrementalQuery
 
@@ -46,6 +48,8 @@ class Observation:
     """The refresh that wrote them."""
     settings: Mapping[str, str]
     """The engine's settings; without an engine those of the last refresh."""
+    rows: RowCache
+    """The rows of the metastore in which this was found."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -63,12 +67,22 @@ class PreparedRefresh:
     """Its columns after the refresh."""
     leaves: IncrementalQuery
     """The definition over tables alone."""
+    over_stored_rows: IncrementalQuery
+    """The same over tables and `storages`."""
+    storages: tuple[StoredSource, ...]
+    """The materialized views whose stored rows a full refresh reads."""
     maintained: IncrementalQuery
-    """The same for plans that do not compute everything."""
+    """The definition over tables alone, for plans that do not compute everything."""
     functions: tuple[str, ...]
     """The nondeterministic functions of the definition."""
     plans: Iterable[RefreshPlan]
     """The plans in the order of preference."""
+
+    def query_of(self, plan: RefreshPlan) -> IncrementalQuery:
+        """The definition in the form that a plan computes."""
+        if plan.action != "full":
+            return self.maintained
+        return self.over_stored_rows if plan.reads_stored_rows else self.leaves
 
 
 def observe(view: MaterializedView, checker: FreshnessChecker, engine: Engine | None = None) -> Observation:
@@ -76,14 +90,15 @@ def observe(view: MaterializedView, checker: FreshnessChecker, engine: Engine | 
     if view.storage is None:
         raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
     _check_storage(view, view.storage.metadata.properties)
-    sources, freshness = checker.check(view)
+    rows = checker.rows(view.name)
+    sources, freshness = checker.check(view, rows)
     recorded = view.last_refresh()
     settings = dict(recorded.settings)
     if engine is not None:
         defined = {key for each in sources.observed.settings.values() for key in each if can_change_results(key)}
         settings = dict(engine.settings(defined | recorded.settings.keys()))
     _check_sources(view, sources, settings)
-    return Observation(sources, freshness, recorded, settings)
+    return Observation(sources, freshness, recorded, settings, rows)
 
 
 def prepare(
@@ -91,6 +106,7 @@ def prepare(
     tables: TableOperations,
     view: MaterializedView,
     observation: Observation,
+    checker: FreshnessChecker,
     engine: Engine | None = None,
     mode: Mode = Mode.AUTO,
 ) -> PreparedRefresh:
@@ -99,7 +115,8 @@ def prepare(
     sources, recorded = observation.sources, observation.recorded
     columns = new_storage_columns(view)
     schema = view.storage.schema() if columns is None else columns
-    leaves = inline(view.name, view.metadata, sources, catalog_names(store, tables.name))
+    catalogs = catalog_names(store, tables.name)
+    leaves = inline(view.name, view.metadata, sources, catalogs)
     _check_leaves(view, sources, leaves)
     functions = find_nondeterminism(leaves.sql, leaves.dialect)
     full_plan = RefreshPlan("full", "it was requested")
@@ -108,7 +125,8 @@ def prepare(
             casts: bool | None = recorded.state is None or functions == recorded.unrepeatable
         else:
             target = view.storage_name or view.name
-            request = staging_request(target, view, recorded, sources, leaves, full_plan, schema, {}, uuid.uuid4().hex)
+            inputs = Inputs(view, recorded, sources)
+            request = staging_request(target, view, inputs, leaves, full_plan, schema, {}, uuid.uuid4().hex)
             casts = engine.casts_relative_times(request)
         if casts is False:
             functions = without_datetime_words(functions)
@@ -129,12 +147,53 @@ def prepare(
 
         def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> str:
             assert view.storage is not None, "`observe` checks that the storage table can be read"
-            location = sources.locations[ViewName(*maintained.leaves[leaf].name)]
+            location = sources.tables[ViewName(*maintained.leaves[leaf].name)].location
             source = store.files.read_table_metadata(location)
             return changed_partitions(view.storage, source, store.files.io(location), since, keys)
 
         plans = plan_refresh(given, partitions)
-    return PreparedRefresh(columns, schema, leaves, maintained, functions, plans)
+    storages: tuple[StoredSource, ...] = ()
+    if mode is Mode.AUTO and is_true(view.properties, READ_STORED_ROWS):
+        storages = tuple(_fresh_storages(store, tables, observation, checker))
+    over_stored_rows = inline(view.name, view.metadata, sources, catalogs, storages) if storages else leaves
+    if storages:
+        tables_read = {ViewName(*leaf.name) for leaf in over_stored_rows.leaves}
+        storages = tuple(storage for storage in storages if storage.table in tables_read)
+        plans = _with_stored_rows(plans, storages)
+    return PreparedRefresh(columns, schema, leaves, over_stored_rows, storages, maintained, functions, plans)
+
+
+def _fresh_storages(
+    store: MetastoreStore, tables: TableOperations, observation: Observation, checker: FreshnessChecker
+) -> Iterator[StoredSource]:
+    """The materialized views among the sources whose stored rows are those of their definitions in the observed state.
+
+    They must have been computed under the engine's settings.
+    """
+    for name in observation.sources.views:
+        rows = observation.rows.shared()
+        try:
+            source = load_materialized(store, tables, name, checker.metadata_cache, rows)
+            sources, freshness = checker.check(source, rows)
+        except HiveViewsError:  # a plain view (NotMaterializedError), or one that cannot be read
+            continue
+        recorded = source.last_refresh().settings
+        has_same_settings = bool(recorded) == bool(observation.settings) and not differing_settings(
+            recorded, observation.settings
+        )
+        is_same_state = all(item in observation.sources.observed.sources for item in sources.observed.sources)
+        is_usable = freshness.is_fresh and has_same_settings and is_same_state
+        if is_usable and source.snapshot is not None and source.storage_name is not None:
+            yield StoredSource(name, source.storage_name, source.snapshot.snapshot_id)
+
+
+def _with_stored_rows(plans: Iterable[RefreshPlan], storages: Sequence[StoredSource]) -> Iterator[RefreshPlan]:
+    """The plans, with one over stored rows before each that computes everything from the tables."""
+    for plan in plans:
+        if plan.action == "full":
+            names = ", ".join(str(storage.view) for storage in storages)
+            yield replace(plan, why=f"{plan.why}; from the stored rows of {names}", reads_stored_rows=True)
+        yield plan
 
 
 def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> None:

@@ -23,7 +23,7 @@ from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.prepare import observe, prepare
 from hive_views.materialized.refresh.publish import discard_snapshot, publish
-from hive_views.materialized.refresh.stage import Engine, StagingRequest, staging_request, staging_table
+from hive_views.materialized.refresh.stage import Engine, Inputs, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
     ACTION,
     HIVE_SOURCE_STATES,
@@ -38,6 +38,7 @@ from hive_views.materialized.state.refresh_state import (
     SourceState,
     encode,
     row_count,
+    summary_of,
 )
 from hive_views.materialized.state.sequence_numbers import (
     SequenceIds,
@@ -106,7 +107,7 @@ def refresh(
         report_progress(f"{view.name}: unchanged: its rows are fresh")
         return _report(view, "unchanged", "its rows are fresh", view.snapshot, started)
     sources, recorded = observation.sources, observation.recorded
-    prepared = prepare(store, tables, view, observation, engine, mode)
+    prepared = prepare(store, tables, view, observation, checker, engine, mode)
     columns = prepared.columns
     failures: list[str] = []
     for plan in prepared.plans:
@@ -122,16 +123,15 @@ def refresh(
         )
         summary |= {ACTION: plan.action, REASON: why[:_MAX_REASON], STARTED_MS: str(started_ms)}
         with staging_table(store, tables, view, refresh_id, columns) as target:
-            leaves = prepared.leaves if plan.action == "full" else prepared.maintained
-            request = staging_request(
-                target, view, recorded, sources, leaves, plan, prepared.schema, summary, refresh_id
-            )
+            inputs = Inputs(view, recorded, sources, prepared.storages)
+            query = prepared.query_of(plan)
+            request = staging_request(target, view, inputs, query, plan, prepared.schema, summary, refresh_id)
             try:
                 staged_id = engine.stage(request)
             except RefreshError as error:
-                if plan.action == "full" or mode is not Mode.AUTO:
+                if mode is not Mode.AUTO or (plan.action == "full" and not plan.reads_stored_rows):
                     raise
-                # The next plan relies on less: full needs neither the stored rows nor the history of the sources.
+                # The next plan relies on less: the last one needs neither stored rows nor the history of the sources.
                 failures.append(f"the {plan.action} refresh failed ({' '.join(error.reason.split())[:300]})")
                 continue
             report_progress(f"{view.name}: rows computed in {time.monotonic() - started:.1f} s; publishing them")
@@ -164,7 +164,7 @@ def _reason_to_discard(
     changed = []
     for item in request.inputs:
         row = store.get_row(item.table) if item.live else None
-        if item.live and (row is None or row.metadata_location != sources.locations[item.table]):
+        if item.live and (row is None or row.metadata_location != sources.tables[item.table].location):
             changed.append(str(item.table))
     if changed:
         return RefreshError(str(view.name), f"{', '.join(changed)} changed while it was read; refresh it again")
@@ -176,13 +176,13 @@ def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_i
     if snapshot_id is not None:
         return metadata.snapshot_by_id(snapshot_id)
     for snapshot in reversed(metadata.snapshots):
-        if snapshot.summary is not None and snapshot.summary.additional_properties.get(REFRESH_ID) == refresh_id:
+        if summary_of(snapshot).get(REFRESH_ID) == refresh_id:
             return snapshot
     return None
 
 
 def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | None, started: float) -> RefreshReport:
-    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+    summary = summary_of(snapshot)
     is_written = action != "unchanged"
     return RefreshReport(
         view.name,
@@ -261,10 +261,7 @@ def _number_sources(
     """
     # The lineage may have been lost since: numbers of recorded states are not reused.
     snapshots = () if view.storage is None else view.storage.metadata.snapshots
-    highest_used = max(
-        (highest_number(item.summary.additional_properties) for item in snapshots if item.summary is not None),
-        default=0,
-    )
+    highest_used = max((highest_number(summary_of(snapshot)) for snapshot in snapshots), default=0)
     names = tuple(names)
     if view.layout is Layout.TABLE:
         before = view.lineage_numbers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -19,7 +19,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import write_table_metadata
 from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.redefine import schema_updates
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from hive_views.materialized.freshness.sources import Sources
     from hive_views.materialized.freshness.verdict import RecordedRefresh
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.refresh.plan import RefreshPlan
+    from hive_views.materialized.refresh.inline import StoredSource
+    from hive_views.materialized.refresh.plan import Positions, RefreshPlan
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -230,8 +231,7 @@ def _metadata_files(table: Table) -> list[str]:
 def staging_request(
     target: ViewName,
     view: MaterializedView,
-    recorded: RecordedRefresh,
-    sources: Sources,
+    inputs: Inputs,
     leaves: IncrementalQuery,
     plan: RefreshPlan,
     schema: Schema,
@@ -239,52 +239,45 @@ def staging_request(
     refresh_id: str,
 ) -> StagingRequest:
     """Turn a plan into queries over fixed snapshots of the sources."""
-    inputs = _Inputs(view, recorded, sources)
     columns = tuple(field.name for field in schema.fields)
-    is_incremental = plan.action == "incremental"
-    selections = plan.selections if is_incremental else (dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW),)
-    queries = tuple(
-        leaves.render(lambda number, leaf, rows=rows: inputs.add(leaf, rows[number]))  # type: ignore[misc]
-        for rows in selections
-    )
-    if is_incremental and not selections:  # no row changed: only the new state is recorded
-        query = leaves.render(lambda number, leaf: inputs.add(leaf, RowSelection.NOW))
-        queries = (f"SELECT * FROM ({query}) AS q WHERE false",)
+    listed = ", ".join(map(quote_identifier, columns))
+
+    def query(rows: Mapping[int, RowSelection]) -> str:
+        return leaves.render(lambda number, leaf: inputs.add(leaf, rows[number]))
+
+    all_rows = dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW)
     action = Action.OVERWRITE
-    if is_incremental and plan.aggregate is None:
-        action = Action.APPEND
-    elif is_incremental and plan.aggregate is not None:
-        stored = None if plan.in_place else inputs.add_stored_rows(target)
-        queries = (_merge_query(stored, plan.aggregate, queries, schema),)
-    if plan.where is not None:
-        action = Action.PARTITIONS
-        listed = ", ".join(map(quote_identifier, columns))
-        queries = tuple(f"SELECT {listed} FROM ({query}) AS q ({listed}) WHERE {plan.where}" for query in queries)
     keys_query: str | None = None
     keys: tuple[tuple[str, ...], ...] = ()
     merges: dict[str, str] = {}
-    if plan.in_place and plan.aggregate is not None:
-        action = Action.MERGE
-        merges = {name: how for name, how in zip(columns, plan.aggregate.merge, strict=True) if how is not None}
-        keys = tuple((name,) for name in columns if name not in merges)
-    if plan.keys:
+    if plan.action == "incremental":
+        # If no row changed, only the new state is recorded.
+        no_rows = () if plan.selections else (f"SELECT * FROM ({query(all_rows)}) AS q WHERE false",)
+        queries = (*map(query, plan.selections), *no_rows)
+        if plan.aggregate is None:
+            action = Action.APPEND
+        else:
+            stored = None if plan.in_place else inputs.add_stored_rows(target)
+            queries = (_merge_query(stored, plan.aggregate, queries, schema),)
+            if plan.in_place:
+                action = Action.MERGE
+                merged = zip(columns, plan.aggregate.merge, strict=True)
+                merges = {name: function for name, function in merged if function is not None}
+                keys = tuple((name,) for name in columns if name not in merges)
+    elif plan.where is not None:
+        action = Action.PARTITIONS
+        queries = (f"SELECT {listed} FROM ({query(all_rows)}) AS q ({listed}) WHERE {plan.where}",)
+    elif plan.keys:
         action = Action.KEYS
         positions = sorted(next(iter(plan.keys.values())))
         keys = tuple(tuple(columns[at] for at in key) for key in positions)
-        listed = ", ".join(map(quote_identifier, columns))
-        keys_query = " UNION ".join(
-            "SELECT {} FROM {}".format(
-                ", ".join(f"{quote_identifier(given[at])} AS {key_name(n)}" for n, at in enumerate(positions)),
-                inputs.add(leaves.leaves[leaf], RowSelection.CHANGED),
-            )
-            for leaf, given in sorted(plan.keys.items())
-        )
-        keys_query = f"SELECT DISTINCT * FROM ({keys_query}) AS k"
         is_key = " AND ".join(f"{key_value('q', key)} <=> k.{key_name(number)}" for number, key in enumerate(keys))
-        queries = tuple(
-            f"SELECT {listed} FROM ({query}) AS q ({listed}) LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}"
-            for query in queries
+        queries = (
+            f"SELECT {listed} FROM ({query(all_rows)}) AS q ({listed}) LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}",
         )
+        keys_query = _keys_query(plan, positions, leaves, inputs)
+    else:
+        queries = (query(all_rows),)
     return StagingRequest(
         target,
         action,
@@ -299,8 +292,18 @@ def staging_request(
         keys_query,
         keys,
         merges,
-        max(_MIN_MAX_KEYS, stored_rows(view) // _MAX_KEYS_SHARE),
+        max(_MIN_MAX_KEYS, stored_row_count(view) // _MAX_KEYS_SHARE),
     )
+
+
+def _keys_query(plan: RefreshPlan, positions: Sequence[Positions], leaves: IncrementalQuery, inputs: Inputs) -> str:
+    """The query of the keys of all changed rows."""
+    queries = []
+    for number, columns in sorted(plan.keys.items()):
+        items = (f"{quote_identifier(columns[at])} AS {key_name(n)}" for n, at in enumerate(positions))
+        changed_rows = inputs.add(leaves.leaves[number], RowSelection.CHANGED)
+        queries.append(f"SELECT {', '.join(items)} FROM {changed_rows}")
+    return f"SELECT DISTINCT * FROM ({' UNION '.join(queries)}) AS k"
 
 
 _MIN_MAX_KEYS = 1_000
@@ -308,10 +311,9 @@ _MAX_KEYS_SHARE = 5
 """A refresh by keys may replace a fifth of the stored rows, if there is one row for each key."""
 
 
-def stored_rows(view: MaterializedView) -> int:
-    """The number of stored rows, by the summary of their snapshot."""
-    summary = None if view.snapshot is None else view.snapshot.summary
-    return 0 if summary is None else row_count(summary.additional_properties) or 0
+def stored_row_count(view: MaterializedView) -> int:
+    """The number of stored rows, by the summary of their snapshot; 0 if it is not recorded."""
+    return row_count(summary_of(view.snapshot)) or 0
 
 
 KEYS_VIEW = "hive_views_keys"
@@ -338,9 +340,8 @@ def merges_in_place(view: MaterializedView) -> bool:
 
     Otherwise it writes all of them, which also removes the delete files of earlier refreshes.
     """
-    rows = stored_rows(view)
-    summary = None if view.snapshot is None else view.snapshot.summary
-    deleted = 0 if summary is None else int(summary.additional_properties.get("total-position-deletes", "0"))
+    rows = stored_row_count(view)
+    deleted = int(summary_of(view.snapshot).get("total-position-deletes", "0"))
     threshold = view.properties.get(MERGE_FROM_ROWS, "")
     minimum = int(threshold) if threshold.isdecimal() else _MIN_ROWS_IN_PLACE
     return rows >= minimum and deleted * _MAX_DELETED_SHARE <= max(rows, 1)
@@ -352,22 +353,33 @@ def _write_options(properties: Mapping[str, str]) -> dict[str, str]:
     return {"compression-codec": "zstd"} if properties.get(f"write.{file_format}.compression-codec") == "" else {}
 
 
-class _Inputs:
+class Inputs:
     """The inputs of a request, without duplicates."""
 
-    def __init__(self, view: MaterializedView, recorded: RecordedRefresh, sources: Sources) -> None:
+    def __init__(
+        self,
+        view: MaterializedView,
+        recorded: RecordedRefresh,
+        sources: Sources,
+        storages: Collection[StoredSource] = (),
+    ) -> None:
+        """Make inputs for a view whose query reads these sources, and stored rows of other materialized views."""
         self._view = view
+        self._storages = {storage.table: storage.snapshot_id for storage in storages}
         self._state = recorded.state
         self._sources = sources
         self._inputs: dict[tuple[ViewName, RowSelection], Input] = {}
 
     def all(self) -> tuple[Input, ...]:
+        """All inputs that were added."""
         return tuple(self._inputs.values())
 
     def add(self, leaf: TableLeaf, part: RowSelection) -> str:
         """Add rows of a leaf, and return their name in the queries."""
         name = ViewName(*leaf.name)
         table = self._sources.tables.get(name)
+        if table is None and name in self._storages:
+            return self._add(Input("", name, RowSelection.NOW, self._storages[name]))
         if table is None:
             if name not in self._sources.hive_tables:
                 raise RefreshError(str(self._view.name), f"{name} is not among its sources")

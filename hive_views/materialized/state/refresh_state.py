@@ -12,13 +12,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
 
 REFRESH_STATE = "refresh-state"
 """Summary key of a storage table's snapshot: the state of the refresh that wrote it."""
@@ -60,6 +63,11 @@ NO_SNAPSHOT = -1
 _SCHEMA_ID = "hive-views.schema-id"
 """Key of this package in a source state: the table's current schema. Dropping a column and adding another one of the
 same name changes query results without creating a snapshot."""
+
+
+def summary_of(snapshot: Snapshot | None) -> Mapping[str, str]:
+    """The summary of a snapshot; empty if there is no snapshot, or if it has none."""
+    return {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
 
 
 def row_count(summary: Mapping[str, str]) -> int | None:
@@ -143,10 +151,9 @@ def encode(state: RefreshState) -> str:
         "view-version-id": state.view_version_id,
         "source-states": [_encode_source(source) for source in state.sources],
         "refresh-start-timestamp-ms": state.started_ms,
+        DEFINITION: state.definition,
     }
-    if state.definition is not None:
-        document[DEFINITION] = state.definition
-    return compact_json(document)
+    return compact_json(without_none(document))
 
 
 def decode(text: str) -> RefreshState:
@@ -163,25 +170,19 @@ def decode(text: str) -> RefreshState:
 
 def _encode_source(source: SourceState) -> dict[str, Any]:
     assert source.kind is not None, "a refresh knows the kinds of its sources"
-    document: dict[str, Any] = {
-        "type": source.kind.value,
-        "name": source.name.name,
-        "namespace": [source.name.database],
-        "uuid": source.uuid,
-    }
-    if source.catalog is not None:
-        document["catalog"] = source.catalog
-    if source.definition is not None:
-        document[DEFINITION] = source.definition
-    if source.kind is SourceKind.VIEW:
-        document["version-id"] = source.id
-        return document
-    document["snapshot-id"] = source.id
-    if source.ref is not None:
-        document["ref"] = source.ref
-    if source.schema_id is not None:
-        document[_SCHEMA_ID] = source.schema_id
-    return document
+    return without_none(
+        {
+            "type": source.kind.value,
+            "name": source.name.name,
+            "namespace": [source.name.database],
+            "uuid": source.uuid,
+            "catalog": source.catalog,
+            DEFINITION: source.definition,
+            "version-id" if source.kind is SourceKind.VIEW else "snapshot-id": source.id,
+            "ref": source.ref,
+            _SCHEMA_ID: source.schema_id,
+        }
+    )
 
 
 def _decode_source(value: object, path: str) -> SourceState:
@@ -208,7 +209,12 @@ def _decode_source(value: object, path: str) -> SourceState:
     )
 
 
-# -- Reading JSON -----------------------------------------------------------------------------------------------------
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def without_none(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that have a value."""
+    return {key: value for key, value in entries.items() if value is not None}
 
 
 def parse_object(text: str, path: str) -> dict[str, Any]:

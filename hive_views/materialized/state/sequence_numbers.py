@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
 
 from hive_views.errors import InvalidPropertyError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
@@ -28,6 +27,7 @@ from hive_views.materialized.state.refresh_state import (
     parse_name,
     parse_object,
     required,
+    without_none,
 )
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
@@ -116,24 +116,20 @@ def encode_with_uuids(state: RefreshState, numbers: Mapping[str, int]) -> dict[s
 
 def encode_numbers_only(state: RefreshState, numbers: Mapping[str, int]) -> dict[str, str]:
     """Summary entries of a state by number alone."""
-    entries = {
-        SEQUENCE_STATE: compact_json({_number_of(source, numbers): source.id for source in state.sources}),
-        VERSION_ID: str(state.view_version_id),
+    details = {
+        _number_of(source, numbers): detail
+        for source in state.sources
+        if (detail := without_none({_SCHEMA_ID: source.schema_id, DEFINITION: source.definition}))
     }
-    details: dict[str, dict[str, Any]] = {}
-    for source in state.sources:
-        detail: dict[str, Any] = {}
-        if source.schema_id is not None:
-            detail[_SCHEMA_ID] = source.schema_id
-        if source.definition is not None:
-            detail[DEFINITION] = source.definition
-        if detail:
-            details[_number_of(source, numbers)] = detail
-    if details:
-        entries[SEQUENCE_DETAILS] = compact_json(details)
-    if state.definition is not None:
-        entries[DEFINITION] = state.definition
-    return entries if state.started_ms is None else {**entries, STARTED_MS: str(state.started_ms)}
+    return without_none(
+        {
+            SEQUENCE_STATE: compact_json({_number_of(source, numbers): source.id for source in state.sources}),
+            VERSION_ID: str(state.view_version_id),
+            SEQUENCE_DETAILS: compact_json(details) if details else None,
+            DEFINITION: state.definition,
+            STARTED_MS: None if state.started_ms is None else str(state.started_ms),
+        }
+    )
 
 
 def has_numbers_only(summary: Mapping[str, str]) -> bool:

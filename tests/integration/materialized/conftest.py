@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views import HiveViewCatalog
+from hive_views.materialized import MaterializedViews
 from tests.integration.materialized.duck_engine import DuckEngine
 
 LAYOUTS = ("registered", "attached", "table")
+
 Killer = Callable[[tuple[str, str], int, str], str]
 
 SALES = Schema(
@@ -37,8 +40,38 @@ def market(catalog: HiveViewCatalog, database: str) -> str:
 
 
 @pytest.fixture
+def views(catalog: HiveViewCatalog) -> MaterializedViews:
+    return catalog.materialized
+
+
+@pytest.fixture
 def engine(catalog: HiveViewCatalog) -> DuckEngine:
     return DuckEngine(catalog)
+
+
+@pytest.fixture(scope="module")
+def shared(metastore) -> Iterator[HiveViewCatalog]:
+    """A catalog without locks, for histories."""
+    properties = {"uri": metastore.uri, "warehouse": metastore.warehouse}
+    catalog = HiveViewCatalog("prod", **properties, **{"iceberg.engine.hive.lock-enabled": "false"})
+    yield catalog
+    catalog.close()
+
+
+def history_settings(examples: int) -> settings:
+    """Hypothesis' settings for histories. A history takes seconds: one that fails is shown as it is."""
+    checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+    phases = (Phase.explicit, Phase.generate)
+    return settings(max_examples=examples, deadline=None, phases=phases, suppress_health_check=checks)
+
+
+def drop_database(catalog: HiveViewCatalog, database: str) -> None:
+    """Drop a database with its views and tables."""
+    for name in catalog.list_views(database):
+        catalog.drop_view(name)
+    for name in catalog.list_tables(database):
+        catalog.drop_table(name)
+    catalog.drop_namespace(database)
 
 
 @pytest.fixture(scope="session")

@@ -30,11 +30,6 @@ def directory(metastore, market) -> Path:
     return Path(path_of(f"{metastore.warehouse}/{market}.db"))
 
 
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
-
-
 def left_in(directory: Path, *others: str) -> set[str]:
     """The files of a database that are not those of its two tables."""
     tables = {"sales", "shops", *others}

@@ -22,10 +22,10 @@ LISTING = "get_all_databases"
 
 
 @pytest.fixture
-def meanwhile(proxy, open_catalog):
-    """Begins something through the proxy, does something else while a call of it is held, and lets it go on.
+def run_during(proxy, open_catalog):
+    """Return a function that runs an operation through the proxy, and another one while a call of the first is held.
 
-    Returns what it raised.
+    It returns what the first raised.
     """
 
     def run(begun: Callable[[HiveViewCatalog], object], method: str, nth: int, other: Callable[[], object], **more):
@@ -52,7 +52,7 @@ def sales(catalog, database) -> tuple[str, str]:
 
 @pytest.fixture
 def stored(catalog, database, sales):
-    """Makes a materialized view, of which a refresh has stored nothing yet; says its name."""
+    """Return a function that creates a materialized view without rows and returns its name."""
 
     def make(layout: str) -> tuple[str, str]:
         catalog.materialized.create((database, "mv"), QUERY, layout=layout)
@@ -65,10 +65,10 @@ def files(location: str) -> set[Path]:
     return {path for path in Path(path_of(location)).rglob("*") if path.is_file() and path.suffix != ".crc"}
 
 
-# -- A purge: the row is read once when the table is loaded, and once before it goes ----------------------------------
+# -- A purge: the row is read once when the table is loaded, and once before it is dropped -----------------------------
 
 
-def test_purge_does_not_drop_replaced_table(catalog, proxy, meanwhile, sales):
+def test_purge_does_not_drop_replaced_table(catalog, proxy, run_during, sales):
     """Strict mode reads the row once more, which makes the longest window."""
     moved = (sales[0], "moved")
     seen = catalog.load_table(sales)
@@ -77,7 +77,7 @@ def test_purge_does_not_drop_replaced_table(catalog, proxy, meanwhile, sales):
         catalog.rename_table(sales, moved)
         catalog.create_table(sales, SALES)
 
-    raised = meanwhile(
+    raised = run_during(
         lambda purging: purging.purge_table(sales), READ_ROW, 3, other, **{"hive-views.dependency-mode": "strict"}
     )
     assert isinstance(raised, CommitFailedError)
@@ -87,14 +87,14 @@ def test_purge_does_not_drop_replaced_table(catalog, proxy, meanwhile, sales):
     assert catalog.load_table(moved).metadata == seen.metadata and Path(path_of(seen.metadata_location)).exists()
 
 
-def test_purge_includes_concurrent_commits(catalog, meanwhile, sales):
+def test_purge_includes_concurrent_commits(catalog, run_during, sales):
     location = catalog.load_table(sales).location()
 
     def other() -> None:
         with catalog.load_table(sales).transaction() as transaction:
             transaction.set_properties(color="blue")
 
-    raised = meanwhile(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
+    raised = run_during(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
     assert isinstance(raised, CommitFailedError)
     assert raised.found == catalog.load_table(sales).metadata_location != raised.expected
     assert catalog.load_table(sales).properties["color"] == "blue"
@@ -102,14 +102,14 @@ def test_purge_includes_concurrent_commits(catalog, meanwhile, sales):
     assert files(location) == set()
 
 
-def test_purge_of_name_taken_by_view(catalog, meanwhile, sales):
+def test_purge_of_name_taken_by_view(catalog, run_during, sales):
     def other() -> None:
         catalog.drop_table(sales)
         catalog.execute("CREATE VIEW sales AS SELECT 1 AS one", database=sales[0])
 
     location = catalog.load_table(sales).location()
     before = files(location)
-    raised = meanwhile(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
+    raised = run_during(lambda purging: purging.purge_table(sales), READ_ROW, 2, other)
     assert isinstance(raised, NoSuchTableError)
     assert catalog.view_exists(sales) and before <= files(location)
 
@@ -118,11 +118,11 @@ def test_purge_of_name_taken_by_view(catalog, meanwhile, sales):
 
 
 @pytest.mark.parametrize(("layout", "purge"), [("registered", True), ("registered", False), ("attached", True)])
-def test_view_registered_after_drop_plan_keeps_files(catalog, meanwhile, stored, database, layout, purge, caplog):
+def test_view_registered_after_drop_plan_keeps_files(catalog, run_during, stored, database, layout, purge, caplog):
     name, duplicate = stored(layout), (database, "duplicate")
     location = catalog.load_view(name).metadata_location
     drop = lambda dropping: dropping.materialized.drop(name, purge=purge)  # noqa: E731
-    assert meanwhile(drop, DROP_TABLE, 1, lambda: catalog.register_view(duplicate, location)) is None
+    assert run_during(drop, DROP_TABLE, 1, lambda: catalog.register_view(duplicate, location)) is None
     assert not catalog.view_exists(name)
     kept = catalog.materialized.load(duplicate).storage
     assert kept is not None and Path(path_of(kept.metadata_location)).exists()
@@ -134,7 +134,7 @@ def test_view_registered_after_drop_plan_keeps_files(catalog, meanwhile, stored,
 
 @pytest.mark.parametrize(("layout", "nth", "listings"), [("registered", 2, 3), ("attached", 1, 2), ("table", 1, 2)])
 def test_storage_registered_after_drop_plan_keeps_files(
-    catalog, proxy, meanwhile, stored, database, layout, nth, listings, caplog
+    catalog, proxy, run_during, stored, database, layout, nth, listings, caplog
 ):
     """Registered at the last moment: while the request that drops the last row of the storage is in flight.
 
@@ -144,7 +144,7 @@ def test_storage_registered_after_drop_plan_keeps_files(
     storage = catalog.materialized.load(name).storage
     drop = lambda dropping: dropping.materialized.drop(name)  # noqa: E731
     assert (
-        meanwhile(drop, DROP_TABLE, nth, lambda: catalog.register_table(duplicate, storage.metadata_location)) is None
+        run_during(drop, DROP_TABLE, nth, lambda: catalog.register_table(duplicate, storage.metadata_location)) is None
     )
     assert proxy.methods.count(LISTING) == listings
     assert Path(path_of(storage.metadata_location)).exists()

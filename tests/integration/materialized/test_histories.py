@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import LongType
@@ -24,10 +23,11 @@ from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
-from tests.integration.materialized.conftest import LAYOUTS, SALES, SHOPS, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, SHOPS, drop_database, history_settings, rows
 from tests.integration.materialized.duck_engine import DuckEngine, bag, compact, translated
 
 HISTORIES = int(os.environ.get("HIVE_VIEWS_HISTORIES", "4"))
+
 QUERIES = (
     "SELECT s.id, s.amount FROM sales s WHERE s.amount > 3",
     "SELECT s.id, s.amount, h.city FROM sales s JOIN shops h ON s.shop = h.shop",
@@ -88,7 +88,7 @@ growth = st.lists(
     max_size=8,
 )
 ids = st.sampled_from(("false", "only"))
-"""Whether S is by UUIDs or by sequence numbers alone."""
+"""`hive-views.sequence-ids`: whether the refresh state is by UUIDs or by sequence numbers alone."""
 seen: Counter[str] = Counter()
 
 
@@ -111,13 +111,6 @@ class World:
             # Two of three layouts write only the groups that change.
             properties = {SEQUENCE_IDS: numbered, MERGE_FROM_ROWS: "1000" if layout == "table" else "0"}
             catalog.materialized.create((self.database, f"by_{layout}"), query, layout=layout, properties=properties)
-
-    def close(self) -> None:
-        for _, name in self.catalog.list_views(self.database):
-            self.catalog.drop_view((self.database, name))
-        for _, name in self.catalog.list_tables(self.database):
-            self.catalog.drop_table((self.database, name))
-        self.catalog.drop_namespace(self.database)
 
     # -- What can happen ----------------------------------------------------------------------------------------------
 
@@ -280,14 +273,6 @@ class World:
                 assert self.stored(layout) == self.rows(layout), layout
 
 
-@pytest.fixture(scope="module")
-def shared(metastore) -> Iterator[HiveViewCatalog]:
-    properties = {"uri": metastore.uri, "warehouse": metastore.warehouse}
-    catalog = HiveViewCatalog("prod", **properties, **{"iceberg.engine.hive.lock-enabled": "false"})
-    yield catalog
-    catalog.close()
-
-
 def run(catalog: HiveViewCatalog, query: str, events: list[tuple], numbered: str) -> None:
     world = World(catalog, query, numbered)
     try:
@@ -295,27 +280,17 @@ def run(catalog: HiveViewCatalog, query: str, events: list[tuple], numbered: str
             world.apply(event)
             world.check()
     finally:
-        world.close()
+        drop_database(catalog, world.database)
 
 
-relaxed = settings(
-    max_examples=HISTORIES,
-    database=None,
-    # A history takes seconds: one that fails is shown as it is, and not made shorter for minutes.
-    phases=(Phase.explicit, Phase.generate),
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-
-
-@relaxed
+@history_settings(HISTORIES)
 @given(query=st.sampled_from(QUERIES), events=history, numbered=ids)
 @pytest.mark.timeout(7200)
 def test_never_fresh_when_rows_differ(shared: HiveViewCatalog, query: str, events: list[tuple], numbered: str):
     run(shared, query, events, numbered)
 
 
-@relaxed
+@history_settings(HISTORIES)
 @given(query=st.sampled_from(QUERIES), events=growth, numbered=ids)
 @pytest.mark.timeout(7200)
 def test_incremental_equals_full_if_sources_only_grow(

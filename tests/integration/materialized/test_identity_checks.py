@@ -17,11 +17,6 @@ from hive_views.spec.version_texts import define
 from tests.integration.materialized.conftest import LAYOUTS, rows
 
 
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
-
-
 def causes(views, name) -> list[Cause]:
     return [reason.cause for reason in views.freshness(name).reasons]
 

@@ -7,7 +7,6 @@ import json
 import pyarrow as pa
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, InvalidRefreshStateError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Cause, Verdict
@@ -21,11 +20,6 @@ from tests.integration.catalog.samples import hive_row
 from tests.integration.materialized.conftest import LAYOUTS, rows
 
 QUERY = "SELECT id, amount FROM sales"
-
-
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
 
 
 def put(catalog, name, text: str) -> None:

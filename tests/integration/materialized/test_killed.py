@@ -15,7 +15,7 @@ from tests.integration.materialized.duck_engine import DuckEngine
 
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
 FIRST = {"registered": 0, "attached": 4, "table": 8}
-"""Where a layout begins, so that not all of them are killed at the same points."""
+"""The first point of each layout: the layouts are killed at different points."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

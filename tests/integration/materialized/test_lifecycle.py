@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import LongType
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import (
     InvalidPropertyError,
     NotMaterializedError,
@@ -31,11 +30,6 @@ from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import compact
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
-
-
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
 
 
 @pytest.fixture(params=LAYOUTS)
@@ -161,7 +155,7 @@ def test_freshness_of_unparsable_text_uses_recorded_state(catalog, views, engine
     view.update().replace_version(created, view.schema(), may_lose_dialects=True).commit()
     storage = views.load((market, "mv")).storage
     state = json.loads(storage.metadata.current_snapshot().summary.additional_properties[REFRESH_STATE])
-    del state["hive-views.definition"]  # a key of ours: another engine's refresh has none
+    del state["hive-views.definition"]  # a key of this package: another engine's refresh has none
     state["view-version-id"] = catalog.load_view((market, "mv")).current_version().version_id
     storage.append(rows((1, "a", 1)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: json.dumps(state)})
     assert views.freshness((market, "mv")).is_fresh

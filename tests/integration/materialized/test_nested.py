@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
+from hive_views.materialized.properties import READ_STORED_ROWS
+from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-
-
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
 
 
 def amounts(views, name) -> list[int]:
@@ -103,3 +99,63 @@ def test_fresh_rows_of_other_settings_are_recomputed(catalog, views, market):
     report = views.refresh(name, DuckEngine(catalog, TOKYO))[-1]
     assert report.action == "full" and f"{TIME_ZONE}=UTC" in report.why
     assert views.reading(name).settings[TIME_ZONE] == "Asia/Tokyo" and views.freshness(name).is_fresh
+
+
+def nested(catalog, views, market, layout, *, settings=None) -> tuple[tuple[str, str], DuckEngine]:
+    """A refreshed materialized view `low`, and `top` over it, which may read its stored rows."""
+    views.create((market, "low"), "SELECT id, shop, amount FROM sales WHERE amount > 1", layout=layout)
+    views.refresh((market, "low"), DuckEngine(catalog, settings))
+    catalog.execute("CREATE VIEW plain AS SELECT * FROM low", database=market)
+    items = "low.shop, count(*) AS n, sum(p.amount) AS amount"
+    query = f"SELECT {items} FROM low JOIN plain p ON low.id = p.id GROUP BY low.shop"
+    views.create((market, "top"), query, layout=layout, properties={READ_STORED_ROWS: "true"})
+    return (market, "top"), DuckEngine(catalog, settings)
+
+
+def tables_read(engine: DuckEngine) -> set[str]:
+    return {item.table.name for item in engine.works[-1].inputs}
+
+
+@pytest.mark.parametrize(("layout", "reads"), [("registered", "low__storage"), ("table", "low"), ("attached", "sales")])
+def test_full_refresh_reads_fresh_stored_rows(catalog, views, market, layout, reads):
+    top, engine = nested(catalog, views, market, layout)
+    explained = views.explain(top, engine)
+    report = views.refresh(top, engine)[-1]
+    assert tables_read(engine) == {reads} and explained.plans[0].why == report.why
+    assert (f"from the stored rows of {market}.low" in report.why) == (layout != "attached")
+    assert amounts(views, top) == [15, 20] and views.freshness(top).is_fresh
+    catalog.load_table((market, "sales")).append(rows((4, "c", 40)))
+    assert views.freshness(top).verdict is Verdict.STALE, "the recorded state is that of the tables"
+    views.replace(top, "SELECT amount FROM low")
+    assert views.refresh(top, engine)[-1].action == "full"
+    assert tables_read(engine) == {"sales"} and amounts(views, top) == [5, 10, 20, 40], "the rows of low are stale"
+    views.refresh((market, "low"), engine)
+    views.replace(top, "SELECT amount FROM low WHERE amount > 5")
+    views.refresh(top, engine, mode="full")
+    assert tables_read(engine) == {"sales"}, "FULL relies on no stored rows"
+
+
+def test_stored_rows_of_other_settings_are_not_read(catalog, views, market):
+    top, _ = nested(catalog, views, market, "registered", settings=UTC)
+    for settings in (TOKYO, {}):
+        engine = DuckEngine(catalog, settings)
+        views.refresh(top, engine)
+        assert tables_read(engine) == {"sales"}
+        views.replace(top, "SELECT amount FROM low")
+
+
+class _ExpiredRows(DuckEngine):
+    """The stored rows of `low` expire before they are read."""
+
+    def stage(self, work: StagingRequest) -> int:
+        if any(item.table.name == "low__storage" for item in work.inputs):
+            raise RefreshError(str(work.target), "no such snapshot")
+        return super().stage(work)
+
+
+def test_tables_are_read_if_stored_rows_cannot_be(catalog, views, market):
+    top, _ = nested(catalog, views, market, "registered")
+    engine = _ExpiredRows(catalog)
+    report = views.refresh(top, engine)[-1]
+    assert report.action == "full" and "no such snapshot" in report.why
+    assert tables_read(engine) == {"sales"} and amounts(views, top) == [15, 20] and views.freshness(top).is_fresh

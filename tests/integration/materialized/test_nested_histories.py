@@ -1,8 +1,8 @@
 """Random histories of materialized views over each other: fresh rows are the definition's, however deep a change is.
 
-Three of them, of any layouts, divided or not, stand on tables divided by shop and on a plain view. Definitions below
-are replaced, renamed and made anew; refreshes run in sessions of two time zones, and views have zones of their own: a
-time is of another day in each. `make histories` runs many (HIVE_VIEWS_HISTORIES).
+Three of them, of any layouts, partitioned or not, read tables partitioned by shop and a plain view. Definitions of
+sources are replaced, renamed and created again; refreshes run in sessions of two time zones, and views have zones of
+their own: a time belongs to another day in each. `make histories` runs many (HIVE_VIEWS_HISTORIES).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -18,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sqlglot
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -30,8 +29,9 @@ from hive_views import HiveViewCatalog
 from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
+from hive_views.materialized.properties import READ_STORED_ROWS
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
-from tests.integration.materialized.conftest import LAYOUTS, SHOPS, rows
+from tests.integration.materialized.conftest import LAYOUTS, SHOPS, drop_database, history_settings, rows
 from tests.integration.materialized.duck_engine import DuckEngine, bag, compact
 
 HISTORIES = max(int(os.environ.get("HIVE_VIEWS_HISTORIES", "2")), 1)
@@ -98,14 +98,15 @@ class World:
     """A database with a chain of materialized views, and what their definitions give now."""
 
     def __init__(
-        self, catalog: HiveViewCatalog, chain: dict[str, str], layouts: tuple[str, ...], divided: bool
+        self, catalog: HiveViewCatalog, chain: dict[str, str], layouts: tuple[str, ...], partitioned: bool, stored: bool
     ) -> None:
         self.catalog, self.views = catalog, catalog.materialized
         self.database = f"nested_{uuid.uuid4().hex[:12]}"
         self.texts = {"big": BIG.format(2), **chain, "low": chain["low"].format(1)}
         self.template = chain["low"]
         self.zones: dict[str, str | None] = {}
-        self.divided = ("shop",) if divided else ()
+        self.partitioned = ("shop",) if partitioned else ()
+        self.properties = {READ_STORED_ROWS: str(stored).lower()}
         self.aside: str | None = None
         catalog.create_namespace(self.database)
         table = catalog.create_table((self.database, "sales"), SALES, partition_spec=BY_SHOP)
@@ -116,13 +117,6 @@ class World:
         self.layouts = dict(zip(NAMES, layouts, strict=True))
         for name in NAMES:
             self._create(name)
-
-    def close(self) -> None:
-        for _, name in self.catalog.list_views(self.database):
-            self.catalog.drop_view((self.database, name))
-        for _, name in self.catalog.list_tables(self.database):
-            self.catalog.drop_table((self.database, name))
-        self.catalog.drop_namespace(self.database)
 
     # -- What can happen ----------------------------------------------------------------------------------------------
 
@@ -186,6 +180,7 @@ class World:
             return
         for report in reports:
             seen[report.action] += 1
+            seen["stored rows"] += "from the stored rows of" in report.why
             mine = report.name.name.removesuffix("_2")
             if self.aside is None:
                 assert self.stored(mine) == self.rows(mine, zone), report
@@ -236,7 +231,13 @@ class World:
 
     def _create(self, name: str) -> None:
         definition = self._authored(name)
-        self.views.create((self.database, name), definition, layout=self.layouts[name], partitioned_by=self.divided)
+        self.views.create(
+            (self.database, name),
+            definition,
+            layout=self.layouts[name],
+            partitioned_by=self.partitioned,
+            properties=self.properties,
+        )
 
     def _move(self, name: str, to: str) -> None:
         is_table = name.startswith("sales") or self.layouts.get(name.removesuffix("_2")) == "table"
@@ -256,14 +257,6 @@ class World:
         return self.catalog.load_table((self.database, self._now(name)))
 
 
-@pytest.fixture(scope="module")
-def shared(metastore) -> Iterator[HiveViewCatalog]:
-    properties = {"uri": metastore.uri, "warehouse": metastore.warehouse}
-    catalog = HiveViewCatalog("prod", **properties, **{"iceberg.engine.hive.lock-enabled": "false"})
-    yield catalog
-    catalog.close()
-
-
 AT = datetime(2026, 1, 1, 20, tzinfo=UTC)
 ALL_WAYS = [
     ("sell", [(3, "b", 7, AT), (4, None, 8, AT)]),
@@ -280,31 +273,28 @@ ALL_WAYS = [
 """A history in which each way to refresh is taken."""
 
 
-@settings(
-    max_examples=HISTORIES,
-    database=None,
-    # The same few each time, where a landing waits for them; others each time where many are run.
-    derandomize=HISTORIES < 10,
-    phases=(Phase.explicit, Phase.generate),
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(chain=st.sampled_from(CHAINS), layouts=layouts, divided=st.booleans(), events=history)
-@example(chain=CHAINS[3], layouts=LAYOUTS, divided=True, events=ALL_WAYS)
+@history_settings(HISTORIES)
+@given(chain=st.sampled_from(CHAINS), layouts=layouts, partitioned=st.booleans(), stored=st.booleans(), events=history)
+@example(chain=CHAINS[3], layouts=LAYOUTS, partitioned=True, stored=True, events=ALL_WAYS)
 @pytest.mark.timeout(7200)
 def test_never_fresh_when_rows_differ(
-    shared: HiveViewCatalog, chain: dict[str, str], layouts: tuple[str, ...], divided: bool, events: list[tuple]
+    shared: HiveViewCatalog,
+    chain: dict[str, str],
+    layouts: tuple[str, ...],
+    partitioned: bool,
+    stored: bool,
+    events: list[tuple],
 ):
-    world, last = World(shared, chain, layouts, divided), ("refresh", ("top", True, "UTC"))
+    world, last = World(shared, chain, layouts, partitioned, stored), ("refresh", ("top", True, "UTC"))
     try:
         for event in [last, *events, ("rename back", None), last]:
             world.apply(event)
             world.check()
     finally:
-        world.close()
+        drop_database(shared, world.database)
 
 
 def test_histories_cover_all_cases():
     """Runs behind the one above: a history that never refreshes by partitions would prove nothing of them."""
-    expected_outcomes = {"incremental", "full", "partitions", "unchanged", "refused", "fresh", "stale"}
-    assert not expected_outcomes - seen.keys(), sorted(seen.items())
+    expected_outcomes = {"incremental", "full", "partitions", "unchanged", "refused", "fresh", "stale", "stored rows"}
+    assert not expected_outcomes - (+seen).keys(), sorted(seen.items())

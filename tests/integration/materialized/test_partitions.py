@@ -13,8 +13,8 @@ from tests.integration.materialized.duck_engine import DuckEngine, bag, query
 
 
 @pytest.fixture
-def divided(catalog: HiveViewCatalog, database: str) -> str:
-    """The database with `sales`, divided by shop, and `shops`."""
+def partitioned(catalog: HiveViewCatalog, database: str) -> str:
+    """The database with `sales`, partitioned by shop, and `shops`."""
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "shop"))
     table = catalog.create_table((database, "sales"), SALES, partition_spec=spec)
     table.append(rows((1, "a", 10), (2, "b", 20), (3, "a", 5), (4, "c d", 1), (5, None, 2)))
@@ -35,25 +35,25 @@ QUERIES = [
     ("text", "layout"),
     [*((text, "registered") for text in QUERIES), (QUERIES[0], "attached"), (QUERIES[0], "table")],
 )
-def test_rows_are_the_same(catalog, divided, text, layout):
+def test_partition_refresh_equals_recomputation(catalog, partitioned, text, layout):
     views, engine = catalog.materialized, DuckEngine(catalog)
-    views.create((divided, "mv"), text, layout=layout, partitioned_by=("shop",))
-    views.refresh((divided, "mv"), engine)
+    views.create((partitioned, "mv"), text, layout=layout, partitioned_by=("shop",))
+    views.refresh((partitioned, "mv"), engine)
     changes = [
-        lambda: catalog.load_table((divided, "sales")).delete(EqualTo("id", 1)),
-        lambda: catalog.load_table((divided, "sales")).delete(EqualTo("shop", "b")),
-        lambda: catalog.load_table((divided, "sales")).overwrite(
+        lambda: catalog.load_table((partitioned, "sales")).delete(EqualTo("id", 1)),
+        lambda: catalog.load_table((partitioned, "sales")).delete(EqualTo("shop", "b")),
+        lambda: catalog.load_table((partitioned, "sales")).overwrite(
             rows((9, "c d", 9), (8, None, 8)), "shop = 'a' or shop is null"
         ),
     ]
     for change in changes:
         change()
-        report = views.refresh((divided, "mv"), engine)[-1]
+        report = views.refresh((partitioned, "mv"), engine)[-1]
         assert report.action == "partitions", report.why
-        tables = {"sales": f"{divided}.sales", "shops": f"{divided}.shops"}
-        stored = views.load((divided, "mv")).storage.scan().to_arrow().to_pylist()
+        tables = {"sales": f"{partitioned}.sales", "shops": f"{partitioned}.shops"}
+        stored = views.load((partitioned, "mv")).storage.scan().to_arrow().to_pylist()
         assert bag([tuple(row.values()) for row in stored]) == query(catalog, text, tables)
-        assert views.freshness((divided, "mv")).is_fresh
+        assert views.freshness((partitioned, "mv")).is_fresh
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_rows_are_the_same(catalog, divided, text, layout):
         "SELECT shop, id FROM sales UNION ALL SELECT shop, amount AS id FROM sales",
     ],
 )
-def test_undetermined_partitions_cause_full_refresh(catalog, divided, text):
+def test_undetermined_partitions_cause_full_refresh(catalog, partitioned, text):
     views, engine = catalog.materialized, DuckEngine(catalog)
-    views.create((divided, "mv"), text, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
-    views.refresh((divided, "mv"), engine)
-    catalog.load_table((divided, "sales")).delete(EqualTo("id", 1))
-    assert views.refresh((divided, "mv"), engine)[-1].action == "full"
-    tables = {"sales": f"{divided}.sales", "shops": f"{divided}.shops"}
-    stored = views.load((divided, "mv")).storage.scan().to_arrow().to_pylist()
+    views.create((partitioned, "mv"), text, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
+    views.refresh((partitioned, "mv"), engine)
+    catalog.load_table((partitioned, "sales")).delete(EqualTo("id", 1))
+    assert views.refresh((partitioned, "mv"), engine)[-1].action == "full"
+    tables = {"sales": f"{partitioned}.sales", "shops": f"{partitioned}.shops"}
+    stored = views.load((partitioned, "mv")).storage.scan().to_arrow().to_pylist()
     assert bag([tuple(row.values()) for row in stored]) == query(catalog, text, tables)

@@ -36,11 +36,6 @@ OLD_ROWS, NEW_ROWS = [(1, 10), (2, 20), (3, 5)], [("a", 1, 20), ("a", 3, 10), ("
 
 
 @pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
-
-
-@pytest.fixture
 def run(catalog: HiveViewCatalog, market: str, engine: DuckEngine):
     def running(text: str) -> Result:
         return execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
@@ -63,7 +58,7 @@ def test_next_refresh_publishes_columns_with_rows(catalog, views, engine, market
     assert done.kind == "replaced"
     view = views.load(name)
     assert view.metadata.current_version_id == 2 and view.properties["team"] == "bi"
-    assert stored(views, name) == OLD_ROWS, "who reads the storage alone finds the old columns with the old rows"
+    assert stored(views, name) == OLD_ROWS, "readers of the storage table get the old columns with the old rows"
     reading = views.reading(name, allow_stale_data=True, max_staleness_ms=10**9)
     assert not reading.from_storage and Cause.DEFINITION in {reason.cause for reason in reading.freshness.reasons}
     with pytest.raises(RefreshError, match="incrementally"):
@@ -124,7 +119,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
         2,
         ["id"],
     )
-    # A change of the table that has nothing to do with it is no obstacle.
+    # An unrelated change of the table is no conflict.
     catalog.load_table(name).transaction().set_properties({"team": "bi"}).commit_transaction()
     redefine(catalog.store, catalog, now, catalog.author(name, NEW), {})
     assert views.load(name).metadata.current_version_id == 3
@@ -149,7 +144,7 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
     name, seen = (market, "mv"), []
     views.create(name, OLD, layout=layout)
 
-    def look() -> None:
+    def record() -> None:
         tables = [table for _, table in catalog.list_tables(market) if "__refresh_" in table]
         listed = [item.name.name for item in views.listing(market)]
         shown = [row[1] for row in run("SHOW MATERIALIZED VIEWS").rows]
@@ -159,9 +154,9 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
                 views.load((market, table))
 
     for _ in range(2):
-        views.refresh(name, ConcurrentWriterEngine(engine, after=look), mode="full")
+        views.refresh(name, ConcurrentWriterEngine(engine, after=record), mode="full")
     views.replace(name, NEW)
-    views.refresh(name, ConcurrentWriterEngine(engine, after=look))
+    views.refresh(name, ConcurrentWriterEngine(engine, after=record))
     there = 1 if layout == "attached" else 0
     assert [number for number, *_ in seen] == [there, there, 1], "else this proves nothing"
     assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3

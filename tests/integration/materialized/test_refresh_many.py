@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from pyiceberg.expressions import EqualTo
 
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh.stage import StagingRequest
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.proxy import ThriftProxy
 
@@ -19,13 +20,14 @@ HOUR = 3_600_000
 class FailingEngine(DuckEngine):
     """Fails for one view."""
 
-    def __init__(self, catalog, fails: str) -> None:
+    def __init__(self, catalog, fails: str, error: str = "disk full") -> None:
         super().__init__(catalog)
         self.fails = fails
+        self.error = error
 
     def stage(self, work: StagingRequest) -> int:
-        if work.target.name.startswith(f"{self.fails}__"):
-            raise RefreshError(str(work.target), "disk full")
+        if work.target.name.startswith(self.fails):
+            raise RefreshError(str(work.target), self.error)
         return super().stage(work)
 
 
@@ -86,6 +88,69 @@ def test_failed_cascade_reports_what_it_refreshed(catalog, views, market):
     with pytest.raises(RefreshError, match="disk full") as caught:
         views.refresh((market, "top"), FailingEngine(catalog, "top"), cascade=True)
     assert sorted(caught.value.completed) == [f"{market}.{name}: full" for name in ("low", "mid", "other")]
+
+
+class _DroppingEngine(DuckEngine):
+    """The view is dropped while its rows are computed, which fails."""
+
+    def __init__(self, catalog, view: tuple[str, str]) -> None:
+        super().__init__(catalog)
+        self._view = view
+
+    def stage(self, work: StagingRequest) -> int:
+        self.catalog.materialized.drop(self._view)
+        raise RefreshError(str(work.target), "a file is gone")
+
+
+class _FailingConcurrently(FailingEngine):
+    """Another refresh of the same view fails while this one computes its rows."""
+
+    def stage(self, work: StagingRequest) -> int:
+        staged = DuckEngine.stage(self, work)
+        with pytest.raises(RefreshError, match="out of memory"):
+            failing = FailingEngine(self.catalog, "mv", "out of memory")
+            self.catalog.materialized.refresh((work.target.database, "mv"), failing)
+        return staged
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_failures_are_part_of_the_history(catalog, engine, market, layout):
+    views, name = catalog.materialized, (market, "mv")
+    views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"team": "bi"})
+    versions = views.load(name).metadata.versions
+    for _ in range(2):
+        with pytest.raises(RefreshError, match="disk full"):
+            views.refresh(name, FailingEngine(catalog, "mv"))
+    [failure] = views.failed_refreshes(name)
+    assert failure.error == "disk full" and failure.seconds >= 0
+    [listed] = [item for item in views.overview([market]) if item.name.name == "mv"]
+    assert listed.failure == failure and listed.to_json()["failure"] == failure
+    view = views.load(name)
+    assert view.metadata.versions == versions and view.properties["team"] == "bi"
+
+    report = views.refresh(name, _FailingConcurrently(catalog, "mv"))[-1]
+    assert report.action == "full" and views.freshness(name).is_fresh, "a failure disturbs no other refresh"
+    views.refresh(name, engine, mode="full")
+    [listed] = [item for item in views.overview([market]) if item.name.name == "mv"]
+    assert listed.failure is None
+    with pytest.raises(RefreshError, match="cannot be refreshed incrementally"):
+        catalog.load_table((market, "sales")).delete(EqualTo("id", 1))
+        views.refresh(name, engine, mode="incremental")
+    assert [item.error.partition(":")[0] for item in views.failed_refreshes(name)] == [
+        "disk full",
+        "out of memory",
+        "it cannot be refreshed incrementally",
+    ]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_failure_that_cannot_be_recorded_is_reported(catalog, market, layout, caplog):
+    name = (market, "mv")
+    catalog.materialized.create(name, "SELECT id, amount FROM sales", layout=layout)
+    with pytest.raises(RefreshError, match="a file is gone"):
+        catalog.materialized.refresh(name, _DroppingEngine(catalog, name))
+    assert f"The failed refresh of {market}.mv could not be recorded" in caplog.text
+    assert catalog.store.get_row(ViewName(*name)) is None
 
 
 def test_listing_shares_reads(catalog, open_catalog, metastore, market):

@@ -13,15 +13,15 @@ from hive_views.materialized.state.refresh_state import REFRESH_STATE
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SEQUENCE_STATE
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import METADATA
-from tests.integration.materialized.conftest import rows
+from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import bag, query
 
 QUERY = "SELECT b.id, h.city FROM big b JOIN shops h ON b.shop = h.shop"
 
 
-@pytest.fixture(params=["registered", "attached", "table"])
+@pytest.fixture(params=LAYOUTS)
 def numbered(request, catalog: HiveViewCatalog, engine, market: str) -> tuple[str, str]:
-    """A materialized view over a view and two tables, whose state is kept by numbers alone."""
+    """A materialized view over a view and two tables, whose refresh state is by sequence numbers alone."""
     catalog.execute("CREATE VIEW big AS SELECT id, shop FROM sales WHERE amount > 1", database=market)
     name = (market, "mv")
     catalog.materialized.create(name, QUERY, layout=request.param, properties={SEQUENCE_IDS: "only"})
@@ -92,7 +92,7 @@ def test_lost_lineage_does_not_reuse_numbers(catalog, engine, numbered):
     views.refresh(numbered, engine)
     assert views.freshness(numbered).is_fresh
     assert sorted(views.load(numbered).lineage_numbers().values()) == [4, 5, 6], (
-        "what an older snapshot says stays unreadable"
+        "the state of an older snapshot stays unreadable"
     )
 
 

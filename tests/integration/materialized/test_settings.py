@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, SqlError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
@@ -17,11 +16,6 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA
 from tests.integration.materialized.conftest import LAYOUTS, rows
-
-
-@pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
 
 
 @pytest.fixture
@@ -38,7 +32,7 @@ def make(views, run, engine, market, layout, more="") -> tuple[str, str]:
 
 
 def set_by_another(catalog, name, updates, removals=()) -> None:
-    """As a program that knows properties and nothing of materialized views: Spark's ALTER VIEW, ALTER TABLE."""
+    """Set properties as a program without support for materialized views does: Spark's ALTER VIEW, ALTER TABLE."""
     if catalog.materialized.load(name).layout is Layout.TABLE:
         with catalog.load_table(name).transaction() as transaction:
             transaction.set_properties(updates)
@@ -60,7 +54,7 @@ def test_last_set_value_is_effective(catalog, views, run, engine, market, layout
     set_by_another(catalog, name, {ALLOW_STALE_DATA: "true"})
     assert views.reading(name).from_storage
     views.set_properties(name, {"more": "1"})
-    assert views.reading(name).from_storage, "another commit of ours changes nothing of it"
+    assert views.reading(name).from_storage, "another commit of this package does not change it"
     set_by_another(catalog, name, {MAX_STALENESS_MS: "3600000"}, [ALLOW_STALE_DATA])
     assert views.freshness(name).verdict is Verdict.WITHIN_GRACE and not views.load(name).allow_stale_data
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{MAX_STALENESS_MS}')")
@@ -91,7 +85,7 @@ def test_field_of_draft_and_property_agree(catalog, views, run, engine, market):
     assert field() is True
     document = json.loads(catalog.load_view(name).metadata.properties[METADATA])
     set_by_another(catalog, name, {METADATA: json.dumps({**document, "allow-stale-data": False})})
-    assert not views.load(name).allow_stale_data, "an engine that knows the draft changed its field"
+    assert not views.load(name).allow_stale_data, "an engine that supports the draft changed its field"
     views.to_plain_view(name)
     catalog.load_view(name).update().set_properties({ALLOW_STALE_DATA: "true"}).commit()
     views.from_plain_view(name)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import (
     CommitFailedError,
     DependentsError,
@@ -28,13 +27,8 @@ QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 
 
 @pytest.fixture
-def views(catalog: HiveViewCatalog):
-    return catalog.materialized
-
-
-@pytest.fixture
 def stored(views, market, engine):
-    """Makes a materialized view with rows; says its name."""
+    """Return a function that creates a materialized view with rows and returns its name."""
 
     def make(layout: str, name: str = "mv", **more) -> tuple[str, str]:
         views.create((market, name), QUERY, layout=layout, **more)

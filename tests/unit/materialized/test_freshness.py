@@ -212,16 +212,16 @@ def chain(names: list[str], expired: int = 0) -> TableState:
 
 
 @given(operations, st.integers(0, 6), st.integers(0, 6))
-def test_operations_since_snapshot(names, since, expired):
+def test_snapshots_since_another(names, since, expired):
     assume(since <= len(names) and expired <= max(len(names) - 1, 0))
-    facts = chain(names, expired)
-    operations = facts.operations_since(since or NO_SNAPSHOT)
+    table = chain(names, expired)
+    later = table.snapshots_since(since or NO_SNAPSHOT)
     if since > expired or (since == 0 and expired == 0):
-        assert operations == tuple(reversed(names[since:]))
-        assert facts.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
+        assert later == tuple(range(len(names), since, -1))
+        assert table.only_grew_since(since or NO_SNAPSHOT) == (set(names[since:]) <= {"append", "replace"})
     else:
-        assert operations is None and not facts.only_grew_since(since or NO_SNAPSHOT)
-    for snapshot in facts.same_rows.keys() - {facts.snapshot_id}:
+        assert later is None and not table.only_grew_since(since or NO_SNAPSHOT)
+    for snapshot in table.same_rows.keys() - {table.snapshot_id}:
         assert set(names[snapshot:]) == {"replace"}
 
 

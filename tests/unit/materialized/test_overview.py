@@ -5,15 +5,16 @@ from __future__ import annotations
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.overview import ViewStatus, overview_page
-from hive_views.materialized.results import PastRefresh
+from hive_views.materialized.overview import overview_page
+from hive_views.materialized.refresh.failures import FailedRefresh
+from hive_views.materialized.results import ListedView, PastRefresh
 from hive_views.materialized.state.refresh_state import RefreshState
 
 LOW, MIDDLE, TOP = (ViewName("db", name) for name in ("low", "middle", "<b>top</b>"))
 REFRESH = PastRefresh(1, 2, RefreshState(1, (), 0), "keys", "rows were changed", 1.5, 3000, 7, 100)
 STATUSES = (
-    ViewStatus(LOW, Layout.REGISTERED, Freshness(Verdict.FRESH), REFRESH, "1 hour", ()),
-    ViewStatus(
+    ListedView(LOW, Layout.REGISTERED, Freshness(Verdict.FRESH), REFRESH, "1 hour", ()),
+    ListedView(
         MIDDLE,
         Layout.TABLE,
         Freshness(Verdict.STALE, (StalenessReason(Cause.CHANGED, LOW, "snapshot 1", "snapshot 2"),)),
@@ -21,7 +22,13 @@ STATUSES = (
         None,
         (LOW,),
     ),
-    ViewStatus(TOP, Layout.ATTACHED, Freshness(Verdict.UNKNOWN), None, None, (LOW, MIDDLE)),
+    ListedView(
+        TOP,
+        Layout.ATTACHED,
+        Freshness(Verdict.UNKNOWN),
+        reads=(LOW, MIDDLE),
+        failure=FailedRefresh(9, 1.0, "disk <full>"),
+    ),
 )
 
 
@@ -29,6 +36,7 @@ def test_page_shows_each_view_and_what_it_reads_directly():
     page = overview_page(STATUSES)
     assert (page.count("<rect"), page.count("<line")) == (3, 2), "top reads low through middle"
     assert "<td>keys</td>" in page and ">3000</td>" in page and "from snapshot 1 to snapshot 2" in page
+    assert "the last refresh failed: disk &lt;full&gt;</td>" in page
     assert "<b>top</b>" not in page and "&lt;b&gt;top&lt;/b&gt;" in page
 
 

@@ -27,9 +27,9 @@ from hive_views.materialized.state.sequence_numbers import (
 from tests.unit.materialized.test_json import states
 
 V, T, U = ViewName("db", "v"), ViewName("db", "t"), ViewName("db", "u")
-L = {"db.v": 1, "db.t": 2, "db.u": 3}
-S = {"1": 4, "2": 5310, "3": 5311}
-"""A view over v and u; v reads t. L encompasses the transitive children; S has one entry for each, by L's ids."""
+LINEAGE = {"db.v": 1, "db.t": 2, "db.u": 3}
+STATES = {"1": 4, "2": 5310, "3": 5311}
+"""A view over v and u; v reads t. The lineage has the transitive sources, too, and the state an entry for each."""
 STATE = RefreshState(
     1,
     (
@@ -51,33 +51,35 @@ NOW = ObservedState(
 
 
 def test_sequence_numbers_start_at_1_for_each_view():
-    assert assign_numbers({}, [V, T, U]) == L
+    assert assign_numbers({}, [V, T, U]) == LINEAGE
 
 
 def test_state_maps_numbers_to_states_only():
-    summary = encode_numbers_only(STATE, L)
-    assert json.loads(summary[SEQUENCE_STATE]) == S
-    assert has_numbers_only(summary) and not has_numbers_only(encode_with_uuids(STATE, L))
+    summary = encode_numbers_only(STATE, LINEAGE)
+    assert json.loads(summary[SEQUENCE_STATE]) == STATES
+    assert has_numbers_only(summary) and not has_numbers_only(encode_with_uuids(STATE, LINEAGE))
     assert "uuid" not in "".join(summary.values())
 
 
 def test_lineage_and_state_are_correlated_by_number():
-    decoded = decode_by_number(encode_numbers_only(STATE, L), L)
+    decoded = decode_by_number(encode_numbers_only(STATE, LINEAGE), LINEAGE)
     assert {source.name: source.id for source in decoded.sources} == {V: 4, T: 5310, U: 5311}
     assert decide(RecordedRefresh(decoded), NOW, now_ms=0).is_fresh
-    other = {name: {1: 2, 2: 1}.get(number, number) for name, number in L.items()}
-    assert not decide(RecordedRefresh(decode_by_number(encode_numbers_only(STATE, L), other)), NOW, now_ms=0).is_fresh
+    other = {name: {1: 2, 2: 1}.get(number, number) for name, number in LINEAGE.items()}
+    assert not decide(
+        RecordedRefresh(decode_by_number(encode_numbers_only(STATE, LINEAGE), other)), NOW, now_ms=0
+    ).is_fresh
 
 
 @pytest.mark.parametrize("lineage", [{}, {"db.v": 1, "db.t": 2}])
 def test_state_without_lineage_is_rejected(lineage):
     with pytest.raises(InvalidRefreshStateError):
-        decode_by_number(encode_numbers_only(STATE, L), lineage)
+        decode_by_number(encode_numbers_only(STATE, LINEAGE), lineage)
 
 
 def test_state_of_other_writer_identifies_tables_but_not_views():
-    pure = {key: value for key, value in encode_numbers_only(STATE, L).items() if key != SEQUENCE_DETAILS}
-    state = decode_by_number(pure, L)
+    pure = {key: value for key, value in encode_numbers_only(STATE, LINEAGE).items() if key != SEQUENCE_DETAILS}
+    state = decode_by_number(pure, LINEAGE)
     [reason] = decide(RecordedRefresh(state), NOW, now_ms=0).reasons
     assert (reason.cause, reason.source) == (Cause.NO_STATE, V), "another view may have its name and its number"
     tables = replace(state, sources=state.sources[1:])
@@ -106,7 +108,7 @@ def observed(at: int, **changes) -> ObservedState:
     ],
 )
 def test_freshness_by_sequence_numbers(now, causes):
-    state = decode_by_number(encode_numbers_only(STATE, L), L)
+    state = decode_by_number(encode_numbers_only(STATE, LINEAGE), LINEAGE)
     assert [reason.cause for reason in decide(RecordedRefresh(state), now, now_ms=0).reasons] == causes
 
 
@@ -157,7 +159,7 @@ def test_invalid_lineage_is_rejected(text):
 )
 def test_invalid_state_is_rejected(changes):
     with pytest.raises(InvalidRefreshStateError):
-        decode_by_number({**encode_numbers_only(STATE, L), **changes}, L)
+        decode_by_number({**encode_numbers_only(STATE, LINEAGE), **changes}, LINEAGE)
 
 
 def test_property_selects_sequence_ids():
