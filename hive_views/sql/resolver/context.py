@@ -62,6 +62,8 @@ class CteDefinition:
     is_outermost: bool
     level: int = 0
     is_recursive: bool = False
+    is_later: bool = False
+    """Whether WITH defines it behind the query that can name it."""
     scope: Scope | None = None
     is_running: bool = False
     """Whether its query is being resolved."""
@@ -212,6 +214,8 @@ class DialectRules:
     """Whether the field of an expression gives its column its name, not only the field of a column."""
     has_star_except: bool = False
     """Whether `* EXCEPT (…)` exists."""
+    reads_later_ctes: bool = False
+    """Whether a name means a common table expression that the same WITH defines later."""
     has_partitioned_functions: bool = False
     """Whether FROM can contain `noop(ON t PARTITION BY …)`."""
     has_lateral_aliases: bool = False

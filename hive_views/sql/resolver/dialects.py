@@ -208,6 +208,7 @@ HIVE = DialectRules(
     derives_column_names=True,
     hint_counts_as_item=True,
     computes_groups_first=True,
+    reads_later_ctes=True,
     has_partitioned_functions=True,
     interval_units=frozenset({*INTERVAL_UNITS, "year to month", "day to second"}),
     resolve_function=_resolve_hive_function,

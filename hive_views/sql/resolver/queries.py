@@ -5,6 +5,7 @@ Source of the rules: Hive 4.1's `CalcitePlanner` (`genLogicalPlan`, `genSetOpLog
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -96,6 +97,11 @@ def _define_ctes(
     if context.mode.shares_ctes:
         for name in own_names:
             visible[name].visible = visible
+    elif context.dialect.reads_later_ctes:
+        names = [cte.alias.lower() for cte in with_.expressions]
+        for position, name in enumerate(names):
+            later = {other: replace(visible[other], is_later=True) for other in names[position + 1 :]}
+            visible[name].visible.update(later)
     return visible
 
 

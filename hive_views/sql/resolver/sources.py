@@ -118,6 +118,9 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     claim_alias(context, alias, block, identifier or parts[-1])
     definition = block.ctes.get(lower) if block.ctes and len(parts) == 1 else None
     if definition is not None:
+        if definition.is_later:
+            text = f"WITH defines {name} later: Hive reads this definition, other engines do not. Define it first"
+            raise context.fail(text, parts[-1], name)
         scope = rename_columns(context, resolve_cte(context, definition, block.level), alias, alias_node)
         is_cte_name = definition.is_outermost or lower in context.outermost_ctes
         if not is_cte_name and context.mode.qualifies_inner_ctes:

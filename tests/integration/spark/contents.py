@@ -15,6 +15,8 @@ from hive_views.spark.sessions import spark_exceptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from hive_views.spark import ViewSession
+
 Content = dict[str, Any]
 """`columns` (in lower case) and `rows` (sorted); or `problem`: Spark's name for what is wrong."""
 
@@ -30,7 +32,7 @@ _AT_ONCE = 40
 
 
 def contents(
-    session: SparkSession, queries: Mapping[str, str], settings: Mapping[str, str] | None = None
+    session: SparkSession | ViewSession, queries: Mapping[str, str], settings: Mapping[str, str] | None = None
 ) -> dict[str, Content]:
     """Run queries."""
     for key, value in {**SETTINGS, **(settings or {})}.items():

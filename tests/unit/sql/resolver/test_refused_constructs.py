@@ -84,6 +84,8 @@ CASES_OF_TRINO = [
 
 
 CASES_OF_HIVE = [
+    ("with a as (select k from u), u as (select k from t) select a.k from a", "WITH defines u later"),
+    ("with a as (select k from (select k from u) x), u as (select k from t) select a.k from a", "WITH defines u later"),
     ("select v + 1 as t, max(k) as m from t group by v + 1 having max(k) > 1", "Hive reads as a field"),
     ("select v + 1 as t, max(k) as m from t group by v + 1 having max(st.a) > 1", "Hive reads as a field"),
     ("select x.k from (t cross join region) x", "cannot have an alias"),
