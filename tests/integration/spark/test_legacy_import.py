@@ -26,7 +26,7 @@ from hive_views.legacy_import.export import export_script
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned_outcome
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus, plan_import
-from hive_views.legacy_import.revert import RevertStatus, revert_views
+from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import PendingImport, importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
@@ -82,6 +82,7 @@ class Corpus:
     rows: dict[ViewName, bytes]
     trino: dict[str, tuple[bool, str]]
     shipped: CheckedRun
+    journal: Path
 
     @property
     def converted(self) -> list[str]:
@@ -102,7 +103,7 @@ class Corpus:
     def by_chance(self) -> list[str]:
         """Those of them whose rows Spark draws anew each time."""
         texts = {str(entry.name): (entry.old_text or "").lower() for entry in self.plan.entries}
-        return [name for name in self.readable if "tablesample (bucket" in texts[name]]
+        return [name for name in self.readable if DRAWN.search(texts[name])]
 
     def differing(self, after: dict[str, Content]) -> dict[str, tuple[Content, Content]]:
         """The views that return something else than before."""
@@ -110,10 +111,13 @@ class Corpus:
 
 
 UNREADABLE = {
+    "h_cte_10": "no sales.nada",  # in a CTE that nothing reads
+    "h_cte_34": "no sales.b",  # which a later part of WITH defines
     "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not scan_row into
     "h_generated_1361": "'__u3'",  # a name of Hive's own for a set operation
     "h_golden_192": "near '.'",  # a hint that lost its delimiters
     "h_names_1": "near 'b'",  # a name that lost its backticks
+    "h_order_28": "near 'y'",  # a name that lost its backticks
     "h_odd_16": "near 'select'",  # the same
     "h_pos2_1": "GROUP BY key",  # a position, under a setting that is off by default
 }
@@ -146,7 +150,9 @@ a view's columns without being asked.
 """
 
 
-DOUBLED = "sales.h_lit_6"
+DOUBLED = ("sales.h_lit_6", "sales.h_odd2_13")
+"""Views with 'it''s', which is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`."""
+DRAWN = re.compile(r"tablesample \((bucket|\d+ percent)")
 WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 
 
@@ -209,7 +215,7 @@ def corpus(
     journal = tmp_path_factory.mktemp("shipped") / "journal"
     shipped = SparkImport(session, catalog, most_calls=4).run(part, journal, verify=ROWS)
     outcomes = imported(plan, {outcome.name: outcome for outcome in shipped.outcomes}, catalog)
-    yield Corpus(plan, outcomes, before, rows, trino, shipped)
+    yield Corpus(plan, outcomes, before, rows, trino, shipped, journal)
     with connect(metastore.port) as raw:
         for database in DATABASES:
             raw.drop_database(database, True, True)
@@ -265,7 +271,7 @@ def test_at_least_800_views_of_three_writers_are_converted_or_refused(corpus: Co
     assert writers.keys() == {"hive", "spark", "trino"}
     ends = Counter(outcome.status for outcome in corpus.outcomes.values())
     assert ends.keys() <= {ImportStatus.CONVERTED, ImportStatus.REFUSED, ImportStatus.BLOCKED}
-    assert ends[ImportStatus.REFUSED] + ends[ImportStatus.BLOCKED] <= 103, Counter(
+    assert ends[ImportStatus.REFUSED] + ends[ImportStatus.BLOCKED] <= 111, Counter(
         (outcome.reason, (outcome.text or "")[:80]) for outcome in corpus.outcomes.values()
     )
 
@@ -286,7 +292,7 @@ def test_refused_views_have_the_expected_reasons(corpus: Corpus) -> None:
         elif reason is Reason.TYPE:
             assert any(kind in entry.problem.text for kind in ("interval", "void")), entry
         else:
-            assert reason in (Reason.UNREADABLE, Reason.UNRESOLVED), entry
+            assert reason in (Reason.UNREADABLE, Reason.UNRESOLVED, Reason.MISSING_TABLE), entry
             seen[entry.name.name] = entry.problem.text
     assert seen.keys() == UNREADABLE.keys(), seen
     assert {name: text for name, text in seen.items() if UNREADABLE[name] not in text} == {}
@@ -319,9 +325,9 @@ def test_views_unreadable_by_plain_spark_before_have_the_expected_errors(corpus:
 
 def test_plain_spark_returns_the_same_rows(corpus: Corpus, plain: PlainReader) -> None:
     after = plain.contents(queries(map(ViewName.parse, corpus.comparable)))
-    # 'it''s' is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`.
-    assert list(corpus.differing(after)) == [DOUBLED], corpus.differing(after)
-    assert {row.replace("it's", "its") for row in corpus.before[DOUBLED]["rows"]} == set(after[DOUBLED]["rows"])
+    assert set(corpus.differing(after)) == set(DOUBLED), corpus.differing(after)
+    for name in DOUBLED:
+        assert {row.replace("it's", "its") for row in corpus.before[name]["rows"]} == set(after[name]["rows"])
     assert sum(len(content["rows"]) > 0 for content in after.values()) > 300
 
 
@@ -345,7 +351,7 @@ def test_iceberg_catalog_returns_the_same_text_and_rows(
     for ansi, chosen_names in names.items():
         assert len(chosen_names) > 10
         after |= contents(fast(spark), queries(chosen_names, "prod"), {"spark.sql.ansi.enabled": ansi})
-    differing = corpus.differing({name: content for name, content in after.items() if name != DOUBLED})
+    differing = corpus.differing({name: content for name, content in after.items() if name not in DOUBLED})
     # Iceberg's own catalog (1.11) leaves named windows of a view's text unresolved; a `ViewSession` does not.
     problems = {name: content.get("problem", "other rows") for name, (_, content) in differing.items()}
     assert problems, "Iceberg reads them now: say so in the docs"
@@ -355,7 +361,7 @@ def test_iceberg_catalog_returns_the_same_text_and_rows(
 def test_view_session_returns_the_same_rows(corpus: Corpus, catalog: HiveViewCatalog, spark: SparkSession) -> None:
     session = ViewSession(fast(spark), catalog)
     after = contents(session, queries(map(ViewName.parse, corpus.comparable), "prod"))
-    assert list(corpus.differing(after)) == [DOUBLED], corpus.differing(after)
+    assert set(corpus.differing(after)) == set(DOUBLED), corpus.differing(after)
 
 
 def test_pyiceberg_loads_the_same_columns(corpus: Corpus, catalog: HiveViewCatalog) -> None:
@@ -387,7 +393,7 @@ def test_check_confirms_all_rows(corpus: Corpus) -> None:
     shipped = corpus.shipped
     assert shipped.complete
     bad = {str(name): verdict.text for name, verdict in shipped.checks.items() if not verdict.good}
-    assert set(bad) <= {DOUBLED}, bad
+    assert set(bad) <= set(DOUBLED), bad
     assert set(shipped.checks) == {outcome.name for outcome in shipped.outcomes}
     same_rows = Counter(verdict.text.startswith("the same ") for verdict in shipped.checks.values())
     assert same_rows[True] > 15, shipped.checks
@@ -411,8 +417,13 @@ def test_z_revert_restores_rows_to_the_byte_and_leaves_no_files(
     corpus: Corpus, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, plain: PlainReader
 ) -> None:
     names = [ViewName.parse(name) for name, end in corpus.outcomes.items() if end.status is ImportStatus.CONVERTED]
+    # With the journal of the run, files are deleted at once; without one, only when no request can arrive any more.
+    by_journal = revert_run(catalog, corpus.journal)
+    shipped = {outcome.name for outcome in by_journal}
+    others = [name for name in names if name not in shipped]
     with ThreadPoolExecutor(4) as pool:
-        outcomes = [outcome for part in pool.map(lambda name: revert_views(catalog, [name]), names) for outcome in part]
+        parts = list(pool.map(lambda name: revert_views(catalog, [name]), others))
+    outcomes = [*by_journal, *(outcome for part in parts for outcome in part)]
     assert [outcome for outcome in outcomes if outcome.status is not RevertStatus.REVERTED] == []
     store = catalog.store
     for name, row in corpus.rows.items():  # what was refused was never touched
@@ -420,8 +431,9 @@ def test_z_revert_restores_rows_to_the_byte_and_leaves_no_files(
         assert now is not None
         assert encode_row(now) == row, name
     warehouse = Path(metastore.warehouse.removeprefix("file:"))
-    places = {name: warehouse / f"{name.database}.db" / name.name for name in names}
-    assert [name for name, place in places.items() if place.exists() and any(place.iterdir())] == []
-    for name in names[::40]:  # Spark refuses to create a table in a directory with files
+    places = [warehouse / f"{name.database}.db" / name.name for name in shipped]
+    assert len(places) > 30
+    assert [place for place in places if place.exists()] == []
+    for name in sorted(shipped):  # Spark refuses to create a table in a directory with files
         plain.sql(f"DROP VIEW {name.database}.`{name.name}`")
         plain.sql(f"CREATE TABLE {name.database}.`{name.name}` (a INT) USING parquet")
