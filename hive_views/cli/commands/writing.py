@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
     from hive_views.dependencies.drop import DropStep
+    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.identifiers import ViewName
     from hive_views.spec.metadata import ViewVersion
 
 ENGINE = "hive-views"
@@ -53,6 +55,7 @@ Properties = Annotated[list[str], typer.Option("--property", "-p", metavar="KEY=
 Text = Annotated[str | None, typer.Option(metavar="TEXT")]
 File = Annotated[str | None, typer.Option(metavar="FILE")]
 Name = Annotated[str | None, typer.Option(metavar="NAME")]
+Verify = Annotated[bool, typer.Option("--verify")]
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def create_view(
     default_catalog: Name = None,
     expanded: Text = None,
     expanded_file: File = None,
+    verify: Verify = False,
 ) -> Written:
     """Create a view from a query: its names are resolved, its stars replaced, and its columns inferred.
 
@@ -147,10 +151,12 @@ def create_view(
         expanded: With --raw: the query for Hive and plain Spark, with every table and column qualified. By default they
             get the query itself.
         expanded_file: With --raw: a file that contains that text; - is standard input.
+        verify: Start Spark, which determines the columns, and reject the query if Spark rejects it or reads other
+            tables or columns in its expanded text. Only for dialect spark.
     """
     if if_not_exists and or_replace:
         raise UsageError("--if-not-exists", "cannot be combined with --or-replace")
-    _check_raw_options(raw, default_catalog, expanded, expanded_file)
+    _check_raw_options(raw, default_catalog, expanded, expanded_file, verify=verify)
     query, expansion = _query_texts(sql, file, expanded, expanded_file)
     properties = _view_properties(property, comment)
     before = _load_if_exists(catalog, name) if if_not_exists or or_replace else None
@@ -174,6 +180,7 @@ def create_view(
             location=location,
             properties=properties,
             or_replace=or_replace,
+            analyzer=_verifying_analyzer(catalog, name, query, dialect, default_namespace) if verify else None,
             summary=_SUMMARY,
             **query_columns(column),
         )
@@ -201,6 +208,7 @@ def replace_view(
     default_catalog: Name = None,
     expanded: Text = None,
     expanded_file: File = None,
+    verify: Verify = False,
 ) -> Written:
     """Give a view a new query. What is not given stays: column names and comments, dialect, properties, history.
 
@@ -221,8 +229,10 @@ def replace_view(
         expanded: With --raw: the query for Hive and plain Spark, with every table and column qualified. By default they
             get the query itself.
         expanded_file: With --raw: a file that contains that text; - is standard input.
+        verify: Start Spark, which determines the columns, and reject the query if Spark rejects it or reads other
+            tables or columns in its expanded text. Only for dialect spark.
     """
-    _check_raw_options(raw, default_catalog, expanded, expanded_file)
+    _check_raw_options(raw, default_catalog, expanded, expanded_file, verify=verify)
     query, expansion = _query_texts(sql, file, expanded, expanded_file)
     properties = _view_properties(property, comment)
     view = catalog.load_view(name)
@@ -240,12 +250,16 @@ def replace_view(
         update = view.update().replace_version(version, schema)
         changed = (update.set_properties(properties) if properties else update).commit()
     else:
+        from hive_views.dependencies.view_text import text_of_version
+
+        database = default_namespace or text_of_version(_parsed_name(catalog, name), current).database
         changed = catalog.replace_view_from_sql(
             name,
             query,
             dialect=dialect,
-            database=default_namespace,
+            database=database,
             properties=properties,
+            analyzer=_verifying_analyzer(catalog, name, query, dialect, database) if verify else None,
             summary=_SUMMARY,
             **query_columns(column),
         )
@@ -459,13 +473,34 @@ def _define(
     )
 
 
-def _check_raw_options(raw: bool, default_catalog: str | None, expanded: str | None, expanded_file: str | None) -> None:
+def _check_raw_options(
+    raw: bool, default_catalog: str | None, expanded: str | None, expanded_file: str | None, *, verify: bool
+) -> None:
+    if raw and verify:
+        raise UsageError("--verify", "cannot be combined with --raw, which stores a query as it is")
     options = {"--default-catalog": default_catalog, "--expanded": expanded, "--expanded-file": expanded_file}
     for option, value in options.items():
         if value is not None and not raw:
             raise UsageError(
                 option, "it belongs to --raw, which stores a query as it is; without it, it is derived from the query"
             )
+
+
+def _verifying_analyzer(
+    catalog: HiveViewCatalog, name: str, query: str, dialect: str, database: str | None
+) -> Analyzer:
+    """The analyzer that compares what Spark reads in the typed and the expanded query."""
+    if dialect != "spark":
+        raise UsageError("--verify", f"Spark analyzes the query, whose dialect is {dialect} and not spark")
+    from hive_views.spark.session.command import analyze_in_spark
+
+    return partial(analyze_in_spark, catalog, query, database or _parsed_name(catalog, name).database)
+
+
+def _parsed_name(catalog: HiveViewCatalog, name: str) -> ViewName:
+    from hive_views.identifiers import ViewName
+
+    return ViewName.parse(name, catalog=catalog.name)
 
 
 def _query_texts(

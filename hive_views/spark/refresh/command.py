@@ -1,4 +1,4 @@
-"""The Spark session of `hive-views mv refresh`, on the catalog's metastore and storage."""
+"""The Spark sessions of the command line, on the catalog's metastore and storage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 CATALOG = "hive_views_mv"
 """The name of the Iceberg catalog in the session."""
 
-_PREFIX = f"spark.sql.catalog.{CATALOG}."
 _FILE_IO = "org.apache.iceberg.io.ResolvingFileIO"
 """Iceberg's FileIO that uses S3FileIO for locations on S3, and HadoopFileIO for others."""
 _S3_SCHEMES = ("s3", "s3a", "s3n")
@@ -50,30 +49,36 @@ def engine_on_spark(
     """An engine for refreshes, on a Spark session that is started and stopped for it."""
     if progress is not None:
         progress(f"starting Spark on {master}")
-    spark = _session(catalog, {"spark.master": master, **conf}, time_zone, cache)
+    spark = open_session(catalog, {"spark.master": master, **conf}, time_zone=time_zone, cache=cache)
     try:
         yield SparkEngine(spark, catalog, name=CATALOG)
     finally:
         spark.stop()
 
 
-def _session(
-    catalog: HiveViewCatalog, conf: Mapping[str, str], time_zone: str | None, cache: Path | None
+def open_session(
+    catalog: HiveViewCatalog,
+    conf: Mapping[str, str],
+    *,
+    name: str = CATALOG,
+    time_zone: str | None = None,
+    cache: Path | None = None,
 ) -> SparkSession:
-    properties = catalog.properties
+    """Start a Spark session with an Iceberg catalog of a name."""
+    properties, prefix = catalog.properties, f"spark.sql.catalog.{name}."
     warehouse, cache = properties.get("warehouse", ""), cache or cache_directory()
     storage = storage_settings(properties)
     settings = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(), **conf}
     jars = [str(fetch_runtime(cache)), *filter(None, [conf.get("spark.jars")])]
-    if storage and f"{_PREFIX}io-impl" not in conf:
+    if storage and f"{prefix}io-impl" not in conf:
         jars.append(str(fetch_s3(cache)))
     settings["spark.jars"] = ",".join(jars)
-    spark = iceberg_session(properties["uri"], warehouse, catalog=CATALOG, cache=cache, conf=settings)
+    spark = iceberg_session(properties["uri"], warehouse, catalog=name, cache=cache, conf=settings)
     # Set after the start, since the JVM's command line, which every user of the machine can read, may contain secrets.
     try:
         for key, value in storage.items():
-            if f"{_PREFIX}{key}" not in conf:
-                spark.conf.set(f"{_PREFIX}{key}", value)
+            if f"{prefix}{key}" not in conf:
+                spark.conf.set(f"{prefix}{key}", value)
         if time_zone is not None:
             spark.conf.set(TIME_ZONE, time_zone)
     except spark_exceptions() as error:

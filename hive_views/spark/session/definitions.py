@@ -84,6 +84,10 @@ class DefinitionAnalyzer:
         query = statement.query
         return self._analyzer(query.sql, database, typed=(statement.text, query.start))
 
+    def query_analyzer(self, query: str, database: str) -> Analyzer:
+        """The analyzer of a query that is not part of a statement."""
+        return self._analyzer(query, database, typed=(query, 0))
+
     def recompiler(self, name: ViewName) -> Analyzer:
         """The analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()

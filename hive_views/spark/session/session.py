@@ -31,10 +31,12 @@ from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pyiceberg.schema import Schema
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming import DataStreamReader
 
     from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.dependencies.view_builder import Analyzer
     from hive_views.spark.session.materialized_reads import Note
 
 _VIEW_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
@@ -130,6 +132,23 @@ class ViewSession:
             if substituted.text != text and error.line is not None and getattr(error, "view", None) is None:
                 _point_into_original(error, substituted)
             raise
+
+    def analyzer(self, query: str, database: str) -> Analyzer:
+        """Return an analyzer of a query for the catalog's methods, such as `create_view_from_sql`.
+
+        It rejects a query whose typed and expanded texts Spark analyzes differently, as CREATE VIEW does here.
+
+        Args:
+            query: The query as typed, in Spark SQL.
+            database: The database of its unqualified names.
+        """
+        analyze = self._statements.definitions.query_analyzer(query, database)
+
+        def analyze_quietly(expanded: str) -> Schema:
+            with errors_not_logged():
+                return analyze(expanded)
+
+        return analyze_quietly
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a table or view, as `SELECT * FROM` its name.

@@ -47,7 +47,7 @@ class StatementRunner:
         self._catalog = catalog
         self._names = names
         self._guard = guard
-        self._definitions = DefinitionAnalyzer(catalog, names, queries, helper)
+        self.definitions = DefinitionAnalyzer(catalog, names, queries, helper)
 
     def run(self, text: str) -> DataFrame | None:
         """Run a statement, with Spark's column names for its result; None if it is Spark's to run."""
@@ -138,15 +138,15 @@ class StatementRunner:
         qualified = self._qualified(statement)
         if qualified is None or (isinstance(statement, ddl.AlterViewAs) and not self._find_view(statement.name)):
             return None
-        self._definitions.check(statement, self._names.current())
-        analyzer = self._definitions.analyzer(statement, self._current_database())
-        self._execute(qualified, analyzer, summary=self._definitions.session_settings())
+        self.definitions.check(statement, self._names.current())
+        analyzer = self.definitions.analyzer(statement, self._current_database())
+        self._execute(qualified, analyzer, summary=self.definitions.session_settings())
         return self._no_columns()
 
     def _recompile(self, statement: ddl.AlterViewRecompile) -> DataFrame:
         qualified = self._qualified_or_error(statement)
         view = self._find_view(statement.name)
-        self._execute(qualified, self._definitions.recompiler(view) if view is not None else None)
+        self._execute(qualified, self.definitions.recompiler(view) if view is not None else None)
         return self._no_columns()
 
     def _change(self, statement: Any) -> DataFrame | None:
@@ -201,8 +201,8 @@ class StatementRunner:
     def _run_materialized(self, statement: Any) -> DataFrame:
         analyzer: Analyzer | None = None
         if isinstance(statement, (ddl.CreateMaterializedView, ddl.AlterViewAs)):
-            self._definitions.check(statement, self._names.current())
-            analyzer = self._definitions.analyzer(statement, self._current_database())
+            self.definitions.check(statement, self._names.current())
+            analyzer = self.definitions.analyzer(statement, self._current_database())
         qualified = self._qualified_or_error(statement) if hasattr(statement, "name") else statement
         return self._result_frame(self._execute(qualified, analyzer, engine=SparkEngine(self._spark, self._catalog)))
 
