@@ -129,14 +129,19 @@ PROBLEMS = {
     "ASSIGNMENT_ARITY_MISMATCH",
     "CANNOT_UP_CAST_DATATYPE",
     "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+    "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
     "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+    "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
     "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+    "FIELD_NOT_FOUND",
     "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
+    "MISSING_AGGREGATION",
     "PARSE_SYNTAX_ERROR",
     "ROUTINE_NOT_FOUND",
     "TABLE_OR_VIEW_NOT_FOUND",
     "UNRESOLVED_COLUMN.WITH_SUGGESTION",
     "UNRESOLVED_ROUTINE",
+    "UNSUPPORTED_EXPR_FOR_OPERATOR",
     "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
     "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
     "_LEGACY_ERROR_TEMP_0015",
@@ -150,7 +155,7 @@ a view's columns without being asked.
 """
 
 
-DOUBLED = ("sales.h_lit_6", "sales.h_odd2_13")
+DOUBLED = ("sales.h_odd2_13",)
 """Views with 'it''s', which is `its` to Hive, who wrote it, and now to all; Spark took the old text for `it's`."""
 DRAWN = re.compile(r"tablesample \((bucket|\d+ percent)")
 WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
@@ -216,7 +221,7 @@ def corpus(
     shipped = SparkImport(session, catalog, most_calls=4).run(part, journal, verify=ROWS)
     outcomes = imported(plan, {outcome.name: outcome for outcome in shipped.outcomes}, catalog)
     yield Corpus(plan, outcomes, before, rows, trino, shipped, journal)
-    with connect(metastore.port) as raw:
+    with connect(metastore.port, timeout_s=300) as raw:  # hundreds of rows and their files
         for database in DATABASES:
             raw.drop_database(database, True, True)
 
@@ -318,8 +323,8 @@ def test_all_spark_views_are_converted(corpus: Corpus) -> None:
 
 def test_views_unreadable_by_plain_spark_before_have_the_expected_errors(corpus: Corpus) -> None:
     problems = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
-    assert problems.keys() == PROBLEMS, dict(problems)
-    assert problems[""] >= 419
+    assert problems.keys() <= PROBLEMS, sorted(problems.keys() - PROBLEMS)
+    assert problems[""] >= 560
     assert len(corpus.by_chance) < 3
 
 
