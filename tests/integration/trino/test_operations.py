@@ -20,7 +20,13 @@ from hive_views import HiveViewCatalog
 from hive_views.catalog.views import ViewUpdate
 from hive_views.doctor.environment import check_views
 from hive_views.doctor.report import Level
-from hive_views.errors import NoSuchViewError, NotAnIcebergViewError, NotMaterializedError, SqlError
+from hive_views.errors import (
+    DialectLossError,
+    NoSuchViewError,
+    NotAnIcebergViewError,
+    NotMaterializedError,
+    SqlError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
 from hive_views.materialized import MaterializedViews
@@ -57,6 +63,7 @@ ROWS = {
     "parts": [(1, "a"), (2, "b"), (3, "c")],
     "failing": [(1,), (2,), (3,)],
     "own": [(1,), (2,)],
+    "marked": [(1, "a"), (2, "b")],
 }
 
 
@@ -172,6 +179,11 @@ def recompile(session: Session) -> None:
         session.catalog.recompile_view(session.name("definer"))
 
 
+def redefine(session: Session) -> None:
+    with pytest.raises(DialectLossError):
+        session.materialized.replace(session.name("parts"), "SELECT id, name FROM i")
+
+
 Operation = Callable[[Session], object]
 OPERATIONS: dict[str, tuple[str, Operation]] = {
     "read": ("definer", read_only),
@@ -181,6 +193,17 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
     "repair": ("definer", lambda s: s.catalog.repair_view(s.name("definer"))),
     "adopt": ("definer", lambda s: s.catalog.adopt_view(s.name("definer"))),
     "recompile": ("definer", recompile),
+    "replace": (
+        "definer",
+        lambda s: s.catalog.replace_view_from_sql(s.name("definer"), "SELECT id FROM h WHERE id = 2"),
+    ),
+    "roll back": ("definer", lambda s: s.edit("definer").rollback(version_id=1).commit()),
+    "set the location": ("over", lambda s: s.edit("over").set_location(f"file:{s.directory}/moved").commit()),
+    "create a partitioned view": (
+        "marked",
+        lambda s: s.execute("CREATE VIEW {0}.marked PARTITIONED ON (name) AS SELECT id, name FROM h"),
+    ),
+    "mark a partition": ("marked", lambda s: s.catalog.add_partitions(s.name("marked"), {"name": "a"})),
     "create another": ("own", lambda s: s.execute("CREATE VIEW {0}.own AS SELECT id FROM h")),
     "register": ("invoker", lambda s: s.register("registered", "invoker")),
     "rename": ("own", lambda s: s.rename("over", "renamed")),
@@ -194,6 +217,8 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
     "adopt a materialized view": ("stored", lambda s: s.catalog.adopt_view(s.name("stored"))),
     "make it a view": ("stored", lambda s: s.materialized.to_plain_view(s.name("stored"))),
     "make it a materialized view": ("stored", lambda s: s.materialized.from_plain_view(s.name("stored"))),
+    "remove orphans": ("stored", lambda s: s.materialized.remove_orphans(s.name("stored"), older_than_ms=0)),
+    "redefine": ("parts", redefine),
     "drop a materialized view": ("stored", lambda s: s.materialized.drop(s.name("parts"))),
     "drop": ("invoker", lambda s: s.catalog.drop_view(s.name("over"))),
     "copy": ("definer", copy),
