@@ -63,46 +63,24 @@ class MetastoreDirectory:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser().resolve()
+        self.database_name = "metastore_db"
+        """The directory of the Derby database, relative to `path` (Derby's system home)."""
+        self.warehouse = (self.path / "warehouse").as_uri()
+        """The parent directory of new databases, as a `file:` URI."""
+        self.log = self.path / "metastore.log"
+        """The log of the JVM, the metastore and Derby."""
+        self.site = self.path / "hive-site.xml"
+        """The metastore's configuration, rewritten at every start."""
+        self.logging = self.path / "log4j2.properties"
+        """The logging configuration, rewritten at every start."""
+        self.marker = f"-Dhive_views.directory={self.path}"
+        """A command line argument that identifies this directory's JVM."""
+        self._incomplete_marker = self.path / f"{self.database_name}.unfinished"
+        self._lock = self.path / "metastore.lock"
+        self._record = self.path / "metastore.json"
 
     def __str__(self) -> str:
         return str(self.path)
-
-    @property
-    def database_name(self) -> str:
-        """The directory of the Derby database, relative to `path` (Derby's system home)."""
-        return "metastore_db"
-
-    @property
-    def warehouse(self) -> str:
-        """The parent directory of new databases, as a `file:` URI."""
-        return (self.path / "warehouse").as_uri()
-
-    @property
-    def log(self) -> Path:
-        """The log of the JVM, the metastore and Derby."""
-        return self.path / "metastore.log"
-
-    @property
-    def site(self) -> Path:
-        """The metastore's configuration, rewritten at every start."""
-        return self.path / "hive-site.xml"
-
-    @property
-    def logging(self) -> Path:
-        """The logging configuration, rewritten at every start."""
-        return self.path / "log4j2.properties"
-
-    @property
-    def _incomplete_marker(self) -> Path:
-        return self.path / f"{self.database_name}.unfinished"
-
-    @property
-    def _lock(self) -> Path:
-        return self.path / "metastore.lock"
-
-    @property
-    def _record(self) -> Path:
-        return self.path / "metastore.json"
 
     def create(self) -> None:
         """Create the directory and its warehouse if they are missing; rename a long log."""
@@ -254,11 +232,6 @@ class MetastoreDirectory:
                 str(self),
                 f"process {pid} is not the metastore of {self._record}; nothing was stopped",
             )
-
-    @property
-    def marker(self) -> str:
-        """A command line argument that identifies this directory's JVM."""
-        return f"-Dhive_views.directory={self.path}"
 
 
 def command_line(pid: int) -> list[str]:
