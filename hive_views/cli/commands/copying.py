@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,22 +25,6 @@ Name = Annotated[str | None, typer.Option(metavar="NAME")]
 Journal = Annotated[str, typer.Option(metavar="FILE")]
 
 _FAILURES = ("refused", "failed", "unknown")
-
-
-@dataclass(frozen=True)
-class Copies:
-    """The result of `copy plan` and `copy run`."""
-
-    views: tuple[CopiedView, ...]
-    """The views."""
-
-
-@dataclass(frozen=True)
-class RevertedCopies:
-    """The result of `copy revert`."""
-
-    views: tuple[RevertedView, ...]
-    """The views of the journal."""
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -69,7 +52,7 @@ def plan_copies(
     to_catalog: Name = None,
     from_catalog: Name = None,
     location: Annotated[str | None, typer.Option(metavar="URI")] = None,
-) -> Copies:
+) -> dict[str, list[CopiedView]]:
     """List what a copy would do, and what the target cannot hold. Nothing is written.
 
     Args:
@@ -82,7 +65,7 @@ def plan_copies(
     from hive_views.view_copy import plan_copy
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
-    return Copies(tuple(plan_copy(source, target, _names(source, databases, view), location=location)))
+    return {"views": plan_copy(source, target, _names(source, databases, view), location=location)}
 
 
 def run_copies(
@@ -94,7 +77,7 @@ def run_copies(
     from_catalog: Name = None,
     location: Annotated[str | None, typer.Option(metavar="URI")] = None,
     journal: Journal = "copy.jsonl",
-) -> Copies:
+) -> dict[str, list[CopiedView]]:
     """Copy views with their history. A repetition copies what is missing; views of the target are not overwritten.
 
     Args:
@@ -109,12 +92,12 @@ def run_copies(
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
     names = _names(source, databases, view)
-    return Copies(tuple(copy_views(source, target, names, journal=journal, location=location)))
+    return {"views": copy_views(source, target, names, journal=journal, location=location)}
 
 
 def revert_copied(
     catalog: HiveViewCatalog, *, journal: Journal = "copy.jsonl", to_catalog: Name = None
-) -> RevertedCopies:
+) -> dict[str, list[RevertedView]]:
     """Drop the copies of a journal, unless they were changed.
 
     Args:
@@ -124,7 +107,7 @@ def revert_copied(
     from hive_views.view_copy import revert_copies
 
     target = catalog if to_catalog is None else _open(to_catalog)
-    return RevertedCopies(tuple(revert_copies(target, journal)))
+    return {"views": revert_copies(target, journal)}
 
 
 def _endpoints(catalog: HiveViewCatalog, from_catalog: str | None, to_catalog: str | None) -> tuple[Catalog, Catalog]:
@@ -158,18 +141,18 @@ def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> l
     return [*listed, *views]
 
 
-def _has_failed(result: Copies) -> bool:
-    return any(view.status.value in _FAILURES for view in result.views)
+def _has_failed(result: dict[str, list[CopiedView]]) -> bool:
+    return any(view.status.value in _FAILURES for view in result["views"])
 
 
-def _print_copies(result: Copies) -> None:
-    for view in result.views:
+def _print_copies(result: dict[str, list[CopiedView]]) -> None:
+    for view in result["views"]:
         problem = f": {view.problem}" if view.problem else ""
         print_line(shown(f"{view.name}: {view.status.value}{problem}"))
         for note in view.notes:
             print_line(shown(f"  {note}"))
 
 
-def _print_reverted(result: RevertedCopies) -> None:
-    for view in result.views:
+def _print_reverted(result: dict[str, list[RevertedView]]) -> None:
+    for view in result["views"]:
         print_line(shown(f"{view.name}: {view.outcome}"))
