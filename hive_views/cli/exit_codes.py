@@ -97,7 +97,7 @@ def error_document(error: BaseException) -> dict[str, Any]:
     return {
         "error": str(error),
         "type": type(error).__name__,
-        "operands": {key: _json_value(value) for key, value in operands.items() if not key.startswith("_")},
+        "operands": {key: value for key, value in operands.items() if not key.startswith("_")},
     }
 
 
@@ -118,7 +118,7 @@ def report_defect(error: Exception, *, as_json: bool) -> ExitCode:
 def print_diagnostic(text: str, document: dict[str, Any], *, as_json: bool) -> None:
     """Print a diagnostic on stderr: the text, or with `as_json` the document in one line."""
     # Errors may quote texts of a metastore, which must not control the terminal.
-    line = escape_json(json.dumps(document, ensure_ascii=False)) if as_json else shown(text)
+    line = escape_json(json.dumps(document, ensure_ascii=False, default=str)) if as_json else shown(text)
     print(line, file=sys.stderr, flush=True)
 
 
@@ -133,11 +133,3 @@ class EscapingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Format one record."""
         return shown(super().format(record))
-
-
-def _json_value(value: object) -> object:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    return str(value)

@@ -75,7 +75,7 @@ def test_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert error_document(error) == {
         "error": str(error),
         "type": "NoSuchVersionError",
-        "operands": {"identifier": "a.b", "wanted": "7", "available": [1, 2]},
+        "operands": {"identifier": "a.b", "wanted": "7", "available": (1, 2)},
     }
     assert error_document(ZeroDivisionError("x")) == {"error": "x", "type": "ZeroDivisionError", "operands": {}}
     assert report_error(errors.InvalidPropertyError(("a",), Path("/p"), "é"), as_json=True) == 2
