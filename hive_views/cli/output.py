@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -78,15 +78,20 @@ def print_line(*parts: str | Text, style: str = "") -> None:
     console().print(*parts, style=style, sep="", soft_wrap=True)
 
 
-def new_table(*headings: str) -> Table:
-    """A table, with a line below the headings on a terminal."""
+def print_table(headings: Iterable[str], rows: Iterable[Iterable[object]], indent: str = "") -> None:
+    """Print rows on stdout, below headings; a cell is a styled `Text`, or a value that is printed as by `shown`."""
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Column, Table
+    from rich.text import Text
 
-    return Table(*headings, box=SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
+    columns = [Column(shown(heading), overflow="fold") for heading in headings]
+    table = Table(*columns, box=SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else shown(cell) for cell in row))
+    print_grid(table, indent)
 
 
-def print_table(table: Table, indent: str = "") -> None:
+def print_grid(table: Table, indent: str = "") -> None:
     """Print a table on stdout, each line after an indent; without trailing blanks unless it is a terminal."""
     from rich.padding import Padding
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.output import print_line, print_table, shown
+from hive_views.cli.output import print_grid, print_line, shown
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -58,7 +58,7 @@ def print_finding(finding: Finding) -> None:
     row.add_column(width=_CHECK_WIDTH)
     row.add_column(overflow="fold")
     row.add_row(sign, finding.check, text)
-    print_table(row)
+    print_grid(row)
     sys.stdout.flush()
 
 

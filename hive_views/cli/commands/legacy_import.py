@@ -16,7 +16,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import bar, console, new_table, print_line, print_script, print_table, shown, write_file
+from hive_views.cli.output import bar, console, print_line, print_script, print_table, shown, write_file
 from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
@@ -479,18 +479,16 @@ def print_plan(planned: PlannedImport) -> None:
     if planned.is_verbose:
         print_report(report)
         return
-    from rich.table import Table
-
     _print_counts(report.counts)
     if not report.entries:
         return
     reasons = list(report.reasons.items())
     if reasons:
-        table = Table("views", "reason", "for example", "", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for reason, count in reasons[:_MAX_REASONS]:
-            example = report.example(reason)
-            table.add_row(str(count), reason, shown(example.name), shown(_first_line(example.outcome.text or "")))
-        print_table(table)
+        examples = ((count, reason, report.example(reason)) for reason, count in reasons[:_MAX_REASONS])
+        print_table(
+            ("views", "reason", "for example", ""),
+            ((count, reason, item.name, _first_line(item.outcome.text or "")) for count, reason, item in examples),
+        )
     changed = [entry for entry in report.entries if entry.outcome.reason is None and entry.entry.changes]
     if changed:
         text = f"{len(changed)} will differ, for example {changed[0].name}: {_first_line(changed[0].entry.changes[0])}"
@@ -585,11 +583,13 @@ def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> N
     """Print a table of names, statuses, targets, texts and the reasons before the texts."""
     from rich.text import Text
 
-    table = new_table("view", "status", "target", "what")
-    for name, status, target, text, reason in views:
-        styled_status = Text(status, style=_COLORS.get(status, ""))
-        table.add_row(shown(name), styled_status, "" if target == name else shown(target), shown(reason + text))
-    print_table(table)
+    print_table(
+        ("view", "status", "target", "what"),
+        (
+            (name, Text(status, style=_COLORS.get(status, "")), None if target == name else target, reason + text)
+            for name, status, target, text, reason in views
+        ),
+    )
 
 
 def _print_counts(counts: dict[str, int]) -> None:

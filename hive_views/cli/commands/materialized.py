@@ -14,7 +14,7 @@ from hive_views.cli.binding import bind
 from hive_views.cli.commands.reading import iso_time
 from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
 from hive_views.cli.connection import parse_properties
-from hive_views.cli.output import new_table, print_line, print_table, shown, write_file
+from hive_views.cli.output import print_line, print_table, shown, write_file
 from hive_views.errors import RefreshError, UsageError, after_steps
 
 if TYPE_CHECKING:
@@ -356,13 +356,19 @@ def _print_refreshed(result: RefreshResult) -> None:
 
 
 def _print_refreshes(result: StoredRefreshes) -> None:
-    table = new_table("snapshot", "since", "version", "", "action", "seconds", "rows", "written", "why")
-    for item in result.refreshes:
-        numbers = ["" if value is None else str(value) for value in (item.seconds, item.rows, item.written)]
-        current = "current" if item.current else ""
-        action, why = shown(item.action or ""), shown(item.why or "")
-        table.add_row(str(item.snapshot_id), item.time, str(item.version_id), current, action, *numbers, why)
-    print_table(table)
+    print_table(
+        ("snapshot", "since", "version", "", "action", "seconds", "rows", "written", "why"),
+        (
+            (
+                item.snapshot_id,
+                item.time,
+                item.version_id,
+                "current" if item.current else "",
+                *(item.action, item.seconds, item.rows, item.written, item.why),
+            )
+            for item in result.refreshes
+        ),
+    )
     for failure in result.failures:
         print_line(f"failed {iso_time(failure.started_ms)} after {failure.seconds:.1f} s: {shown(failure.error)}")
 
@@ -371,10 +377,7 @@ def _print_rows(result: StoredPage) -> None:
     if result.snapshot_id is None:
         print_line("it was never refreshed")
         return
-    table = new_table(*map(shown, result.columns))
-    for row in result.rows:
-        table.add_row(*("NULL" if value is None else shown(value) for value in row))
-    print_table(table)
+    print_table(result.columns, (("NULL" if value is None else value for value in row) for row in result.rows))
 
 
 def _print_expired(result: ExpiredRows) -> None:
@@ -649,23 +652,25 @@ def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None
     if isinstance(result, MaterializedStatus):
         _print_status(result)
         return
-    table = new_table("view", "freshness", "refreshed", "by", "seconds", "rows", "reason")
-    for item in result.views:
-        last, refreshed_ms = item.last, item.freshness.refreshed_ms
-        table.add_row(
-            shown(str(item.name)),
-            item.freshness.verdict.value,
-            "" if refreshed_ms is None else iso_time(refreshed_ms),
-            shown("" if last is None else last.action or ""),
-            "" if last is None or last.seconds is None else f"{last.seconds:.1f}",
-            "" if last is None or last.rows is None else str(last.rows),
-            shown("; ".join(map(str, item.freshness.reasons))),
-        )
-    print_table(table)
+    headings = ("view", "freshness", "refreshed", "by", "seconds", "rows", "reason")
+    print_table(headings, map(_overview_row, result.views))
     for item in result.views:
         if item.failure is not None:
             failed = f"failed {iso_time(item.failure.started_ms)}: {shown(item.failure.error)}"
             print_line(f"{shown(str(item.name))}: its last refresh {failed}")
+
+
+def _overview_row(item: ViewStatus) -> tuple[object, ...]:
+    last, refreshed_ms = item.last, item.freshness.refreshed_ms
+    return (
+        item.name,
+        item.freshness.verdict.value,
+        None if refreshed_ms is None else iso_time(refreshed_ms),
+        None if last is None else last.action,
+        None if last is None or last.seconds is None else f"{last.seconds:.1f}",
+        None if last is None else last.rows,
+        "; ".join(map(str, item.freshness.reasons)),
+    )
 
 
 def _print_status(status: MaterializedStatus) -> None:

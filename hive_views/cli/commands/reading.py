@@ -25,7 +25,6 @@ from hive_views.config import ENGINES
 from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -223,7 +222,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
     """Add the commands to the command line, under a heading."""
     bind(app, "list", list_views, _print_list, panel=panel)
     bind(app, "show", show_view, _print_view, panel=panel)
-    bind(app, "history", view_history, _print_history, panel=panel)
+    bind(app, "history", view_history, lambda history: _print_entries(history.entries), panel=panel)
     bind(app, "diff", diff_versions, _print_diff, panel=panel)
 
 
@@ -523,10 +522,8 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
 def _print_list(result: ViewList) -> None:
     """Print one name per line."""
     if any(entry.kind != "view" or entry.owner or entry.comment for entry in result.views):
-        table = _table("Name", "Kind", "Owner", "Comment")
-        for entry in result.views:
-            table.add_row(shown(entry.view), entry.kind, shown(entry.owner), shown(entry.comment))
-        print_table(table)
+        rows = ((entry.view, entry.kind, entry.owner, entry.comment) for entry in result.views)
+        print_table(("Name", "Kind", "Owner", "Comment"), rows)
         return
     for listed in result.views:
         print_line(shown(listed.view))
@@ -540,7 +537,7 @@ def _print_plain_view(details: PlainViewDetails) -> None:
         VersionColumn(number, name, kind, False, comment)
         for number, (name, kind, comment) in enumerate(details.columns)
     ]
-    print_table(_column_table(columns), _INDENT)
+    _print_columns(columns)
     for title, text in (("Text as typed", details.row.original_text), ("Expanded text", details.row.expanded_text)):
         _print_section(title)
         print_line(_highlighted_sql(text or ""))
@@ -582,7 +579,7 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
         },
     )
     _print_section("Columns")
-    print_table(_column_table(version.columns), _INDENT)
+    _print_columns(version.columns)
     _print_texts(details)
     _print_section("Properties")
     for key, value in sorted(details.properties.items()):
@@ -600,11 +597,7 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
             for finding in findings:
                 print_line(f"{_INDENT}{shown(finding.text)}", style="yellow")
     _print_section("History")
-    print_table(_history_table(details.history), _INDENT)
-
-
-def _print_history(history: ViewHistory) -> None:
-    print_table(_history_table(history.entries))
+    _print_entries(details.history, _INDENT)
 
 
 def _print_diff(diff: ViewDiff) -> None:
@@ -704,36 +697,26 @@ def _highlighted_sql(text: str) -> Text:
     return Text("\n").join(Text(_INDENT) + line for line in highlighted.split("\n", allow_blank=True))
 
 
-def _column_table(columns: Iterable[VersionColumn]) -> Table:
-    table = _table("#", "Name", "Type", "Comment")
-    for number, column in enumerate(columns, start=1):
-        kind = f"{column.type}{' not null' if column.required else ''}"
-        table.add_row(str(number), shown(column.name), shown(kind), shown(column.comment))
-    return table
+def _print_columns(columns: Iterable[VersionColumn]) -> None:
+    rows = (
+        (number, column.name, f"{column.type}{' not null' if column.required else ''}", column.comment)
+        for number, column in enumerate(columns, start=1)
+    )
+    print_table(("#", "Name", "Type", "Comment"), rows, _INDENT)
 
 
-def _history_table(entries: Iterable[HistoryEntry]) -> Table:
-    table = _table("Version", "Made current", "By", "Engine", "")
-    for entry in entries:
-        state = "current" if entry.current else "expired" if entry.expired else ""
-        table.add_row(
-            str(entry.version_id),
+def _print_entries(entries: Iterable[HistoryEntry], indent: str = "") -> None:
+    rows = (
+        (
+            entry.version_id,
             entry.time,
-            shown(entry.operation),
-            shown(entry.engine),
-            state,
-            style="bold" if entry.current else "",
+            entry.operation,
+            entry.engine,
+            _heading("current") if entry.current else "expired" if entry.expired else "",
         )
-    return table
-
-
-def _table(*headings: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
+        for entry in entries
+    )
+    print_table(("Version", "Made current", "By", "Engine", ""), rows, indent)
 
 
 def _column_text(column: VersionColumn) -> str:

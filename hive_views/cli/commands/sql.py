@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from hive_views.cli.binding import bind, read_docstring
-from hive_views.cli.output import new_table, print_line, print_script, print_table, shown
+from hive_views.cli.output import print_line, print_script, print_table, shown
 from hive_views.errors import UsageError
 from hive_views.spec.json_text import parse_json
 
@@ -93,10 +93,7 @@ def print_result(result: SqlResult) -> None:
         for (text,) in result.rows:
             print_script(f"{text}\n")
         return
-    table = new_table(*result.columns)
-    for row in result.rows:
-        table.add_row(*map(shown, row))
-    print_table(table)
+    print_table(result.columns, result.rows)
 
 
 def expand_lines(
