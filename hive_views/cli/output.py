@@ -74,8 +74,12 @@ def console() -> Console:
 
 
 def print_line(*parts: str | Text, style: str = "") -> None:
-    """Print the parts of a line on stdout. It is not wrapped, so that it can be copied from a terminal."""
-    console().print(*parts, style=style, sep="", soft_wrap=True)
+    """Print the parts of a line on stdout: a text is escaped as by `shown`, a styled `Text` is not.
+
+    The line is not wrapped, so that it can be copied from a terminal.
+    """
+    escaped = (shown(part) if isinstance(part, str) else part for part in parts)
+    console().print(*escaped, style=style, sep="", soft_wrap=True)
 
 
 def print_table(headings: Iterable[str], rows: Iterable[Iterable[object]], indent: str = "") -> None:

@@ -10,7 +10,7 @@ import typer
 from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
-from hive_views.cli.output import print_line, shown
+from hive_views.cli.output import print_line
 from hive_views.errors import CatalogConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -148,11 +148,11 @@ def _has_failed(result: dict[str, list[CopiedView]]) -> bool:
 def _print_copies(result: dict[str, list[CopiedView]]) -> None:
     for view in result["views"]:
         problem = f": {view.problem}" if view.problem else ""
-        print_line(shown(f"{view.name}: {view.status.value}{problem}"))
+        print_line(f"{view.name}: {view.status.value}{problem}")
         for note in view.notes:
-            print_line(shown(f"  {note}"))
+            print_line(f"  {note}")
 
 
 def _print_reverted(result: dict[str, list[RevertedView]]) -> None:
     for view in result["views"]:
-        print_line(shown(f"{view.name}: {view.outcome}"))
+        print_line(f"{view.name}: {view.outcome}")

@@ -10,7 +10,7 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.commands.writing import Properties, Text
 from hive_views.cli.connection import parse_properties
-from hive_views.cli.output import print_line, shown
+from hive_views.cli.output import print_line
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def drop_database(catalog: HiveViewCatalog, database: DatabaseArgument, *, if_ex
 
 
 def _print_changed(result: ChangedDatabase) -> None:
-    print_line(f"{shown(result.database)}: {result.outcome}")
+    print_line(f"{result.database}: {result.outcome}")
 
 
 def _print_list(result: DatabaseList) -> None:
     for name in result.databases:
-        print_line(shown(name))
+        print_line(name)

@@ -312,7 +312,7 @@ def print_impact(value: ImpactReport) -> None:
         _print_state(view.view, view.effect.value, view.reason, view.line, view.column)
     broken = sum(view.effect.value == "breaks" for view in value.views)
     change = "changed" if value.columns is not None else "dropped"
-    print_line(f"{_count(broken, 'view')} of {len(value.views)} would break if {shown(value.name)} was {change}")
+    print_line(f"{_count(broken, 'view')} of {len(value.views)} would break if {value.name} was {change}")
 
 
 def _edited_columns(
@@ -406,7 +406,7 @@ def print_check(value: CheckReport) -> None:
             _print_state(view.view, problem.validity.value, problem.reason, problem.line, problem.column)
     for name, findings in (value.engines or {}).items():
         for finding in findings:
-            print_line(f"{shown(name)}  {shown(finding.text)}")
+            print_line(f"{name}  {finding.text}")
     counts = ", ".join(f"{count} {validity}" for validity, count in value.counts.items()) or "none"
     print_line(f"{_count(len(value.views), 'view')}: {counts}")
 
@@ -481,14 +481,14 @@ def print_recompiled(value: RecompileReport) -> None:
     """Print a line for each view."""
     for view in value.views:
         if view.error is not None:
-            print_line(f"{shown(view.view)}: failed: {shown(view.error)}", style="red")
+            print_line(f"{view.view}: failed: {view.error}", style="red")
             continue
         changes = "".join(
             f"; {sign} {', '.join(map(shown, columns))}"
             for sign, columns in (("+", view.added), ("-", view.removed), ("~", view.retyped))
             if columns
         )
-        print_line(f"{shown(view.view)}: {view.outcome}, version {view.version_id} is current{changes}")
+        print_line(f"{view.view}: {view.outcome}, version {view.version_id} is current{changes}")
 
 
 def adopt(catalog: HiveViewCatalog, name: ViewArgument) -> Written:
@@ -565,7 +565,7 @@ def print_partition_result(value: PartitionDependencies | dict[str, Any]) -> Non
     for item in value["partitions"]:
         name = "/".join(f"{column}={text}" for column, text in item.partition)
         state = "stale" if item.stale else "unknown"
-        print_line(shown(f"{item.view} {name}  {state}: {item.reason}"))
+        print_line(f"{item.view} {name}  {state}: {item.reason}")
     number = sum(item.stale is True for item in value["partitions"])
     print_line(f"{number} of {value['marked']} partitions are stale")
 
@@ -576,23 +576,23 @@ def print_partitions(value: PartitionDependencies) -> None:
         restricted = ", ".join(f"{column} = {equal}" for column, equal in table.restricted)
         scope = restricted or ("all partitions" if table.partition_columns else "no partitions")
         name = " ".join(filter(None, (str(table.table), table.state)))
-        print_line(shown(f"{name}  {scope if table.exists else 'missing'}"), style="bold")
+        print_line(f"{name}  {scope if table.exists else 'missing'}", style="bold")
         for part in table.partitions:
             note = " (row created)" if part.trust.value == "creation" else ""
             written = json_value(part.written) or "unknown"
-            print_line(shown(f"  {part.name or 'the table'}  {written}{note}"))
+            print_line(f"  {part.name or 'the table'}  {written}{note}")
         for spec in table.missing:
             name = "/".join(f"{column}={text}" for column, text in spec)
-            print_line(shown(f"  {name}  missing"), style="red")
+            print_line(f"  {name}  missing", style="red")
         for reason in table.reasons:
-            print_line(shown(f"  {reason}"), style="yellow")
+            print_line(f"  {reason}", style="yellow")
     verdict = {True: "complete", False: "incomplete", None: "unknown"}[value.complete]
-    print_line(shown(f"{verdict}: {value.why}"))
+    print_line(f"{verdict}: {value.why}")
     fresh_as_of, last_written = (json_value(time) or "unknown" for time in (value.fresh_as_of, value.last_written))
     print_line(f"fresh as of {fresh_as_of}, last written {last_written}")
     if value.marked_at is not None:
         state = {True: "stale", False: "not stale", None: "unknown whether stale"}[value.stale]
-        print_line(shown(f"marked at {json_value(value.marked_at)}, {state}: {value.stale_reason}"))
+        print_line(f"marked at {json_value(value.marked_at)}, {state}: {value.stale_reason}")
 
 
 def _has_incomplete_partitions(value: PartitionDependencies | dict[str, Any]) -> bool:

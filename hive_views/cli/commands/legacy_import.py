@@ -556,7 +556,7 @@ def print_report(report: ImportReport) -> None:
             style="red",
         )
     if report.file is not None:
-        print_line(f"see {shown(report.file)}")
+        print_line(f"see {report.file}")
 
 
 def print_revert(result: RevertResult) -> None:
@@ -566,7 +566,7 @@ def print_revert(result: RevertResult) -> None:
     )
     _print_counts(result.counts)
     if result.file is not None:
-        print_line(f"see {shown(result.file)}")
+        print_line(f"see {result.file}")
 
 
 def print_export(result: ExportResult) -> None:
@@ -576,7 +576,7 @@ def print_export(result: ExportResult) -> None:
         return
     failed = sum(view.statement is None for view in result.views)
     problems = f", {failed} could not be exported (see the comments)" if failed else ""
-    print_line(f"{len(result.views) - failed} views written to {shown(result.file)}{problems}")
+    print_line(f"{len(result.views) - failed} views written to {result.file}{problems}")
 
 
 def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> None:
@@ -610,7 +610,7 @@ def _print_diff(entry: ReportEntry) -> None:
     for kind, piece in pieces:
         before, after = ("", "") if out.is_terminal else marks.get(kind, ("", ""))
         text.append(before + shown(piece) + after, style=styles[kind])
-    print_line(f"{shown(entry.name)}:")
+    print_line(f"{entry.name}:")
     print_line(text)
 
 

@@ -352,7 +352,7 @@ def _print_refreshed(result: RefreshResult) -> None:
     if not result.refreshed:
         print_line("no materialized view is selected")
     for item in result.refreshed:
-        print_line(f"{shown(item.view)}  {item.action}: {shown(item.why)}")
+        print_line(f"{item.view}  {item.action}: {item.why}")
 
 
 def _print_refreshes(result: StoredRefreshes) -> None:
@@ -382,7 +382,7 @@ def _print_rows(result: StoredPage) -> None:
 
 def _print_expired(result: ExpiredRows) -> None:
     for item in result.kept:
-        print_line(f"stays: {shown(item)}")
+        print_line(f"stays: {item}")
     print_line(f"{len(result.snapshots)} snapshot(s) expired, {result.files} file(s) deleted")
 
 
@@ -674,12 +674,12 @@ def _overview_row(item: ViewStatus) -> tuple[object, ...]:
 
 
 def _print_status(status: MaterializedStatus) -> None:
-    print_line(f"{shown(status.view)}  {status.freshness}")
+    print_line(f"{status.view}  {status.freshness}")
     for reason in status.reasons:
-        print_line(f"  {shown(reason)}")
+        print_line(f"  {reason}")
     print_line(f"  layout   {status.layout}")
     if status.storage is not None:
-        print_line(f"  storage  {shown(status.storage)}")
+        print_line(f"  storage  {status.storage}")
     if status.snapshot_id is not None:
         print_line(f"  snapshot {status.snapshot_id}, {status.rows} row(s)")
     if status.max_staleness_ms is not None:
@@ -690,22 +690,22 @@ def _print_status(status: MaterializedStatus) -> None:
 
 def _print_explanation(explanation: RefreshExplanation) -> None:
     for line in explanation.lines():
-        print_line(shown(line))
+        print_line(line)
 
 
 def _print_list(result: MaterializedList) -> None:
     for item in result.views:
-        print_line(f"{shown(item.view)}  {item.freshness}  ({item.layout})")
+        print_line(f"{item.view}  {item.freshness}  ({item.layout})")
 
 
 def _print_changed(result: Changed) -> None:
-    print_line(f"{shown(result.view)}  {result.action}")
+    print_line(f"{result.view}  {result.action}")
 
 
 def _print_dropped(result: DroppedMaterialized) -> None:
-    print_line(f"Dropped {shown(result.dropped)}")
+    print_line(f"Dropped {result.dropped}")
     if result.remaining_files:
-        locations = ", ".join(map(shown, result.remaining_files))
+        locations = ", ".join(result.remaining_files)
         print_line(f"These files could not be deleted: {locations}", style="yellow")
 
 
@@ -783,9 +783,9 @@ def _print_garbage(report: dict[str, Any], keys: tuple[str, ...]) -> int:
     width = max(map(len, keys)) - 1
     for key in keys:
         for item in report[key]:
-            print_line(f"{key[:-1]:<{width}} {shown(item)}")
+            print_line(f"{key[:-1]:<{width}} {item}")
     for doubt in report.get("doubts", ()):
-        print_line(f"cannot be read, and may own some of it: {shown(doubt)}")
+        print_line(f"cannot be read, and may own some of it: {doubt}")
     for item in report["kept"]:
-        print_line(f"stays: {shown(item)}")
+        print_line(f"stays: {item}")
     return sum(len(report[key]) for key in keys)

@@ -526,7 +526,7 @@ def _print_list(result: ViewList) -> None:
         print_table(("Name", "Kind", "Owner", "Comment"), rows)
         return
     for listed in result.views:
-        print_line(shown(listed.view))
+        print_line(listed.view)
 
 
 def _print_plain_view(details: PlainViewDetails) -> None:
@@ -543,17 +543,17 @@ def _print_plain_view(details: PlainViewDetails) -> None:
         print_line(_highlighted_sql(text or ""))
     _print_section("Properties")
     for key, value in sorted(details.row.parameters.items()):
-        print_line(f"{_INDENT}{shown(key)} = {shown(value)}")
+        print_line(f"{_INDENT}{key} = {value}")
     _print_problems(details)
     _print_section("Import")
-    print_line(f"{_INDENT}{shown(details.import_command)} plans its import as an Iceberg view")
+    print_line(f"{_INDENT}{details.import_command} plans its import as an Iceberg view")
 
 
 def _print_problems(details: ViewDetails | PlainViewDetails) -> None:
     if details.problems:
         _print_section("Validity", details.validity)
         for problem in details.problems:
-            print_line(f"{_INDENT}{shown(problem.text)}", style="yellow")
+            print_line(f"{_INDENT}{problem.text}", style="yellow")
 
 
 def _print_view(details: ViewDetails | PlainViewDetails) -> None:
@@ -583,7 +583,7 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
     _print_texts(details)
     _print_section("Properties")
     for key, value in sorted(details.properties.items()):
-        print_line(f"{_INDENT}{shown(key)} = {shown(value)}")
+        print_line(f"{_INDENT}{key} = {value}")
     if not details.properties:
         print_line(f"{_INDENT}none", style="dim")
     _print_drift(details)
@@ -595,7 +595,7 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
             if not findings:
                 print_line(f"{_INDENT}{engine}: the same rows", style="dim")
             for finding in findings:
-                print_line(f"{_INDENT}{shown(finding.text)}", style="yellow")
+                print_line(f"{_INDENT}{finding.text}", style="yellow")
     _print_section("History")
     _print_entries(details.history, _INDENT)
 
@@ -619,7 +619,7 @@ def _print_diff(diff: ViewDiff) -> None:
     for column in diff.columns:
         sign, style = {"added": ("+", "green"), "removed": ("-", "red")}.get(column.change, ("~", "yellow"))
         if column.change == "moved":
-            text_of_change = f"{shown(column.name)} (moved)"
+            text_of_change = f"{column.name} (moved)"
         else:
             sides = (column.old, column.new)
             text_of_change = " -> ".join(_column_text(side) for side in sides if side is not None)
@@ -720,5 +720,5 @@ def _print_entries(entries: Iterable[HistoryEntry], indent: str = "") -> None:
 
 
 def _column_text(column: VersionColumn) -> str:
-    comment = f" ({shown(column.comment)})" if column.comment else ""
-    return f"{shown(column.name)} {shown(column.type)}{' not null' if column.required else ''}{comment}"
+    comment = f" ({column.comment})" if column.comment else ""
+    return f"{column.name} {column.type}{' not null' if column.required else ''}{comment}"

@@ -366,9 +366,9 @@ def _print_plan(new_plan: UpgradePlan) -> None:
     for number, step in enumerate(new_plan.steps, 1):
         print_line(f"{number}. {step.id}: {step.reason}")
         for statement in step.statements:
-            print_line(f"     {shown(statement)}")
+            print_line(f"     {statement}")
         if step.blocked:
-            print_line(f"     BLOCKED: {shown(step.blocked)}")
+            print_line(f"     BLOCKED: {step.blocked}")
         for heading, effect in (("locks", step.locks), ("rows", step.rows), ("rollback", step.undo_note)):
             print_line(f"     {heading + ':':<10}{effect}")
     if not new_plan.steps:
@@ -381,7 +381,7 @@ def _print_progress(progress: Progress) -> None:
         return
     is_batch = progress.statement == "COMMIT"
     action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
-    print_line(f"  {progress.step}: {shown(action)}")
+    print_line(f"  {progress.step}: {action}")
     sys.stdout.flush()
 
 
@@ -412,7 +412,7 @@ def _print_verification(report: Verification) -> None:
     for tbl_id, column, length in report.truncated[:_MAX_LINES]:
         print_line(f"  truncated: TBL_ID {tbl_id}, {column}, {length} characters")
     for tbl_id, column, reason in report.suspicious[:_MAX_LINES]:
-        print_line(f"  suspicious: TBL_ID {tbl_id}, {column}: {shown(reason)}")
+        print_line(f"  suspicious: TBL_ID {tbl_id}, {column}: {reason}")
     if report.views is not None:
         print_line(f"{report.views} view(s), {len(report.broken)} of them not valid")
     _print_lines(f"{check.view}: {check.validity}: {'; '.join(check.problems)}" for check in report.broken)
@@ -437,6 +437,6 @@ def _print_doubts(doubts: Iterable[Doubt]) -> None:
 def _print_lines(lines: Iterable[str]) -> None:
     all_lines = list(lines)
     for line in all_lines[:_MAX_LINES]:
-        print_line(f"  {shown(line)}")
+        print_line(f"  {line}")
     if len(all_lines) > _MAX_LINES:
         print_line(f"  … and {len(all_lines) - _MAX_LINES} more: --json lists all")

@@ -562,12 +562,11 @@ def written(view: HiveView, outcome: str, *, renamed_from: str | None = None, ra
 
 def print_written(result: Written) -> None:
     """Print what was done, in one line."""
-    old_name = f"{shown(result.renamed_from)} -> " if result.renamed_from else ""
-    text = f"{old_name}{shown(result.view)}: {result.outcome}, version {result.version_id} is current"
-    print_line(text)
+    old_name = f"{result.renamed_from} -> " if result.renamed_from else ""
+    print_line(f"{old_name}{result.view}: {result.outcome}, version {result.version_id} is current")
     if result.raw:
         remark = "Stored as it is: neither its names nor its columns were checked. `hive-views deps check` checks it"
-        print_line(f"{remark} ({shown(result.view)}).", style="yellow")
+        print_line(f"{remark} ({result.view}).", style="yellow")
 
 
 def _plain_name(name: str) -> str:
@@ -601,9 +600,9 @@ def _print_dropped(result: Dropped) -> None:
     is_dry_run = result.outcome.startswith("would")
     for other in result.others:
         remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
-        print_line(f"{shown(other.view)}: {result.outcome if is_dry_run else 'dropped'}{remark}")
+        print_line(f"{other.view}: {result.outcome if is_dry_run else 'dropped'}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
-    print_line(f"{shown(result.view)}: {result.outcome}{purged}")
+    print_line(f"{result.view}: {result.outcome}{purged}")
     if result.remaining_files:
         locations = ", ".join(map(shown, result.remaining_files))
         print_line(f"These metadata files could not be deleted: {locations}", style="yellow")
@@ -626,4 +625,4 @@ def _print_dropped(result: Dropped) -> None:
             print_line(f"To bring it back: {command}", style="dim")
     for other in result.others:
         if other.text is not None:
-            print_line(f"The text of {shown(other.view)} was: {shown(other.text)}", style="dim")
+            print_line(f"The text of {other.view} was: {other.text}", style="dim")

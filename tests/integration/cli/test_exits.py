@@ -10,6 +10,7 @@ import pytest
 
 from hive_views import errors
 from hive_views.cli.exit_codes import CODES, ExitCode, error_document, exit_code, report_defect, report_error
+from hive_views.cli.output import print_line
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import Cli, invoke
 from tests.integration.doctor.relay import Relay
@@ -103,6 +104,11 @@ def test_control_characters_in_errors_are_escaped(capsys: pytest.CaptureFixture[
     assert text.startswith("Error: Cannot read the metadata file s3://␛]0;title␇")
     assert json.loads(line)["operands"]["location"] == CONTROL_CHARACTERS
     assert trace[-1].startswith("ValueError: s3://␛]0;title␇")
+
+
+def test_control_characters_in_lines_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    print_line(f"owner {CONTROL_CHARACTERS}")
+    assert not set("\x1b\x07\x9b\u202e\r") & set(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
