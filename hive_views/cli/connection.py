@@ -1,15 +1,18 @@
-"""The catalog of a command: from the global options, PyIceberg's configuration and the environment."""
+"""The catalog of a command: from the global options, PyIceberg's configuration and the environment; completion."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from hive_views.catalog.configuration import check_readable, configured_catalog
-from hive_views.errors import CatalogConfigurationError, UsageError
+from hive_views.errors import CatalogConfigurationError, HiveViewsError, UsageError
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -79,3 +82,18 @@ def parse_properties(values: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(option, f"{text!r} is not of the form key=value")
         properties[key] = value
     return properties
+
+
+def complete_view(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the databases, or the views of the database that is typed; none if the metastore cannot be asked."""
+    options = context.find_root().params
+    database, dot, _ = incomplete.partition(".")
+    try:
+        properties = parse_properties(options.get("properties") or (), "--property")
+        connection = ConnectionOptions(options["catalog"], options["uri"], options["warehouse"], properties)
+        with closing(connection.catalog()) as catalog:
+            if not dot:
+                return [f"{name}." for (name,) in catalog.list_namespaces() if name.startswith(incomplete)]
+            return [name for name in map(".".join, catalog.list_views(database)) if name.startswith(incomplete)]
+    except HiveViewsError:
+        return []

@@ -44,14 +44,11 @@ _TIMEOUT_S = 300
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file in a Maven repository."""
+    """A file in a Maven repository, such as `org.postgresql:postgresql:42.7.4`."""
 
     group: str
-    """E.g. `org.postgresql`."""
     name: str
-    """E.g. `postgresql`."""
     version: str
-    """E.g. `42.7.4`."""
     extension: str = "jar"
     """The file name extension: `jar`, `tar.gz`."""
     classifier: str | None = None

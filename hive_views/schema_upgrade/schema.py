@@ -36,7 +36,6 @@ class Column:
     length: int | None = None
     """Its length in characters; None where the type has none."""
     nullable: bool = True
-    """Whether it may be NULL."""
     default: str | None = None
     """Its default as the database prints it."""
     charset: str | None = None
@@ -52,13 +51,10 @@ class TableRow:
     """The fields of a TBLS row that determine its type."""
 
     table_type: str | None
-    """Its TBL_TYPE."""
     has_original: bool
-    """Whether it has a VIEW_ORIGINAL_TEXT."""
+    """Whether it has a VIEW_ORIGINAL_TEXT; likewise for the expanded text and the storage descriptor."""
     has_expanded: bool
-    """Whether it has a VIEW_EXPANDED_TEXT."""
     has_storage: bool
-    """Whether it has a storage descriptor."""
     external: str | None
     """The value of its parameter EXTERNAL; None if it has none."""
 
@@ -70,9 +66,7 @@ class Index:
     name: str
     """Its name as stored."""
     columns: tuple[str, ...]
-    """Its columns in their order."""
     unique: bool = False
-    """Whether it is unique."""
     primary: bool = False
     """Whether it is the primary key."""
 

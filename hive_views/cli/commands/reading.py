@@ -19,7 +19,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import type_text
-from hive_views.cli.completion import complete_view
+from hive_views.cli.connection import complete_view
 from hive_views.cli.output import print_line, print_table, shown
 from hive_views.config import ENGINES
 from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
