@@ -19,6 +19,9 @@ KINDS = ("mariadb", "postgresql", "derby")
 once = pytest.mark.parametrize("databases", KINDS if WHOLE else ["postgresql"], indirect=True)
 """Marks tests of rules that do not depend on the kind of database: in the selection they run on one kind."""
 
+on_servers = pytest.mark.parametrize("databases", ["mariadb", "postgresql"], indirect=True)
+"""Marks tests with several sessions, which Derby does not have."""
+
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[SqlDatabases]:

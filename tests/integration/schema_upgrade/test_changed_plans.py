@@ -10,7 +10,7 @@ from hive_views.errors import PlanChangedError, UpgradeError
 from hive_views.schema_upgrade import apply, connect, detect, dumps, loads, plan, verify
 from hive_views.schema_upgrade.execution import without_rows
 from hive_views.schema_upgrade.plan_model import Kind, identified
-from tests.integration.schema_upgrade.conftest import once
+from tests.integration.schema_upgrade.conftest import on_servers, once
 from tests.integration.schema_upgrade.contents import change, rows_of, select
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 from tests.integration.schema_upgrade.states import REPAIRED, insert_rows, old_schema
@@ -63,10 +63,9 @@ def test_steps_that_depend_on_skipped_steps_are_left_out(databases: Databases) -
         assert verify(session, "4.0.0", views=False).lacking == ()
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_plan_is_compared_with_the_database_after_other_upgrades(kind: str, request: pytest.FixtureRequest) -> None:
+@on_servers
+def test_plan_is_compared_with_the_database_after_other_upgrades(databases: SqlDatabases) -> None:
     """A comparison before the lock would be with a schema that the other upgrade still changes."""
-    databases: SqlDatabases = request.getfixturevalue(kind)
     address = databases.copy("2.3.0")
     with databases.open(address) as session, databases.open(address) as other:
         new_plan = plan(detect(session), "3.1.0")

@@ -14,13 +14,13 @@ from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import Password, connect, detect, parse_address
 from hive_views.schema_upgrade.address import PASSWORD_VARIABLE
 from tests.integration.cli.conftest import invoke
+from tests.integration.schema_upgrade.conftest import on_servers
 from tests.integration.schema_upgrade.databases import DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_errors_hide_password(kind: str, request: pytest.FixtureRequest) -> None:
-    databases: SqlDatabases = request.getfixturevalue(kind)
+@on_servers
+def test_errors_hide_password(databases: SqlDatabases) -> None:
     wrong = "not the pass-word"
     address = parse_address(databases.server.url("none"), user="hive", password=Password(wrong))
     with pytest.raises(DatabaseError) as caught:

@@ -14,7 +14,7 @@ import pytest
 from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import Address, Session, apply, detect, plan, rollback
 from hive_views.schema_upgrade.derby_session import DerbySession
-from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.conftest import WHOLE, on_servers
 from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
@@ -170,9 +170,8 @@ def test_upgrade_killed_once_is_resumed(kind: str, state: str, worker: Worker, r
             assert outcome(session) == expected, f"killed after statement {kill_at} of {events}"
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_killed_plan_is_resumed(kind: str, worker: Worker, request: pytest.FixtureRequest) -> None:
-    databases: Databases = request.getfixturevalue(kind)
+@on_servers
+def test_killed_plan_is_resumed(databases: SqlDatabases, worker: Worker) -> None:
     address = databases.copy("0.5.0")
     with databases.open(address) as session:
         new_plan = plan(detect(session))

@@ -24,7 +24,7 @@ from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.row_changes import Progress
 from hive_views.schema_upgrade.schema import TableRow
 from hive_views.schema_upgrade.table_types import HIVE_TYPES, decidable, decide, new_type
-from tests.integration.schema_upgrade.conftest import once
+from tests.integration.schema_upgrade.conftest import on_servers, once
 from tests.integration.schema_upgrade.contents import backup_of, change, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
@@ -65,10 +65,9 @@ def test_invalid_flags_are_filled_in(databases: Databases) -> None:
         assert rows_of(session, "TBLS") == before
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_row_changed_during_its_batch_is_not_overwritten(kind: str, request: pytest.FixtureRequest) -> None:
+@on_servers
+def test_row_changed_during_its_batch_is_not_overwritten(databases: SqlDatabases) -> None:
     """The batch is repeated, and the backup does not contain the changed row."""
-    databases: SqlDatabases = request.getfixturevalue(kind)
     address = databases.copy("0.10.0")
     with databases.open(address) as other, databases.open(address) as session:
         statements: list[str] = []

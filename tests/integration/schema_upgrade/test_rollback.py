@@ -9,7 +9,7 @@ import pytest
 
 from hive_views.errors import NotAMetastoreError, UpgradeError
 from hive_views.schema_upgrade import apply, detect, plan, render, rollback
-from tests.integration.schema_upgrade.conftest import WHOLE, once
+from tests.integration.schema_upgrade.conftest import WHOLE, on_servers, once
 from tests.integration.schema_upgrade.contents import change, rows_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 
@@ -23,10 +23,9 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"] if WHOLE else ["mariadb"])
+@pytest.mark.parametrize("databases", ["mariadb", "postgresql"] if WHOLE else ["mariadb"], indirect=True)
 @pytest.mark.parametrize(("sql", "message"), FORGED)
-def test_sql_of_the_journal_is_not_executed(kind: str, sql: str, message: str, request: pytest.FixtureRequest) -> None:
-    databases: SqlDatabases = request.getfixturevalue(kind)
+def test_sql_of_the_journal_is_not_executed(databases: SqlDatabases, sql: str, message: str) -> None:
     with databases.open(databases.copy("2.1.0")) as session:
         apply(session, plan(detect(session), "3.0.0"))
         change(session, sql)
@@ -49,10 +48,9 @@ FORGED_BACKUPS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"] if WHOLE else ["mariadb"])
+@pytest.mark.parametrize("databases", ["mariadb", "postgresql"] if WHOLE else ["mariadb"], indirect=True)
 @pytest.mark.parametrize("sql", FORGED_BACKUPS)
-def test_forged_backup_is_rejected(kind: str, sql: str, request: pytest.FixtureRequest) -> None:
-    databases: SqlDatabases = request.getfixturevalue(kind)
+def test_forged_backup_is_rejected(databases: SqlDatabases, sql: str) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         apply(session, plan(detect(session)))
         rows = rows_of(session, "TBLS")
@@ -180,9 +178,8 @@ def test_unfinished_step_of_an_older_plan_is_settled(databases: Databases) -> No
         assert detect(session, rows=False).column("TBLS", "OWNER_TYPE") is None
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_second_upgrade_at_the_same_time_is_rejected(kind: str, request: pytest.FixtureRequest) -> None:
-    databases: SqlDatabases = request.getfixturevalue(kind)
+@on_servers
+def test_second_upgrade_at_the_same_time_is_rejected(databases: SqlDatabases) -> None:
     address = databases.copy("0.10.0")
     messages: list[str] = []
     with databases.open(address) as session, databases.open(address) as other:
@@ -210,10 +207,9 @@ def test_table_tbls_of_another_program_is_no_metastore(databases: Databases) -> 
                 run(session)
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_view_committed_during_a_rollback_keeps_its_column(kind: str, request: pytest.FixtureRequest) -> None:
+@on_servers
+def test_view_committed_during_a_rollback_keeps_its_column(databases: SqlDatabases) -> None:
     """Another session has created a view, and commits it while the rollback waits for its lock."""
-    databases: SqlDatabases = request.getfixturevalue(kind)
     address = databases.copy("0.5.0")
     with databases.open(address) as session, databases.open(address) as other:
         new_plan = plan(detect(session))
@@ -229,10 +225,9 @@ def test_view_committed_during_a_rollback_keeps_its_column(kind: str, request: p
         assert (10, "SELECT 1") in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_columns_of_a_schema_that_hive_upgraded_since_are_kept(kind: str, request: pytest.FixtureRequest) -> None:
+@on_servers
+def test_columns_of_a_schema_that_hive_upgraded_since_are_kept(databases: SqlDatabases) -> None:
     """Hive 4 writes 0 into WRITE_ID, so all values are the default, but it cannot read a row without the column."""
-    databases: SqlDatabases = request.getfixturevalue(kind)
     with databases.open(databases.copy("3.1.0")) as session:
         apply(session, plan(detect(session), "4.0.0"))
         change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '4.0.0'")

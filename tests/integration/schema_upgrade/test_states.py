@@ -7,7 +7,7 @@ import pytest
 from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
 from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback, verify
 from hive_views.schema_upgrade.execution import without_rows
-from tests.integration.schema_upgrade.conftest import WHOLE, once
+from tests.integration.schema_upgrade.conftest import WHOLE, on_servers, once
 from tests.integration.schema_upgrade.contents import change, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STATES, samples
@@ -195,9 +195,8 @@ def test_plan_for_another_database_is_rejected(databases: Databases) -> None:
         apply(other, new_plan)
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
-def test_running_metastore_blocks_apply_and_rollback(kind: str, request: pytest.FixtureRequest) -> None:
-    databases: Databases = request.getfixturevalue(kind)
+@on_servers
+def test_running_metastore_blocks_apply_and_rollback(databases: Databases) -> None:
     address = databases.copy("0.5.0")
     with databases.open(address) as metastore, databases.open(address) as session:
         new_plan = plan(detect(session))
