@@ -7,8 +7,9 @@ import os
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,30 +157,23 @@ def plan_views(
         missing = set(names) - {row.name for row in rows}  # the plan reports them
         lower_databases, names = [], [*selection.names(rows), *sorted(missing)]
     with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
-        if spark is None:
-            plan = plan_import(
-                catalog,
-                databases=lower_databases,
-                names=names,
-                options=options,
-                to=target,
-                most_calls=most_calls,
-                progress=advance,
-            )
-        else:
+        make_plan: Callable[..., ImportPlan] = plan_import
+        if spark is not None:
             from hive_views.spark.legacy_import.command import plan_on_spark
 
-            plan = plan_on_spark(
-                catalog,
-                databases=lower_databases,
-                names=names,
-                options=options,
-                to=target,
-                master=spark,
-                most_calls=most_calls,
-                progress=advance,
-                check_progress=lambda done, total: advance(done, total, "Spark's analyzer"),
-            )
+            def report_checks(done: int, total: int) -> None:
+                advance(done, total, "Spark's analyzer")
+
+            make_plan = partial(plan_on_spark, master=spark, check_progress=report_checks)
+        plan = make_plan(
+            catalog,
+            databases=lower_databases,
+            names=names,
+            options=options,
+            to=target,
+            most_calls=most_calls,
+            progress=advance,
+        )
     plan = selection.plan(plan)
     planned_names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
