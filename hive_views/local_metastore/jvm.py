@@ -140,7 +140,7 @@ class Launch:
     """Maximum heap size, in megabytes."""
 
 
-class MetastoreJvm:
+class MetastoreJvm(GatewayProcess):
     """A JVM in which a metastore runs.
 
     The directory must be locked (`lock` is the result of `MetastoreDirectory.acquire`; the JVM inherits it), and its
@@ -154,7 +154,7 @@ class MetastoreJvm:
         try:
             with directory.log.open("ab") as log:
                 self._log_start = log.tell()
-                self._process = GatewayProcess(
+                super().__init__(
                     [launch.java, *java_options(directory, launch)],
                     detached=detached,
                     stderr=log,
@@ -166,9 +166,6 @@ class MetastoreJvm:
             raise EmbeddedMetastoreError(
                 str(directory), f"cannot run {launch.java}: {error}. {INSTALL_JAVA}"
             ) from error
-        self.process = self._process.process
-        self.stop = self._process.stop
-        self.kill = self._process.kill
 
     def boot(self, port: int, deadline: float) -> int:
         """Start the metastore's server; its port. If it is interrupted, the JVM is killed."""
@@ -191,7 +188,7 @@ class MetastoreJvm:
         except ImportError as error:
             raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
         try:
-            with self._process.gateway(deadline, has_call_timeout=True) as gateway:
+            with self.gateway(deadline, has_call_timeout=True) as gateway:
                 try:
                     self._check_version(gateway.jvm)
                     return self._launch.serve(gateway, self.directory, port, deadline)
