@@ -85,7 +85,7 @@ def parse_properties(values: Sequence[str], option: str) -> dict[str, str]:
 
 
 def complete_view(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the databases, or the views of the database that is typed; none if the metastore cannot be asked."""
+    """Shell completion: the databases, or the views of the typed database; none if the metastore does not answer."""
     options = context.find_root().params
     database, dot, _ = incomplete.partition(".")
     try:
