@@ -660,7 +660,7 @@ def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None
             print_line(f"{shown(str(item.name))}: its last refresh {failed}")
 
 
-def _overview_row(item: ViewStatus) -> tuple[object, ...]:
+def _overview_row(item: ListedView) -> tuple[object, ...]:
     last, refreshed_ms = item.last, item.freshness.refreshed_ms
     return (
         item.name,
