@@ -97,7 +97,7 @@ def error_document(error: BaseException) -> dict[str, Any]:
     return {
         "error": str(error),
         "type": type(error).__name__,
-        "operands": {key: value for key, value in operands.items() if not key.startswith("_")},
+        "operands": {key: value for key, value in operands.items() if key[0] != "_" and key != "may_take_effect"},
     }
 
 
