@@ -167,7 +167,9 @@ def _cast(operand: Value | None, to: exp.DataType) -> Value | None:
     if to.is_type("int", "bigint"):
         if isinstance(operand, str):
             return int(operand) if _INTEGER.fullmatch(operand) else None
-        return operand if type(operand) is int else None
+        # Of a number out of range, engines take the lowest bits, NULL or an error.
+        bound = 2**31 if to.is_type("int") else 2**63
+        return operand if type(operand) is int and -bound <= operand < bound else None
     if to.is_type("text", "varchar") and not to.expressions:
         return str(operand) if isinstance(operand, (str, date)) or type(operand) is int else None
     return None

@@ -28,3 +28,20 @@ def test_value_of_expression(dialect: str, sql: str, expected: str | int | None)
     expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
     expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
     assert evaluate(expression, "2026-03-09") == expected
+
+
+CASTS = [
+    ("cast(k as int)", 7, 7),
+    ("cast(k as int)", 2**31, None),  # engines take the lowest 32 bits, NULL or an error
+    ("cast(k as int)", -(2**31) - 1, None),
+    ("cast(k as bigint)", 2**31, 2**31),
+    ("cast(k as int) = 1", 2**32 + 1, None),
+]
+
+
+@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize(("sql", "value", "expected"), CASTS)
+def test_cast_out_of_range_is_unknown(dialect: str, sql: str, value: int, expected: int | None) -> None:
+    expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
+    expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
+    assert evaluate(expression, value) == expected
