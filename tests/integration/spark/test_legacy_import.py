@@ -325,7 +325,7 @@ def test_views_unreadable_by_plain_spark_before_have_the_expected_errors(corpus:
     problems = Counter(corpus.before[name].get("problem", "") for name in corpus.converted)
     assert problems.keys() <= PROBLEMS, sorted(problems.keys() - PROBLEMS)
     assert problems[""] >= 560
-    assert len(corpus.by_chance) < 3
+    assert len(corpus.by_chance) < 5
 
 
 def test_plain_spark_returns_the_same_rows(corpus: Corpus, plain: PlainReader) -> None:
