@@ -10,9 +10,9 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 from hive_views.schema_upgrade import Password, apply, connect, detect, parse_address, plan
-from hive_views.schema_upgrade.derby_session import DerbySession
 
 
 def run_upgrade(request: dict[str, str | int]) -> None:
@@ -28,10 +28,10 @@ def run_upgrade(request: dict[str, str | int]) -> None:
             count += 1
             if count != request["kill_at"]:
                 return
-            if isinstance(session, DerbySession) and session._own is not None:
-                # The JVM has the database open.
-                session._own.process.kill()
-                session._own.process.wait()
+            # A JVM for Derby has the database open.
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+                os.waitpid(int(child), 0)
             os.kill(os.getpid(), signal.SIGKILL)
 
         new_plan = plan(detect(session), str(request["target"]) or None)
