@@ -64,7 +64,6 @@ EXTENDED = (
     "integration/trino",
     "integration/view_copy",
     "soak",
-    "unit/sql/test_growth.py",
     "unit/sql/test_plan_comparison.py",
     "unit/sql/test_portable_spark.py",
     "unit/sql/test_random_statements.py",

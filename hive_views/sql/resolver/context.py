@@ -58,15 +58,46 @@ class CteDefinition:
     """A common table expression: its query and the definitions that its query can use."""
 
     node: exp.CTE
-    visible: dict[str, CteDefinition]
+    visible: VisibleCtes
+    position: int
     is_outermost: bool
     level: int = 0
     is_recursive: bool = False
-    is_later: bool = False
-    """Whether WITH defines it behind the query that can name it."""
     scope: Scope | None = None
     is_running: bool = False
     """Whether its query is being resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleCtes:
+    """The common table expressions that a query can name.
+
+    Attributes:
+        definitions: All that the nearest WITH defines, by name in lower case; shared by the queries of this WITH.
+        count: The number of them, from the first, that the query can name.
+        outer: What the query around this WITH can name.
+    """
+
+    definitions: Mapping[str, CteDefinition] = field(default_factory=dict)
+    count: int = 0
+    outer: VisibleCtes | None = None
+
+    def find(self, name: str, reads_later: bool) -> tuple[CteDefinition | None, bool]:
+        """Return the definition that a name in lower case means, and whether its WITH defines it later.
+
+        Args:
+            name: The name without a database.
+            reads_later: Whether the dialect reads definitions that come later.
+        """
+        visible: VisibleCtes | None = self
+        while visible is not None:
+            definition = visible.definitions.get(name)
+            if definition is not None:
+                is_later = definition.position >= visible.count
+                if reads_later or not is_later:
+                    return definition, is_later
+            visible = visible.outer
+        return None, False
 
 
 @dataclass(slots=True)
@@ -80,7 +111,7 @@ class QueryBlock:
         level: The number of derived tables and branches around it.
     """
 
-    ctes: dict[str, CteDefinition]
+    ctes: VisibleCtes
     outer: Scope | None = None
     aliases: dict[str, None] = field(default_factory=dict)
     level: int = 0
@@ -150,7 +181,7 @@ class QueryResolver(Protocol):
         self,
         context: ResolutionContext,
         node: exp.Expr,
-        ctes: dict[str, CteDefinition],
+        ctes: VisibleCtes,
         outer: Scope | None = None,
         *,
         level: int = 0,
@@ -368,7 +399,7 @@ class ResolutionContext:
         self.renamed_columns: dict[ScopeColumn, str] = {}
         self.expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = []
         self.has_star = False
-        self.ctes: dict[str, CteDefinition] = {}
+        self.ctes = VisibleCtes()
         self.cte_definitions: list[CteDefinition] = []
         self.outermost_ctes: set[str] = set()
         self.set_operations = 0

@@ -5,14 +5,20 @@ Source of the rules: Hive 4.1's `CalcitePlanner` (`genLogicalPlan`, `genSetOpLog
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from hive_views.sql.parsing.syntax_tree import child_expressions, is_star
 from hive_views.sql.resolver.aliases import rename_columns
-from hive_views.sql.resolver.context import CteDefinition, Environment, OrderedQuery, QueryBlock, ResolutionContext
+from hive_views.sql.resolver.context import (
+    CteDefinition,
+    Environment,
+    OrderedQuery,
+    QueryBlock,
+    ResolutionContext,
+    VisibleCtes,
+)
 from hive_views.sql.resolver.grouping import (
     collect_calls,
     resolve_groups,
@@ -37,7 +43,7 @@ _ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
 def resolve_query(
     context: ResolutionContext,
     node: exp.Expr,
-    ctes: dict[str, CteDefinition],
+    ctes: VisibleCtes,
     outer: Scope | None = None,
     *,
     level: int = 0,
@@ -72,37 +78,25 @@ def resolve_query(
 # -- WITH --------------------------------------------------------------------------------------------------------------
 
 
-def _define_ctes(
-    context: ResolutionContext, with_: exp.With, ctes: dict[str, CteDefinition], level: int
-) -> dict[str, CteDefinition]:
+def _define_ctes(context: ResolutionContext, with_: exp.With, ctes: VisibleCtes, level: int) -> VisibleCtes:
     """Return the common table expressions that a query with a WITH clause can name, unresolved."""
-    visible = dict(ctes)
     is_outermost = level == 0
-    own_names: set[str] = set()
-    for cte in with_.expressions:
+    is_recursive = bool(with_.args.get("recursive"))
+    definitions: dict[str, CteDefinition] = {}
+    for position, cte in enumerate(with_.expressions):
         alias_node = cte.args["alias"]
         name = cte.alias.lower()
-        if name in own_names:
+        if name in definitions:
             raise context.fail(f"Ambiguous table alias '{name}': WITH defines it twice", alias_node, name)
-        own_names.add(name)
-        definition = CteDefinition(cte, dict(visible), is_outermost, level)
-        if with_.args.get("recursive"):
-            definition.is_recursive = True
-            definition.visible[name] = definition
-        visible[name] = definition
+        count = len(with_.expressions) if context.mode.shares_ctes else position + is_recursive
+        visible = VisibleCtes(definitions, count, ctes)
+        definition = CteDefinition(cte, visible, position, is_outermost, level, is_recursive)
+        definitions[name] = definition
         if is_outermost:
             context.outermost_ctes.add(name)
         context.cte_definitions.append(definition)
         check_identifier(context, alias_node.this)
-    if context.mode.shares_ctes:
-        for name in own_names:
-            visible[name].visible = visible
-    elif context.dialect.reads_later_ctes:
-        names = [cte.alias.lower() for cte in with_.expressions]
-        for position, name in enumerate(names):
-            later = {other: replace(visible[other], is_later=True) for other in names[position + 1 :]}
-            visible[name].visible.update(later)
-    return visible
+    return VisibleCtes(definitions, len(definitions), ctes)
 
 
 # -- Set operations ----------------------------------------------------------------------------------------------------
@@ -111,7 +105,7 @@ def _define_ctes(
 def _resolve_set_operation(
     context: ResolutionContext,
     node: exp.Expr,
-    ctes: dict[str, CteDefinition],
+    ctes: VisibleCtes,
     outer: Scope | None,
     level: int,
     names_columns: bool,

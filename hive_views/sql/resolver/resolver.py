@@ -136,7 +136,7 @@ def resolve(
         conf=conf or {},
     )
     try:
-        scope = resolve_query(context, tree, {})
+        scope = resolve_query(context, tree, context.ctes)
         if context.mode.resolves_all_names:
             for definition in context.cte_definitions:
                 resolve_cte(context, definition, definition.level)

@@ -6,6 +6,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -116,9 +117,11 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     identifier = alias_node.this if alias_node is not None else None
     alias = lower if identifier is None else identifier.name.lower()
     claim_alias(context, alias, block, identifier or parts[-1])
-    definition = block.ctes.get(lower) if block.ctes and len(parts) == 1 else None
+    definition, is_later = None, False
+    if len(parts) == 1:
+        definition, is_later = block.ctes.find(lower, context.dialect.reads_later_ctes)
     if definition is not None:
-        if definition.is_later:
+        if is_later:
             text = f"WITH defines {name} later: Hive reads this definition, other engines do not. Define it first"
             raise context.fail(text, parts[-1], name)
         scope = rename_columns(context, resolve_cte(context, definition, block.level), alias, alias_node)
@@ -368,7 +371,7 @@ def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition)
     branch = definition.node.this
     while isinstance(branch, (exp.Union, exp.Subquery)):
         branch = branch.this
-    visible = {name: other for name, other in definition.visible.items() if other is not definition}
+    visible = replace(definition.visible, count=definition.position)
     scope = context.resolve_query(context, branch, visible, level=definition.level + 1)
     definition.scope = rename_columns(context, scope, definition.node.alias.lower(), definition.node.args["alias"])
     return definition.scope
