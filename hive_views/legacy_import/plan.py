@@ -7,6 +7,7 @@ memory on top of a `PlannedStore`, which shows the metastore as it will be after
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,7 +17,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.engines import EngineChecker
-from hive_views.errors import HiveViewsError, MetastoreUnavailableError, NoSuchViewError, PlanError
+from hive_views.errors import (
+    HiveViewsError,
+    MetastoreRefusedError,
+    MetastoreUnavailableError,
+    NoSuchViewError,
+    PlanError,
+)
 from hive_views.identifiers import ViewName, components
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.convert import ImportTarget, convert
@@ -30,6 +37,8 @@ from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 2
 """Version of the plan's JSON format. Other versions are rejected."""
@@ -270,6 +279,15 @@ class PlannedStore(MetastoreStore):
             self.fetched[name] = super().get_row(name)
         return self.fetched[name]
 
+    def fetch(self, names: Iterable[ViewName], *, most_calls: int) -> None:
+        """Read rows of tables in batches; what a batch does not have is read alone when it is needed."""
+        known = (self.planned, self.legacy, self.fetched)
+        missing = sorted(name for name in set(names) if not any(name in rows for rows in known))
+        try:
+            self.fetched.update((row.name, row) for row in read_rows(self, missing, most_calls=most_calls))
+        except MetastoreRefusedError as error:
+            logger.info("Rows that views read are read one by one: %s", error)
+
     def put(self, name: ViewName, loaded: LoadedView) -> None:
         """Add a planned view."""
         assert isinstance(self.files, PlannedFiles)
@@ -368,7 +386,7 @@ def plan_import(
     options = options or ImportOptions()
     candidates = list_candidates(catalog, databases, names, options, to)
     views = (scan_row(row, options) for row in read_legacy_rows(catalog, candidates, most_calls=most_calls))
-    plan = plan_views(views, catalog, options, to=to, progress=progress)
+    plan = plan_views(views, catalog, options, to=to, most_calls=most_calls, progress=progress)
     check_all_planned(plan, catalog, names)
     return plan
 
@@ -409,6 +427,7 @@ def plan_views(
     options: ImportOptions,
     *,
     to: HiveViewCatalog | None = None,
+    most_calls: int = 1,
     progress: PlanProgress | None = None,
 ) -> ImportPlan:
     """Order scanned views and plan each of them; raises MetastoreUnavailableError."""
@@ -416,6 +435,7 @@ def plan_views(
     planner = Planner(catalog, to, options)
     for view in order.views.values():
         planner.add(view)
+    planner.fetch_sources(order.views.values(), most_calls=most_calls)
     entries: dict[ViewName, PlanEntry] = {}
     for name, view in order.views.items():
         entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
@@ -476,6 +496,10 @@ class Planner:
         self._targets[view.name] = self._options.target_of(view.name)
         if self._is_same_catalog:
             self._store.legacy[view.name] = view
+
+    def fetch_sources(self, views: Iterable[ScannedView], *, most_calls: int) -> None:
+        """Read the rows of the tables that views read, to plan the views without a request for each table."""
+        self._store.fetch((name for view in views for name in view.reads), most_calls=most_calls)
 
     def add_planned(self, target: ViewName, loaded: LoadedView) -> None:
         """Add the result of a view that another planner planned; see `planned`."""

@@ -371,6 +371,7 @@ def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanE
         planner.add(view)
     for name, loaded in task.loaded.items():
         planner.add_planned(task.entries[name].target, loaded)
+    planner.fetch_sources(task.views, most_calls=1)
     results = []
     for view in task.views:
         entry = planner.plan(view, task.sources[view.name], task.entries, task.cycles[view.name])

@@ -28,6 +28,19 @@ def test_concurrent_calls_stay_within_most_calls(metastore, open_catalog, add, s
         assert 1 <= proxy.most_at_once <= most
 
 
+def test_plan_reads_tables_in_batches(metastore, open_catalog, add, raw, sales):
+    for number in range(40):
+        table = raw.get_table(sales, "orders")
+        table.tableName = f"orders_{number}"
+        raw.create_table(table)
+        text = f"select `orders_{number}`.`id` from `{sales}`.`orders_{number}`"
+        add(hive_view_row(sales, f"v_{number}", f"select id from orders_{number}", text, IDS, **OLD))
+    with ThriftProxy(metastore.port) as proxy:
+        plan = plan_import(open_catalog({"uri": proxy.uri}), databases=[sales])
+        assert len(plan.ready) == 40
+        assert sum(call.method.startswith("get_table") for call in proxy.calls) <= 8
+
+
 def test_most_calls_must_be_positive(catalog, sales, journal):
     for most in (0, -1):
         with pytest.raises(UsageError, match=f"most_calls: {most} is not positive"):
