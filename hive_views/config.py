@@ -140,6 +140,10 @@ MARK_HIVE_TABLES_DEFAULT = True
 """Give Hive tables that a view reads a UUID (row parameter `hive_views_uuid`), so that lineage survives a rename.
 Otherwise such tables are identified by name."""
 
+HIDE_STORAGE_TABLES = "hive-views.hide-storage-tables"
+HIDE_STORAGE_TABLES_DEFAULT = False
+"""Leave the storage tables of materialized views out of listings of tables."""
+
 REQUIRE_ENGINES = "hive-views.require-engines"
 ENGINES = ("spark", "hive", "trino")
 """Engines, separated by commas, that have to return the author's rows for a new definition; other definitions are
@@ -269,6 +273,7 @@ class CatalogConfig:
     strict: bool = False
     """Whether `DEPENDENCY_MODE` is `strict`."""
     mark_hive_tables: bool = MARK_HIVE_TABLES_DEFAULT
+    hide_storage_tables: bool = HIDE_STORAGE_TABLES_DEFAULT
     hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
     require_engines: tuple[str, ...] = ()
     view_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -323,6 +328,7 @@ class CatalogConfig:
             ),
             strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
             mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
+            hide_storage_tables=_boolean(properties, HIDE_STORAGE_TABLES, HIDE_STORAGE_TABLES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             require_engines=required_engines(properties) or (),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),

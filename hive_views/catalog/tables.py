@@ -43,12 +43,12 @@ from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.queries import table_names
+from hive_views.metastore.queries import read_rows, table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_kind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
-from hive_views.spec.storage_link import STORAGE_OF
+from hive_views.spec.storage_link import STORAGE_OF, STORAGE_SUFFIX, is_storage_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,10 +158,17 @@ class TableCatalog(HiveCatalog):
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
         """List the Iceberg tables of a database, sorted; see PyIceberg.
 
+        Without storage tables of materialized views if `hive-views.hide-storage-tables` is set.
+
         Raises:
             NoSuchNamespaceError: If the database does not exist.
         """
-        return [name.identifier for name in table_names(self.store, self._database(namespace))]
+        names = table_names(self.store, self._database(namespace))
+        if self.store.config.hide_storage_tables:
+            candidates = [name for name in names if STORAGE_SUFFIX in name.name]
+            hidden = {row.name for row in read_rows(self.store, candidates) if is_storage_row(row.parameters)}
+            names = [name for name in names if name not in hidden]
+        return [name.identifier for name in names]
 
     def create_table(
         self,

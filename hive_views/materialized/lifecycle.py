@@ -40,7 +40,8 @@ from hive_views.materialized.layouts.layout import (
 )
 from hive_views.materialized.layouts.loading import MaterializedView, is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
-from hive_views.materialized.properties import check_settings, partition_spec, split_properties
+from hive_views.materialized.properties import check_settings, split_properties
+from hive_views.materialized.storage_layout import partition_spec, sort_order
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.queries import load_view
@@ -71,6 +72,8 @@ class CreateRequest:
     """Its properties: the view's, or in the layout `table` the table's."""
     partitioned_by: Sequence[str] = ()
     """Columns and transforms that partition its rows."""
+    sorted_by: Sequence[str] = ()
+    """Columns and transforms, with directions, that sort the rows of its files."""
     storage_properties: Mapping[str, str] | None = None
     """Properties of its storage table."""
     location: str | None = None
@@ -125,6 +128,7 @@ def _create_attached(store: MetastoreStore, request: CreateRequest) -> None:
         f"{location}/storage-{view_uuid[:8]}",
         schema,
         partition_spec(schema, request.partitioned_by),
+        sort_order(schema, request.sorted_by),
         _storage_properties(request.storage_properties, view_uuid),
     )
     try:
@@ -199,8 +203,13 @@ def _create_storage(
 ) -> None:
     schema = _storage_schema(request.definition.schema)
     properties = {**_storage_properties(request.storage_properties, view_uuid), **(link or {})}
-    spec = partition_spec(schema, request.partitioned_by)
-    tables.create_table(table.identifier, schema, partition_spec=spec, properties=properties)
+    tables.create_table(
+        table.identifier,
+        schema,
+        partition_spec=partition_spec(schema, request.partitioned_by),
+        sort_order=sort_order(schema, request.sorted_by),
+        properties=properties,
+    )
 
 
 def _storage_schema(schema: Schema) -> Schema:

@@ -12,22 +12,9 @@ In all layouts the value that was set last is effective:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING
-
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
-from pyiceberg.schema import Schema
-from pyiceberg.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    Transform,
-    TruncateTransform,
-    VoidTransform,
-    YearTransform,
-)
 
 from hive_views.config import REQUIRE_ENGINES
 from hive_views.errors import InvalidPropertyError
@@ -36,68 +23,12 @@ from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, Sequenc
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
-from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.spec.metadata import ViewMetadata
-
-_PLAIN: dict[str, Callable[[], Transform]] = {  # type: ignore[type-arg]
-    "": IdentityTransform,
-    "identity": IdentityTransform,
-    "year": YearTransform,
-    "years": YearTransform,
-    "month": MonthTransform,
-    "months": MonthTransform,
-    "day": DayTransform,
-    "days": DayTransform,
-    "hour": HourTransform,
-    "hours": HourTransform,
-}
-_NAME = r"`(?:[^`]|``)+`|[^`(),]+?"
-_FORM = re.compile(rf"\s*(?:(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*")
-
-
-def partition_spec(schema: Schema, by: Sequence[str]) -> PartitionSpec:
-    """Return the partition spec of a storage table from columns and transforms such as `day(at)`."""
-    fields = []
-    for number, text in enumerate(by):
-        columns = {field.name.lower(): field for field in schema.fields}
-        # A column's name may look like a transform: `sum(amount)`.
-        transform_match = None if text.lower() in columns else _FORM.fullmatch(text)
-        written = (transform_match[3] or transform_match[5]) if transform_match else text
-        column = columns.get(
-            (unquote_identifier(written) if transform_match and written[0] == "`" else written).lower()
-        )
-        if column is None:
-            raise InvalidPropertyError(
-                "partitioned by", text, "it is neither a column of the view nor a transform of one"
-            )
-        function = (transform_match[1] or "").lower() if transform_match else ""
-        transform = _transform(text, function, (transform_match[2] or transform_match[4]) if transform_match else None)
-        if not transform.can_transform(column.field_type):
-            raise InvalidPropertyError(
-                "partitioned by",
-                text,
-                f"the transform cannot be applied to column {column.name} of type {column.field_type}",
-            )
-        suffix = "" if isinstance(transform, IdentityTransform) else f"_{function}"
-        fields.append(PartitionField(column.field_id, 1000 + number, transform, f"{column.name}{suffix}"))
-    return PartitionSpec(*fields) if fields else UNPARTITIONED_PARTITION_SPEC
-
-
-def _transform(text: str, name: str, number: str | None) -> Transform:  # type: ignore[type-arg]
-    if number is None and name in _PLAIN:
-        return _PLAIN[name]()
-    if number is not None and name == "bucket":
-        return BucketTransform(int(number))
-    if number is not None and name == "truncate":
-        return TruncateTransform(int(number))
-    raise InvalidPropertyError("partitioned by", text, "write a column, or year, month, day, hour, bucket, truncate")
-
 
 MAX_STALENESS_MS = "hive-views.max-staleness-ms"
 """How many milliseconds after the start of a refresh its rows may answer queries in any case."""
@@ -109,7 +40,21 @@ MERGE_FROM_ROWS = "hive-views.merge-from-rows"
 """From how many stored groups on an incremental refresh writes only those that change, instead of all."""
 
 WHEN_STALE = "hive-views.when-stale"
-"""What a query on rows that must not answer it does: `recompute` reads the definition, `fail` is an error."""
+"""What a query of a session does if the stored rows must not answer it: see `WhenStale`."""
+
+
+class WhenStale(Enum):
+    """What a query does if the stored rows must not answer it."""
+
+    RECOMPUTE = "recompute"
+    """It reads the definition."""
+    REFRESH = "refresh"
+    """It refreshes the rows and reads them; if they still must not answer it, the definition."""
+    FAIL = "fail"
+    """It raises `StaleRowsError`."""
+
+
+_WHEN_STALE = tuple(choice.value for choice in WhenStale)
 
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
@@ -168,9 +113,10 @@ def max_staleness_ms(properties: Mapping[str, str]) -> int | None:
     return int(text) if _is_number(text) else None
 
 
-def fails_when_stale(properties: Mapping[str, str]) -> bool:
-    """Whether a query fails instead of reading the definition."""
-    return properties.get(WHEN_STALE, "").lower() == "fail"
+def when_stale(properties: Mapping[str, str]) -> WhenStale:
+    """What a query does if the stored rows must not answer it; unknown values, set by other programs, recompute."""
+    text = properties.get(WHEN_STALE, "").lower()
+    return WhenStale(text) if text in _WHEN_STALE else WhenStale.RECOMPUTE
 
 
 def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -> None:
@@ -188,8 +134,8 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
-    if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in ("recompute", "fail"):
-        raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], "it must be recompute or fail")
+    if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
+        raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
     for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows")):
         if key in updates and not _is_number(updates[key]):
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
@@ -250,23 +196,6 @@ def user_properties(
     if storage is not None and storage.format_version != 2:
         table[FORMAT_VERSION] = str(storage.format_version)
     return visible(metadata.properties), table
-
-
-def partitions_of(storage: Table) -> tuple[str, ...]:
-    """The partitions of a storage table, as `partition_spec` and PARTITIONED BY read them."""
-    return tuple(
-        _partition_text(storage.schema().find_column_name(field.source_id) or "", field.transform)
-        for field in storage.spec().fields
-        if not isinstance(field.transform, VoidTransform)
-    )
-
-
-def _partition_text(column: str, transform: Transform) -> str:  # type: ignore[type-arg]
-    quoted = quote_identifier(column)
-    if isinstance(transform, IdentityTransform):
-        return quoted
-    numbered = re.fullmatch(r"(\w+)\[(\d+)\]", str(transform))
-    return f"{numbered[1]}({numbered[2]}, {quoted})" if numbered else f"{transform}({quoted})"
 
 
 def is_storage_property(key: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.properties import WhenStale
 from hive_views.materialized.refresh.failures import FailedRefresh
 from hive_views.materialized.state.refresh_state import RefreshState
 
@@ -31,8 +32,8 @@ class Reading:
     """The snapshot to read, which is the one that was checked."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The engine settings under which the rows were computed: a session with other settings reads the definition."""
-    fails_when_stale: bool = False
-    """Whether a query must fail instead of reading the definition (`hive-views.when-stale`)."""
+    when_stale: WhenStale = WhenStale.RECOMPUTE
+    """What a query does if the rows must not answer it (`hive-views.when-stale`)."""
 
 
 @dataclass(frozen=True)

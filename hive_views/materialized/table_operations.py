@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import CommitTableResponse, Table
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.sorting import SortOrder
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from hive_views.identifiers import ViewName
@@ -29,7 +30,13 @@ class TableOperations(Protocol):
         ...
 
     def create_table(
-        self, identifier: tuple[str, ...], schema: Schema, *, partition_spec: PartitionSpec, properties: dict[str, Any]
+        self,
+        identifier: tuple[str, ...],
+        schema: Schema,
+        *,
+        partition_spec: PartitionSpec,
+        sort_order: SortOrder,
+        properties: dict[str, Any],
     ) -> Table:
         """Create a table without rows."""
         ...

@@ -38,7 +38,7 @@ from hive_views.materialized.lifecycle import CreateRequest, create_materialized
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
-from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, fails_when_stale, is_due, target_lag_ms
+from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, target_lag_ms, when_stale
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import (
@@ -98,6 +98,7 @@ class MaterializedViews:
         *,
         layout: Layout | str = Layout.REGISTERED,
         partitioned_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         storage_properties: Mapping[str, str] | None = None,
         location: str | None = None,
@@ -112,6 +113,7 @@ class MaterializedViews:
             sql: The query as typed, or the result of `catalog.author`.
             layout: `registered`, `attached` or `table`.
             partitioned_by: Columns or transforms (`day(c)`, `bucket(16, c)` …) that partition the stored rows.
+            sorted_by: Columns or transforms by which writers sort the rows of each file, such as `c DESC NULLS LAST`.
             properties: View properties, e.g. `hive-views.max-staleness-ms`.
             storage_properties: Properties of the storage table.
             location: Its base location; None puts it below the database's.
@@ -124,7 +126,7 @@ class MaterializedViews:
 
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError: If the name is taken.
-            InvalidPropertyError: If the layout, a property or a partition is invalid.
+            InvalidPropertyError: If the layout, a property, or a term that partitions or sorts is invalid.
             SqlError: If the query cannot be resolved.
         """
         name = self._name(identifier)
@@ -134,6 +136,7 @@ class MaterializedViews:
             _parse_layout(layout),
             dict(properties or {}),
             tuple(partitioned_by),
+            tuple(sorted_by),
             storage_properties,
             location,
         )
@@ -789,8 +792,7 @@ class MaterializedViews:
         has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
         is_allowed = freshness.usable or (allow_stale and not has_other_rows)
         if snapshot is None or view.storage is None or not is_allowed:
-            must_fail = fails_when_stale(view.properties)
-            return view, Reading(False, f"definition: {freshness}", freshness, fails_when_stale=must_fail)
+            return view, Reading(False, f"definition: {freshness}", freshness, when_stale=when_stale(view.properties))
         why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
         reading = Reading(
             True,
@@ -800,7 +802,7 @@ class MaterializedViews:
             view.storage.metadata_location,
             snapshot.snapshot_id,
             view.last_refresh().settings,
-            fails_when_stale(view.properties),
+            when_stale(view.properties),
         )
         return view, reading
 

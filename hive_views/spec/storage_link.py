@@ -7,11 +7,13 @@ preserves the summary, which therefore has a copy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.staleness_policy import METADATA
 
 STORAGE_TABLE = "storage-table"
 """Key of the field in a version."""
@@ -21,6 +23,14 @@ STORAGE_TABLE_COPY = "hive-views.storage-table"
 
 STORAGE_OF = "hive-views.storage-of"
 """Property of a storage table: the UUID of its materialized view."""
+
+STORAGE_SUFFIX = "__storage"
+"""The end of a storage table's name, but for a unique suffix."""
+
+
+def is_storage_row(parameters: Mapping[str, str]) -> bool:
+    """Whether a row with these parameters is a storage table that is not a materialized view itself."""
+    return STORAGE_OF in parameters and METADATA not in parameters
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def create_statement(
     properties: Mapping[str, str],
     *,
     partitioned_by: Sequence[str] | None = None,
+    sorted_by: Sequence[str] = (),
     storage_properties: Mapping[str, str] | None = None,
 ) -> str:
     """The statement that creates a view again from its typed text: a materialized one if `partitioned_by` is given.
@@ -50,6 +51,7 @@ def create_statement(
         metadata: Its metadata.
         properties: Its properties, as far as users set them.
         partitioned_by: The partitions of its storage table, as in PARTITIONED BY.
+        sorted_by: The sort order of its storage table, as in SORTED BY.
         storage_properties: The properties of its storage table.
     """
     version = metadata.current_version()
@@ -71,6 +73,8 @@ def create_statement(
         lines.append(f"PARTITIONED ON ({', '.join(quote_identifier(column, quote) for column in partitioned_on)})")
     if partitioned_by:
         lines.append(f"PARTITIONED BY ({', '.join(partitioned_by)})")
+    if sorted_by:
+        lines.append(f"SORTED BY ({', '.join(sorted_by)})")
     for clause, values in (("TBLPROPERTIES", properties), ("STORAGE PROPERTIES", storage_properties or {})):
         pairs = (
             f"{string_literal(key, text.dialect)} = {string_literal(value, text.dialect)}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
-from hive_views.materialized.properties import MAX_STALENESS_MS, partitions_of, user_properties
+from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
 from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.storage_layout import partitions_of, sorting_of
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
 from hive_views.statements.catalog_protocol import StatementView
@@ -66,6 +67,10 @@ def create(context: StatementContext) -> Result[Any]:
     if existing is not None and statement.or_replace:
         if statement.partitioned_on is not None:
             raise unsupported(statement, "PARTITIONED ON cannot be changed by OR REPLACE: drop the view first")
+        if statement.sorted_by:
+            raise unsupported(
+                statement, "SORTED BY cannot be changed by OR REPLACE: use ALTER TABLE … WRITE ORDERED BY of Iceberg"
+            )
         if storage_properties:
             raise unsupported(
                 statement, "STORAGE PROPERTIES cannot be changed by OR REPLACE: use ALTER TABLE on the storage table"
@@ -81,6 +86,7 @@ def create(context: StatementContext) -> Result[Any]:
             definition,
             layout=layout,
             partitioned_by=statement.partitioned_on or (),
+            sorted_by=statement.sorted_by,
             properties=properties,
             storage_properties=storage_properties,
             location=statement.location,
@@ -180,9 +186,15 @@ def create_materialized_statement(store: MetastoreStore, view: MaterializedView)
     properties, storage_properties = user_properties(view.layout, view.metadata, view.storage)
     if view.layout is not Layout.REGISTERED:
         properties = {LAYOUT: view.layout.value, **properties}
-    partitions = () if view.storage is None else partitions_of(view.storage)
+    storage = view.storage
     return create_statement(
-        store, view.name, view.metadata, properties, partitioned_by=partitions, storage_properties=storage_properties
+        store,
+        view.name,
+        view.metadata,
+        properties,
+        partitioned_by=() if storage is None else partitions_of(storage),
+        sorted_by=() if storage is None else sorting_of(storage),
+        storage_properties=storage_properties,
     )
 
 
@@ -260,7 +272,7 @@ def _check_clauses(statement: sql.CreateMaterializedView) -> None:
     for is_present, message in (
         (statement.rewrite is True, "ENABLE REWRITE: queries are never rewritten to read the view. Leave it out"),
         (bool(statement.clustered_on or statement.distributed_on or statement.sorted_on), "CLUSTERED, DISTRIBUTED and "
-         "SORTED ON are not supported: set write.distribution-mode and a sort order of the storage table"),
+         "SORTED ON are not supported: use SORTED BY, and write.distribution-mode of the storage table"),
         (statement.stored_as is not None, "STORED AS: rows are stored in an Iceberg table. Leave it out"),
         (statement.row_format is not None, "ROW FORMAT: rows are stored in an Iceberg table. Leave it out"),
         ((statement.stored_by or "iceberg").strip("'\"").lower() != "iceberg", "STORED BY: only ICEBERG is supported"),

@@ -43,6 +43,7 @@ class MaterializedStatus:
     rows: int | None = None
     max_staleness_ms: int | None = None
     allow_stale_data: bool | None = None
+    failure: FailedRefresh | None = None
 
 
 @dataclass(frozen=True)
@@ -402,6 +403,7 @@ def create_materialized(
     file: SqlFile = None,
     layout: Annotated[str, typer.Option(metavar="LAYOUT")] = "registered",
     partitioned_by: Partitions = [],  # noqa: B006 -- never changed; Typer takes the default's type for the option's
+    sorted_by: Annotated[list[str], typer.Option("--sorted-by", metavar="TERM")] = [],  # noqa: B006
     property: Properties = [],  # noqa: B006
     dialect: Annotated[str, typer.Option(metavar="NAME")] = "spark",
 ) -> MaterializedStatus:
@@ -412,6 +414,7 @@ def create_materialized(
         file: A file that contains the query; - is standard input.
         layout: Where it keeps its rows: registered, attached or table.
         partitioned_by: A column that partitions its rows, or year(c), month(c), day(c), hour(c), bucket(n, c).
+        sorted_by: A column or transform that sorts the rows of each file, e.g. "total DESC NULLS LAST".
         property: A property of the view.
         dialect: The SQL dialect of the query.
     """
@@ -420,6 +423,7 @@ def create_materialized(
         read_query(sql, file),
         layout=layout,
         partitioned_by=partitioned_by,
+        sorted_by=sorted_by,
         properties=parse_properties(property, "--property"),
         dialect=dialect,
     )
@@ -525,6 +529,7 @@ def show_status(
 def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStatus:
     """The state of one materialized view."""
     from hive_views.errors import NotMaterializedError
+    from hive_views.materialized.refresh.failures import last_failure
     from hive_views.materialized.state.refresh_state import row_count, summary_of
 
     freshness = catalog.materialized.freshness(name)
@@ -544,6 +549,7 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         row_count(summary_of(snapshot)),
         view.max_staleness_ms,
         view.allow_stale_data,
+        last_failure(view, freshness.refreshed_ms),
     )
 
 
@@ -656,8 +662,11 @@ def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None
     print_table(headings, map(_overview_row, result.views))
     for item in result.views:
         if item.failure is not None:
-            failed = f"failed {iso_time(item.failure.started_ms)}: {shown(item.failure.error)}"
-            print_line(f"{shown(str(item.name))}: its last refresh {failed}")
+            print_line(f"{shown(str(item.name))}: {_failure_text(item.failure)}")
+
+
+def _failure_text(failure: FailedRefresh) -> str:
+    return f"its last refresh failed {iso_time(failure.started_ms)}: {shown(failure.error)}"
 
 
 def _overview_row(item: ListedView) -> tuple[object, ...]:
@@ -677,6 +686,8 @@ def _print_status(status: MaterializedStatus) -> None:
     print_line(f"{status.view}  {status.freshness}")
     for reason in status.reasons:
         print_line(f"  {reason}")
+    if status.failure is not None:
+        print_line(f"  {_failure_text(status.failure)}")
     print_line(f"  layout   {status.layout}")
     if status.storage is not None:
         print_line(f"  storage  {status.storage}")

@@ -261,6 +261,7 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
     from hive_views.identifiers import ViewName, parse_namespace
     from hive_views.metastore.identities import KINDS
     from hive_views.metastore.queries import read_rows
+    from hive_views.spec.storage_link import is_storage_row
 
     names = [ViewName(*name) for name in views]
     if is_all:
@@ -276,7 +277,7 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
             row.parameters.get("comment") if is_long else None,
         )
         for row in sorted(read_rows(catalog.store, names), key=lambda row: row.name)
-        if row.kind in KINDS
+        if row.kind in KINDS and not (catalog.store.config.hide_storage_tables and is_storage_row(row.parameters))
     ]
 
 

@@ -15,7 +15,7 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
-from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.table.update import update_table_metadata
 
 from hive_views.errors import CommitFailedError, HiveViewsError, InvalidRefreshStateError
@@ -23,7 +23,6 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.layouts.layout import (
     FORMAT_VERSION,
-    STORAGE_SUFFIX,
     parse_document,
     parse_identifier,
     unknown_keys,
@@ -45,6 +44,7 @@ from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STORAGE_SUFFIX
 
 if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
@@ -319,10 +319,11 @@ def create_attached_storage(
     location: str,
     schema: Schema,
     spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+    order: SortOrder = UNSORTED_SORT_ORDER,
     properties: Mapping[str, str] | None = None,
 ) -> str:
     """Write the first metadata file of an attached storage table."""
-    metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, location, dict(properties or {}))
+    metadata = new_table_metadata(schema, spec, order, location, dict(properties or {}))
     return write_table_metadata(files, metadata, 0)
 
 

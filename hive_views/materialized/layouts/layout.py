@@ -17,7 +17,7 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.state.refresh_state import parse_name, parse_object, required
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.staleness_policy import METADATA
-from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, link_of
+from hive_views.spec.storage_link import STORAGE_SUFFIX, STORAGE_TABLE_COPY, StorageLink, link_of
 
 FORMAT_VERSION = 1
 """The only version of the draft; documents of a later version are rejected."""
@@ -81,9 +81,6 @@ def write_table_metadata(files: MetadataFiles, metadata: TableMetadata, number: 
     ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
     return location
 
-
-STORAGE_SUFFIX = "__storage"
-"""The suffix of storage table names."""
 
 DETACHED = "hive-views.detached-storage-table"
 """Property of a plain view that was a materialized one: the JSON of its storage table, for the conversion back."""

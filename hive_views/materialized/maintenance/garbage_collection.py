@@ -41,7 +41,7 @@ from hive_views.io.locations import base_of, path_of
 from hive_views.io.table_files import METADATA_FILE_SUFFIXES, NOT_COLLECTED, all_files, is_collected
 from hive_views.materialized.drop import rows_sharing_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView
-from hive_views.materialized.layouts.layout import DETACHED, STORAGE_SUFFIX, Layout
+from hive_views.materialized.layouts.layout import DETACHED, Layout
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.refresh.publish import discard_snapshot, published_snapshots
@@ -52,7 +52,7 @@ from hive_views.metastore.queries import read_all_rows, table_names
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import iterate_catalogs
 from hive_views.spec.staleness_policy import METADATA
-from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY, StorageLink, link_of
+from hive_views.spec.storage_link import STORAGE_OF, STORAGE_SUFFIX, STORAGE_TABLE_COPY, StorageLink, link_of
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError, StaleRowsError
+from hive_views.materialized.properties import WhenStale
 from hive_views.materialized.refresh.plan import format_settings
+from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import active_session, result_settings
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
@@ -52,6 +54,8 @@ class MaterializedReader:
 
     Attributes:
         notes: What the current statement reads in place of each materialized view.
+        may_refresh: Whether the current statement may refresh a view with the property `hive-views.when-stale` =
+            `refresh`; EXPLAIN may not.
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, can_read_iceberg: bool) -> None:
@@ -59,6 +63,7 @@ class MaterializedReader:
         self._catalog = catalog
         self._can_read_iceberg = can_read_iceberg
         self.notes: list[Note] = []
+        self.may_refresh = True
 
     def current_rows(self, name: ViewName) -> DataFrame | None:
         """The stored rows of a materialized view; None if its definition has to be read.
@@ -75,8 +80,14 @@ class MaterializedReader:
             # The definition can be read whatever is wrong with the storage.
             self._add_note(Note(name, False, f"definition: {error}"))
             return None
+        if not reading.from_storage and reading.when_stale is WhenStale.REFRESH and self.may_refresh:
+            try:
+                self._catalog.materialized.refresh(name.identifier, SparkEngine(self._spark, self._catalog))
+                reading = self._catalog.materialized.reading(name.identifier)
+            except HiveViewsError as error:
+                logger.warning("%s was not refreshed for a query: %s", name, error)
         computed = self._other_settings(reading.settings) if reading.from_storage else ""
-        if reading.fails_when_stale and (computed or not reading.from_storage):
+        if reading.when_stale is WhenStale.FAIL and (computed or not reading.from_storage):
             reason = f"they were computed with {computed}" if computed else str(reading.freshness)
             raise StaleRowsError(str(name), reason)
         if computed:

@@ -186,6 +186,7 @@ class QueryRewriter:
         """
         self.notes.clear()
         statement = blank_explain(text)
+        self._materialized.may_refresh = statement == text
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):

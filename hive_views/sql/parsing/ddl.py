@@ -336,6 +336,17 @@ def _transform(cursor: Cursor) -> str:
     return cursor.text_since(start)
 
 
+def _sort_term(cursor: Cursor) -> str:
+    """A column or transform as written, with its direction and the order of NULLs."""
+    start = cursor.start
+    _transform(cursor)
+    if not cursor.accept("ASC"):
+        cursor.accept("DESC")
+    if cursor.accept("NULLS") and not cursor.accept("FIRST"):
+        cursor.expect("LAST")
+    return cursor.text_since(start)
+
+
 def _security(cursor: Cursor) -> dict[str, Any]:
     for word in ("DEFINER", "INVOKER"):
         if cursor.accept(word):
@@ -383,6 +394,7 @@ _CLAUSE_KEYWORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("CLUSTERED", "ON"), "CLUSTERED ON"),
     (("DISTRIBUTED", "ON"), "DISTRIBUTED ON"),
     (("SORTED", "ON"), "SORTED ON"),
+    (("SORTED", "BY"), "SORTED BY"),
     (("TBLPROPERTIES",), "TBLPROPERTIES"),
     (("STORAGE", "PROPERTIES"), "STORAGE PROPERTIES"),
     (("WITH", "SCHEMA"), "WITH SCHEMA"),
@@ -410,6 +422,7 @@ _MATERIALIZED_CLAUSES: dict[str, _Clause] = {
     "CLUSTERED ON": lambda cursor: {"clustered_on": _names(cursor)},
     "DISTRIBUTED ON": lambda cursor: {"distributed_on": _names(cursor)},
     "SORTED ON": lambda cursor: {"sorted_on": _names(cursor)},
+    "SORTED BY": lambda cursor: {"sorted_by": cursor.parenthesized(lambda: _sort_term(cursor))},
     "DISABLE REWRITE": lambda cursor: {"rewrite": False},
     "ENABLE REWRITE": lambda cursor: {"rewrite": True},
     "ROW FORMAT": _row_format,

@@ -108,6 +108,9 @@ class CreateMaterializedView(DefiningStatement):
     clustered_on: tuple[str, ...] = ()
     distributed_on: tuple[str, ...] = ()
     sorted_on: tuple[str, ...] = ()
+    """Hive's SORTED ON: columns."""
+    sorted_by: tuple[str, ...] = ()
+    """SORTED BY: columns, or transforms of columns, each with its direction and the order of NULLs if it has them."""
     stored_as: str | None = None
     stored_by: str | None = None
     row_format: str | None = None

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pytest
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import RefreshError
 from tests.integration.catalog.samples import path
 from tests.integration.cli.conftest import Cli
 from tests.integration.materialized.duck_engine import DuckEngine
+from tests.integration.materialized.test_refresh_many import FailingEngine
 from tests.suites import extended
 
 
@@ -157,6 +159,18 @@ def test_status_of_all(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path:
     catalog.materialized.refresh(f"{sales}.top", DuckEngine(catalog))
     done = cli("mv", "status", "--database", sales)
     assert done.code == 0 and f"{sales}.top" in done.out
+
+
+def test_status_shows_last_failure(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:
+    name = f"{sales}.mv"
+    cli("mv", "create", name, "--sql", "SELECT id FROM sales", "--sorted-by", "id desc")
+    assert "SORTED BY (`id` DESC NULLS LAST)" in cli("sql", f"SHOW CREATE MATERIALIZED VIEW {name}").out
+    with pytest.raises(RefreshError):
+        catalog.materialized.refresh(name, FailingEngine(catalog, "mv"))
+    assert "its last refresh failed 20" in cli("mv", "status", name).out
+    assert json.loads(cli("mv", "status", name, "--json").out)["failure"]["error"] == "disk full"
+    catalog.materialized.refresh(name, DuckEngine(catalog))
+    assert cli("mv", "status", name, "--json").json["failure"] is None
 
 
 def test_orphans_are_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:

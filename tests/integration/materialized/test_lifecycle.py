@@ -174,6 +174,15 @@ def test_reading_by_freshness_grace_and_permission(catalog, views, engine, store
     assert grace.from_storage and grace.freshness.verdict is Verdict.WITHIN_GRACE
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_storage_tables_can_be_hidden_from_listings(views, open_catalog, market, layout):
+    views.create((market, "mv"), QUERY, layout=layout)
+    hiding = open_catalog({"hive-views.hide-storage-tables": "true"})
+    hiding.create_table((market, "x__storage"), views.load((market, "mv")).storage.schema())  # not a storage table
+    visible = {"sales", "shops", "x__storage", *(["mv"] if layout == "table" else [])}
+    assert {name for _, name in hiding.list_tables(market)} == visible
+
+
 def test_scan_reads_rows_that_may_answer_queries(catalog, views, engine, stored):
     assert sorted(views.scan(stored).to_arrow().column("id").to_pylist()) == [1, 2, 3]
     scan = views.scan(stored, row_filter="id > 1", selected_fields=("id",))

@@ -129,7 +129,7 @@ def test_impossible_incremental_refresh_reports_reason(run, catalog, market):
 def test_show_create_creates_the_view_again(run, catalog, market, layout):
     run(
         "CREATE MATERIALIZED VIEW mv (shop COMMENT 'which', total) COMMENT 'it''s' "
-        "PARTITIONED BY (bucket(8, shop), truncate(2, shop), shop) "
+        "PARTITIONED BY (bucket(8, shop), truncate(2, shop), shop) SORTED BY (total DESC, bucket(4, shop) NULLS LAST) "
         f"TBLPROPERTIES ('team' = 'bi', 'hive-views.max-staleness-ms' = '5', 'hive-views.layout' = '{layout}') "
         "STORAGE PROPERTIES ('write.parquet.compression-codec' = 'gzip', 'team.owner' = 'me') "
         "AS SELECT shop, sum(amount) AS total FROM sales GROUP BY shop"
@@ -143,6 +143,7 @@ def test_show_create_creates_the_view_again(run, catalog, market, layout):
     run(text)
     after = catalog.materialized.load((market, "mv"))
     assert (after.layout, after.storage.spec()) == (before.layout, before.storage.spec())
+    assert after.storage.sort_order() == before.storage.sort_order()
     assert [str(field) for field in after.metadata.current_schema().fields] == [
         str(field) for field in before.metadata.current_schema().fields
     ]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -203,6 +204,44 @@ def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout:
             assert session.sql("SELECT id FROM details").count() == 4 and session.notes[0].from_storage
         finally:
             session.sql("USE spark_catalog.default")
+
+
+def test_query_refreshes_stale_rows(spark, catalog, market):
+    views = catalog.materialized
+    views.create((market, "details"), QUERY, properties={"hive-views.when-stale": "refresh"})
+    catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
+    with ViewSession(spark, catalog) as session:
+        session.sql(f"USE prod.{market}")
+        try:
+            session.sql("EXPLAIN SELECT * FROM details").collect()
+            assert not session.notes[0].from_storage and views.load((market, "details")).snapshot is None
+            assert session.sql("SELECT id FROM details").count() == 3 and session.notes[0].from_storage
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+            assert session.sql("SELECT * FROM plain").count() == 4 and session.notes[0].why == "storage: fresh"
+            assert [item.action for item in views.refreshes((market, "details"))] == ["full", "incremental"]
+            # Rows of the definition, if they cannot be refreshed.
+            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (10, 'b', 90)")
+            storage = views.load((market, "details")).storage
+            with storage.transaction() as transaction:
+                transaction.set_properties({"hive-views.storage-of": "00000000-0000-0000-0000-000000000000"})
+            assert session.sql("SELECT id FROM details").count() == 5 and not session.notes[0].from_storage
+        finally:
+            session.sql("USE spark_catalog.default")
+
+
+def test_sorted_storage_keeps_its_order(spark, catalog, market):
+    views, engine = catalog.materialized, SparkEngine(spark, catalog)
+    name = (market, "ordered")
+    views.create(name, "SELECT shop, id, amount FROM sales", sorted_by=("amount DESC NULLS LAST", "id"))
+    for values in ("(7, 'a', NULL)", "(8, 'a', 15), (9, 'c', 30), (6, 'd', 30)"):
+        spark.sql(f"INSERT INTO prod.{market}.sales VALUES {values}")
+        views.refresh(name, engine)
+    for task in views.load(name).storage.scan().plan_files():
+        table = pq.read_table(task.file.file_path.removeprefix("file:"))
+        found = list(zip(table["amount"].to_pylist(), table["id"].to_pylist(), strict=True))
+        assert found == sorted(found, key=lambda row: (row[0] is None, -(row[0] or 0), row[1]))
+    assert [item.action for item in views.refreshes(name)] == ["full", "incremental"]
+    assert sum(task.file.record_count for task in views.load(name).storage.scan().plan_files()) == 8
 
 
 @pytest.mark.parametrize("layout", ["registered", *extended("attached")])

@@ -52,6 +52,11 @@ STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
         ),
     ),
     (
+        "spark",
+        "create materialized view v sorted by (a, day(b) desc nulls last) as select 1",
+        (s.CreateMaterializedView, {"sorted_by": ("a", "day(b) desc nulls last")}),
+    ),
+    (
         "hive",
         "create materialized view v stored by iceberg location '/l' tblproperties ('a'='b') as select 1",
         (s.CreateMaterializedView, {"stored_by": "iceberg", "location": "/l", "properties": (("a", "b"),)}),
