@@ -629,6 +629,7 @@ class HiveViewCatalog(TableCatalog):
         purge_files: bool = False,
         restrict: bool = False,
         cascade: bool = False,
+        expected_metadata_location: str | None = None,
     ) -> DropReport:
         """Drop a view. Its metadata files are kept, so that `register_view` can restore it, unless they are purged.
 
@@ -639,6 +640,7 @@ class HiveViewCatalog(TableCatalog):
             restrict: Drop nothing if a view depends on it.
             cascade: Drop every view that depends on it first; see `plan_drop`. Without `restrict` and `cascade`,
                 dependents are left dangling, as in Hive; in strict mode the default is `restrict`.
+            expected_metadata_location: Drop the view only in this state (`HiveView.metadata_location`).
 
         Returns:
             The dropped objects, in order, with the metadata file or text that restores each.
@@ -647,6 +649,7 @@ class HiveViewCatalog(TableCatalog):
             NoSuchViewError: If there is no such view.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             DependentsError: If `restrict` forbids the drop; the error names every dependent.
+            CommitFailedError: If the view is in another state than the expected one.
             InvalidViewError: If the files to purge are also those of another row; nothing is changed.
             CommitStateUnknownError: If the metastore did not reply; no file is deleted.
         """
@@ -662,7 +665,9 @@ class HiveViewCatalog(TableCatalog):
             self._lineages,
             name,
             behavior,
-            lambda check: drop_view(self.store, name, purge_files=purge_files, check=check),
+            lambda check: drop_view(
+                self.store, name, expected=expected_metadata_location, purge_files=purge_files, check=check
+            ),
             purge_files=purge_files,
         )
 

@@ -33,10 +33,12 @@ from hive_views.catalog.views import HiveView
 from hive_views.config import URI
 from hive_views.dependencies.lineage import dependency_names
 from hive_views.errors import (
+    CommitFailedError,
     HiveViewsError,
     InvalidPropertyError,
     JournalError,
     MetastoreUnavailableError,
+    after_steps,
 )
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
@@ -54,7 +56,10 @@ _REJECTIONS = (
     UnauthorizedError,
     ViewAlreadyExistsError,
 )
-"""Answers of a REST server after which the view is certainly not registered."""
+"""Answers of a REST server after which the change was certainly not made."""
+
+CATALOG_ERRORS = (HiveViewsError, RESTError, *_REJECTIONS, OSError)
+"""The errors of catalogs; a connection of PyIceberg's REST catalog raises an OSError."""
 
 
 class CopyStatus(Enum):
@@ -97,9 +102,12 @@ class RevertedView:
     name: str
     """The view."""
     outcome: str
-    """`dropped`, `absent` if the target has no such view, or `changed` if it is not the copy any more and was kept."""
+    """`dropped`; `absent` if the target has no such view; `changed` if it is not the copy any more and was kept;
+    `failed` if it could not be read or dropped; `unknown` if the target did not answer the drop."""
     metadata_location: str
     """The metadata file of the copy. Metastores keep it; a REST server may delete it with the view."""
+    problem: str | None = None
+    """The error of a view that was not dropped."""
 
 
 @dataclass(frozen=True)
@@ -166,43 +174,74 @@ def copy_views(
         HiveViewsError, RESTError: If a catalog cannot be read. Views that were copied before are in the journal.
     """
     prepared = _prepare(source, target, names, location)
-    return [
-        each.view if each.metadata is None else _copy(target, each.view, each.metadata, Path(journal))
-        for each in prepared
-    ]
+    copied: list[CopiedView] = []
+    for each in prepared:
+        with after_steps(*(f"{view.name} was copied" for view in copied if view.status is CopyStatus.COPIED)):
+            copied.append(
+                each.view if each.metadata is None else _copy(target, each.view, each.metadata, Path(journal))
+            )
+    return copied
 
 
 def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[RevertedView]:
     """Drop the copies of a journal, newest first, unless they were changed.
 
-    A view that is equal to a copy but has other files is kept: it may be the original.
+    A view that is equal to a copy but has other files is kept: it may be the original. A metastore drops a copy only in
+    the state that was checked. The drop of a REST catalog has no condition: it also drops a change that was made after
+    the check, which is the request before the drop.
 
     Args:
         target: The catalog with the copies.
         journal: The file that `copy_views` wrote.
 
     Returns:
-        The views of the journal.
+        The views of the journal. A repetition continues with those that failed or are unknown.
 
     Raises:
         JournalError: If the journal cannot be read.
-        HiveViewsError, RESTError: If a view cannot be read or dropped. A repetition continues.
     """
     entries: dict[str, list[_JournalEntry]] = {}
     for entry in _read_journal(Path(journal)):
         entries.setdefault(entry.view, []).append(entry)
-    reverted = []
-    for name, copies in reversed(entries.items()):
-        current = _load_view(target, name)
-        if current is None:
+    return [_revert(target, name, copies) for name, copies in reversed(entries.items())]
+
+
+def _revert(target: Catalog, name: str, copies: list[_JournalEntry]) -> RevertedView:
+    """Drop the copy of a name."""
+    is_sent = False
+    problem = None
+    try:
+        view = _load_view(target, name)
+        if view is None:
             outcome = "absent"
-        elif any(_is_copy(current, entry) for entry in copies):
-            target.drop_view(name)
-            outcome = "dropped"
-        else:
+        elif not any(_is_copy(view, entry) for entry in copies):
             outcome = "changed"
-        reverted.append(RevertedView(name, outcome, copies[-1].metadata_location))
-    return reverted
+        else:
+            is_sent = True
+            _drop(target, name, view)
+            outcome = "dropped"
+    except CommitFailedError as error:
+        outcome, problem = "changed", str(error)
+    except (NoSuchViewError, NoSuchNamespaceError):
+        outcome = "absent"
+    except CATALOG_ERRORS as error:
+        outcome, problem = "unknown" if is_sent and not _is_rejection(error) else "failed", str(error)
+    return RevertedView(name, outcome, copies[-1].metadata_location, problem)
+
+
+def _drop(target: Catalog, name: str, view: View) -> None:
+    """Drop a view; in a metastore only in the loaded state."""
+    if isinstance(target, HiveViewCatalog) and isinstance(view, HiveView):
+        target.drop_view(name, expected_metadata_location=view.metadata_location)
+    else:
+        target.drop_view(name)
+
+
+def _is_rejection(error: Exception) -> bool:
+    """Whether the target certainly did not apply the change that failed."""
+    if isinstance(error, HiveViewsError):
+        return not error.may_take_effect and not isinstance(error, MetastoreUnavailableError)
+    return isinstance(error, _REJECTIONS)
 
 
 def _is_copy(view: View, entry: _JournalEntry) -> bool:
@@ -281,17 +320,15 @@ def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Pa
     copied = replace(view, status=CopyStatus.COPIED, metadata_location=location)
     try:
         target.register_view(view.name, location)
-    except (HiveViewsError, RESTError, *_REJECTIONS, OSError) as error:
-        is_rejection = isinstance(error, _REJECTIONS) or (
-            isinstance(error, HiveViewsError)
-            and not error.may_take_effect
-            and not isinstance(error, MetastoreUnavailableError)
-        )
-        if not is_rejection:
+    except CATALOG_ERRORS as error:
+        if not _is_rejection(error):
             return replace(copied, status=CopyStatus.UNKNOWN, problem=str(error))
         # The file stays: the journal lists it, and a file without a row does no harm.
         return replace(copied, status=CopyStatus.FAILED, problem=str(error))
-    registered = _load(target, view.name)
+    try:
+        registered = _load(target, view.name)
+    except CATALOG_ERRORS as error:
+        return replace(copied, status=CopyStatus.UNKNOWN, problem=f"it was copied, and cannot be read back: {error}")
     if registered is None or fingerprint(registered) != fingerprint(metadata):
         return replace(
             copied, status=CopyStatus.FAILED, problem="the target returns another definition than was copied"

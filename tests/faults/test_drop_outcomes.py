@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -39,6 +42,7 @@ from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW, PROPERTIES, VIEW, State, same_file
 from tests.integration.catalog.samples import SCHEMA, path, version
+from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.materialized.conftest import SALES
 from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 
@@ -363,3 +367,25 @@ def test_purge_without_release_of_its_lock_reports_deleted_files(
     (step,) = client.drop_view((database, VIEW), purge_files=True).steps
     assert (step.metadata_location, step.remaining_files) == (None, ())
     assert not observer.files()
+
+
+def test_definition_of_hive_view_is_printed_before_it_is_dropped(
+    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, raw: Client, observer: Observer, tmp_path: Path
+) -> None:
+    """The process is killed after the first drop of a cascade: no file keeps the definition of a plain Hive view."""
+    catalog.create_view_from_sql(f"{database}.base", "SELECT 1 AS id")
+    text = f"select `base`.`id` from `{database}`.`base`"
+    view = hive_view_row(database, "reader", "select id from base", text, [("id", "int", "the number")], team="bi")
+    raw.create_table(view)
+    second = proxy.on(DROP_TABLE, Hold(), nth=2)
+    assert isinstance(second, Hold)
+    command = [sys.executable, "-m", "hive_views", "--uri", proxy.uri, "drop", f"{database}.base", "--cascade", "--yes"]
+    with (tmp_path / "stderr").open("w") as stderr, subprocess.Popen(command, stderr=stderr) as process:
+        second.wait_until_held()
+        process.kill()
+    second.release()
+    assert "reader" not in observer.names()
+    printed = (tmp_path / "stderr").read_text()
+    row = json.loads(printed[printed.index("{") : printed.rindex("}") + 1])
+    assert (row["viewExpandedText"], row["viewOriginalText"]) == (text, "select id from base")
+    assert row["sd"]["cols"][0]["comment"] == "the number" and row["parameters"]["team"] == "bi"

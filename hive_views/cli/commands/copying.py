@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
 from hive_views.cli.output import print_line
-from hive_views.errors import CatalogConfigurationError, UsageError
+from hive_views.errors import CatalogConfigurationError, HiveViewsError, UsageError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -39,6 +40,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
         "revert",
         revert_copied,
         _print_reverted,
+        has_failed=_has_failed_revert,
         question=lambda journal, **_: f"Drop the copies that {journal} lists?",
     )
     app.add_typer(group, name="copy", rich_help_panel=panel)
@@ -65,7 +67,8 @@ def plan_copies(
     from hive_views.view_copy import plan_copy
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
-    return {"views": plan_copy(source, target, _names(source, databases, view), location=location)}
+    with _errors_of(from_catalog or to_catalog):
+        return {"views": plan_copy(source, target, _names(source, databases, view), location=location)}
 
 
 def run_copies(
@@ -91,8 +94,9 @@ def run_copies(
     from hive_views.view_copy import copy_views
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
-    names = _names(source, databases, view)
-    return {"views": copy_views(source, target, names, journal=journal, location=location)}
+    with _errors_of(from_catalog or to_catalog):
+        names = _names(source, databases, view)
+        return {"views": copy_views(source, target, names, journal=journal, location=location)}
 
 
 def revert_copied(
@@ -126,12 +130,22 @@ def _open(name: str) -> Catalog:
     if properties.get("type") in HIVE_TYPES:
         return ConnectionOptions(name=name).catalog()
     from pyiceberg.catalog import load_catalog
-    from pyiceberg.exceptions import RESTError
+
+    with _errors_of(name):
+        return load_catalog(name, **properties)
+
+
+@contextmanager
+def _errors_of(name: str | None) -> Iterator[None]:
+    """Convert the errors of a REST catalog."""
+    from hive_views.view_copy.copy import CATALOG_ERRORS
 
     try:
-        return load_catalog(name, **properties)
-    except (ValueError, OSError, RESTError) as error:
-        raise CatalogConfigurationError(name, f"the catalog {name} cannot be opened: {error}") from error
+        yield
+    except HiveViewsError:
+        raise
+    except (ValueError, *CATALOG_ERRORS) as error:
+        raise CatalogConfigurationError(name, f"the catalog cannot be opened or read: {error}") from error
 
 
 def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> list[str]:
@@ -145,6 +159,10 @@ def _has_failed(result: dict[str, list[CopiedView]]) -> bool:
     return any(view.status.value in _FAILURES for view in result["views"])
 
 
+def _has_failed_revert(result: dict[str, list[RevertedView]]) -> bool:
+    return any(view.outcome in _FAILURES for view in result["views"])
+
+
 def _print_copies(result: dict[str, list[CopiedView]]) -> None:
     for view in result["views"]:
         problem = f": {view.problem}" if view.problem else ""
@@ -155,4 +173,5 @@ def _print_copies(result: dict[str, list[CopiedView]]) -> None:
 
 def _print_reverted(result: dict[str, list[RevertedView]]) -> None:
     for view in result["views"]:
-        print_line(f"{view.name}: {view.outcome}")
+        problem = f": {view.problem}" if view.problem else ""
+        print_line(f"{view.name}: {view.outcome}{problem}")

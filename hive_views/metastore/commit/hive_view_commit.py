@@ -8,6 +8,8 @@ That time has a resolution of one second, so a commit waits until a row that was
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,9 +20,11 @@ from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.commit.view_commit import send_drop
 from hive_views.metastore.drift import Difference, find_damage, long_values, may_be_damaged
 from hive_views.metastore.queries import all_view_names, database_names, read_rows
-from hive_views.metastore.row_codec import CHANGE_TIME, METADATA_LOCATION, Row, RowKind, row_fingerprint
+from hive_views.metastore.row_codec import CHANGE_TIME, METADATA_LOCATION, Row, RowKind, row_as_json, row_fingerprint
 from hive_views.metastore.store import MetastoreStore, Rejection
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
+
+logger = logging.getLogger(__name__)
 
 _MIN_AGE_SECONDS = 1.5
 
@@ -39,6 +43,8 @@ def drop_hive_view(store: MetastoreStore, expected: Row, *, check: Callable[[], 
             )
         check()
         request.ensure_locked()
+        # No file keeps its definition, which a caller that is killed afterwards does not report.
+        logger.warning("Dropping the plain Hive view %s: %s", name, json.dumps(row_as_json(row)))
         send_drop(
             store,
             expected,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -40,7 +41,7 @@ def class_path() -> str:
 
 
 class _Forwarder(BaseHTTPRequestHandler):
-    """Forwards requests; drops the connection instead of the answer to a request whose path has a given end."""
+    """Forwards requests; drops the connection instead of the answer to a request that matches a pattern."""
 
     upstream = ""
     lost = ""
@@ -54,7 +55,7 @@ class _Forwarder(BaseHTTPRequestHandler):
         except HTTPError as error:
             status, answer = error.code, error.read()
         self.close_connection = True
-        if self.path.endswith(self.lost):
+        if re.fullmatch(self.lost, f"{self.command} {self.path}"):
             return
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -70,7 +71,7 @@ class _Forwarder(BaseHTTPRequestHandler):
 
 @contextmanager
 def forwarder(upstream: str, *, lost: str) -> Iterator[str]:
-    """The address of a forwarder to a server; it loses answers to requests whose path ends with `lost`."""
+    """The address of a forwarder to a server; it loses answers to requests whose method and path match `lost`."""
     handler = type("Forwarder", (_Forwarder,), {"upstream": upstream.rstrip("/"), "lost": lost})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
@@ -10,7 +12,9 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, JournalError
 from hive_views.view_copy import CopyStatus, copy_views, plan_copy, revert_copies
 from hive_views.view_copy.metadata import fingerprint, metadata_of
+from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.view_copy.conftest import forwarder
+from tests.proxy import Hold
 
 
 @pytest.fixture
@@ -157,12 +161,55 @@ def test_invalid_journal_is_reported(rest, journal):
 
 
 def test_lost_answer_leaves_an_unknown_outcome(catalog, rest, rest_server, name, journal):
-    with forwarder(rest_server, lost="/register-view") as uri:
+    with forwarder(rest_server, lost="POST .*/register-view") as uri:
         behind = load_catalog("rest", type="rest", uri=uri)
         (view,) = copy_views(catalog, behind, [name], journal=journal)
     assert view.status is CopyStatus.UNKNOWN and view.problem
     assert statuses(copy_views(catalog, rest, [name], journal=journal)) == [CopyStatus.PRESENT]
     assert [each.outcome for each in revert_copies(rest, journal)] == ["dropped"]
+
+
+@pytest.mark.parametrize("lock_enabled", ["true", "false"])
+def test_revert_drops_only_the_state_that_it_checked(
+    catalog, rest, name, journal, metastore, proxy, open_catalog, database, tmp_path, lock_enabled
+):
+    copy_views(catalog, rest, [name], journal=tmp_path / "other.jsonl")
+    catalog.drop_view(name)
+    copy_views(rest, catalog, [name], journal=journal)
+    held = proxy.on("lock" if lock_enabled == "true" else ALTER_TABLE, Hold())
+    behind = open_catalog({"uri": proxy.uri, "iceberg.engine.hive.lock-enabled": lock_enabled})
+    with ThreadPoolExecutor(1) as pool:
+        reverting = pool.submit(revert_copies, behind, journal)
+        held.wait_until_held()
+        catalog.load_view(name).update().set_properties(owner="finance").commit()
+        held.release()
+        (reverted,) = reverting.result()
+    assert reverted.outcome == "changed"
+    assert catalog.load_view(name).properties["owner"] == "finance"
+
+
+def test_revert_reports_lost_answers_by_view(catalog, rest, rest_server, name, database, journal):
+    other = f"{database}.other"
+    catalog.create_view_from_sql(other, "SELECT 3 AS id")
+    copy_views(catalog, rest, [name, other], journal=journal)
+    with forwarder(rest_server, lost="DELETE .*/other") as uri:
+        reverted = revert_copies(load_catalog("rest", type="rest", uri=uri), journal)
+    assert [(view.name, view.outcome) for view in reverted] == [(other, "unknown"), (name, "dropped")]
+    assert reverted[0].problem
+    assert [view.outcome for view in revert_copies(rest, journal)] == ["absent", "absent"]
+
+
+def test_commands_report_an_unreachable_catalog(cli, rest_server, name, catalog, rest, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "rest")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", rest_server)
+    monkeypatch.chdir(tmp_path)
+    assert cli("copy", "run", "--view", name, "--to-catalog", "lake").code == 0
+    with forwarder(rest_server, lost="(GET|HEAD|DELETE) .*/(views|namespaces)/.*") as uri:
+        monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
+        planned = cli("copy", "plan", "--view", name, "--to-catalog", "lake")
+        assert (planned.code, planned.out) == (2, "") and "Traceback" not in planned.err
+        reverted = cli("copy", "revert", "--to-catalog", "lake", "--yes")
+        assert reverted.code == 1 and reverted.out.startswith(f"{name}: failed: ")
 
 
 def test_commands_copy_and_revert(cli, rest_server, rest, name, database, monkeypatch, tmp_path):
