@@ -74,13 +74,13 @@ def _postgresql(session: Session, schema: Schema, long_transaction_s: float) -> 
     if session.query("SELECT current_setting('default_transaction_read_only')")[0][0] == "on":
         yield _obstacle(_ALL, "transactions are read-only: ALTER ROLE … SET default_transaction_read_only = off")
     user, can_create = session.query(
-        "SELECT current_user, has_schema_privilege(current_user, current_schema(), 'CREATE')"
+        "SELECT quote_ident(current_user), has_schema_privilege(current_user, current_schema(), 'CREATE')"
     )[0]
     if not can_create:
         reason = f"{user} may not create tables in the schema: GRANT CREATE ON SCHEMA {_name(session)} TO {user}"
         yield _obstacle(_ALL, reason)
     rights = session.query(
-        "SELECT c.relname, pg_get_userbyid(c.relowner), pg_has_role(current_user, c.relowner, 'USAGE'), "
+        "SELECT c.relname, quote_ident(pg_get_userbyid(c.relowner)), pg_has_role(current_user, c.relowner, 'USAGE'), "
         "has_table_privilege(current_user, c.oid, 'SELECT'), has_table_privilege(current_user, c.oid, 'UPDATE'), "
         "has_table_privilege(current_user, c.oid, 'INSERT'), has_table_privilege(current_user, c.oid, 'DELETE') "
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

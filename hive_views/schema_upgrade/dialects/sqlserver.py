@@ -100,6 +100,10 @@ class SqlServer(Dialect):
             f"  SET @first_id = @first_id + {size};\nEND;\nGO"
         )
 
+    def comment(self, line: str) -> str:
+        """A comment line; sqlcmd replaces variables, `$(name)`, also in comments."""
+        return super().comment(line.replace("$(", "$ ("))
+
     def head(self) -> str:
         """What a script begins with."""
         return (

@@ -793,8 +793,8 @@ class QueryRewriter:
             if not can_upcast(returned, declared):
                 raise SqlError(
                     f"Column {declared_field.name} of view {name} is declared as {spark_type(declared)}, and its query "
-                    f"returns {spark_type(returned)} now: a table was changed. ALTER VIEW {name} RECOMPILE adopts the "
-                    "new type",
+                    f"returns {spark_type(returned)} now: a table was changed. "
+                    f"ALTER VIEW {quote_name(name.identifier)} RECOMPILE adopts the new type",
                     name=str(name),
                 )
             selected.append(f"CAST({column} AS {spark_type(declared, quote_identifier)}) AS {column}")

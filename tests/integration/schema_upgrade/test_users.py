@@ -107,6 +107,18 @@ def test_tables_of_another_owner_are_given_to_the_owner(postgresql: SqlDatabases
         postgresql.server.run("REVOKE hv_super FROM hv_owner", address.database)
 
 
+def test_suggested_grant_quotes_the_names_of_roles(postgresql: SqlDatabases) -> None:
+    address = with_users(postgresql, "2.3.0")
+    role = '"x; DROP TABLE ""TBLS"""'
+    postgresql.server.run(f'CREATE ROLE {role}; ALTER TABLE "TBLS" OWNER TO {role};', address.database)
+    try:
+        with connect(of_user(address, "hv_owner")) as session:
+            reasons = {step.blocked for step in plan(detect(session), TARGET).steps if step.blocked}
+        assert any(f"or GRANT {role} TO hv_owner" in reason for reason in reasons), reasons
+    finally:
+        postgresql.server.run(f'ALTER TABLE "TBLS" OWNER TO hv_owner; DROP ROLE {role};', address.database)
+
+
 def test_script_run_by_a_superuser_creates_tables_of_the_owner(postgresql: SqlDatabases) -> None:
     address = with_users(postgresql, "2.3.0")
     with connect(of_user(address, "hv_owner")) as session:
