@@ -1,12 +1,15 @@
-"""CPU seconds of imports, each in a new process, and a check that neither pyspark nor pyarrow is imported.
+"""The cost of imports, each in a new process, and a check that neither pyspark nor pyarrow is imported.
 
-The fastest of several runs counts: what a busy machine adds is not the import's. Modules are compiled
-before, as `pip install` does, also where PYTHONDONTWRITEBYTECODE is set.
+In CPU seconds the fastest of several runs counts: what a busy machine adds is not the import's. Where Valgrind is
+installed, also the instructions of the whole process, which do not depend on the load. Modules are compiled before, as
+`pip install` does, also where PYTHONDONTWRITEBYTECODE is set.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,6 +46,17 @@ def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
     yield _result(
         "from hive_views import HiveViewCatalog", catalog, peer, f"<= {MAX_RATIO}x", catalog <= MAX_RATIO * peer
     )
+    if shutil.which("valgrind") and not quick:
+        _, ours, peers = (_million_instructions(statement, environment) for statement in statements)
+        yield Result(
+            "from hive_views import HiveViewCatalog",
+            f"{ours:,.0f} M instructions",
+            "import pyiceberg.catalog.hive",
+            f"{peers:,.0f} M",
+            f"{ours / peers:.3f}x",
+            f"<= {MAX_RATIO}x",
+            ours <= MAX_RATIO * peers,
+        )
 
 
 def _import(statement: str, environment: dict[str, str]) -> float:
@@ -53,6 +67,15 @@ def _import(statement: str, environment: dict[str, str]) -> float:
     if "hive_views" in statement and len(output) > 1:
         raise AssertionError(f"`{statement}` loads {output[1]}")
     return float(output[0])
+
+
+def _million_instructions(statement: str, environment: dict[str, str]) -> float:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", statement]
+    environment = {**environment, "PYTHONHASHSEED": "0"}
+    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stderr
+    match = re.search(r"Collected : (\d+)", output)
+    assert match is not None, output
+    return int(match[1]) / 1e6
 
 
 def _result(what: str, ours: float, peer: float, target: str, met: bool) -> Result:

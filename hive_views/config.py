@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from hive_views.errors import InvalidPropertyError
 
@@ -208,8 +209,7 @@ class Credentials:
     """The password or token."""
 
 
-@dataclass(frozen=True)
-class TlsConfig:
+class TlsConfig(NamedTuple):
     """The certificates of a TLS connection."""
 
     ca_file: str | None = None
@@ -218,8 +218,7 @@ class TlsConfig:
     host: str | None = None
 
 
-@dataclass(frozen=True)
-class ConnectionConfig:
+class ConnectionConfig(NamedTuple):
     """How to reach the metastore; see the properties of the same names."""
 
     uris: tuple[str, ...]
@@ -244,8 +243,7 @@ class ConnectionConfig:
         return not self.uris[0].startswith("thrift:")
 
 
-@dataclass(frozen=True)
-class LockConfig:
+class LockConfig(NamedTuple):
     """How to acquire and keep the metastore's lock."""
 
     enabled: bool = LOCK_ENABLED_DEFAULT
@@ -255,30 +253,29 @@ class LockConfig:
     heartbeat_interval_ms: int = LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT
 
 
-@dataclass(frozen=True)
-class CatalogConfig:
+class CatalogConfig(NamedTuple):
     """The catalog properties of this package, typed and validated."""
 
     connection: ConnectionConfig
     """How to reach the metastore."""
     lock: LockConfig
     """How commits are locked."""
-    settle_timeout_ms: int = SETTLE_TIMEOUT_MS_DEFAULT
-    warehouse: str | None = None
+    settle_timeout_ms: int
+    warehouse: str | None
     """See `WAREHOUSE`; without a trailing slash."""
-    parameter_max_size: int = PARAMETER_MAX_SIZE_DEFAULT
-    unique_location: bool = UNIQUE_LOCATION_DEFAULT
-    session_catalog: str = SESSION_CATALOG_DEFAULT
-    session_catalog_serves_iceberg: bool = SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
-    strict: bool = False
+    parameter_max_size: int
+    unique_location: bool
+    session_catalog: str
+    session_catalog_serves_iceberg: bool
+    strict: bool
     """Whether `DEPENDENCY_MODE` is `strict`."""
-    mark_hive_tables: bool = MARK_HIVE_TABLES_DEFAULT
-    hide_storage_tables: bool = HIDE_STORAGE_TABLES_DEFAULT
-    hive2_compatible: bool = HIVE2_COMPATIBLE_DEFAULT
-    require_engines: tuple[str, ...] = ()
-    view_defaults: Mapping[str, str] = field(default_factory=dict)
+    mark_hive_tables: bool
+    hide_storage_tables: bool
+    hive2_compatible: bool
+    require_engines: tuple[str, ...]
+    view_defaults: Mapping[str, str]
     """The `view-default.` properties, without the prefix."""
-    view_overrides: Mapping[str, str] = field(default_factory=dict)
+    view_overrides: Mapping[str, str]
     """The `view-override.` properties, without the prefix."""
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, CatalogConfig
 from hive_views.doctor.report import Finding, Level, abbreviate, report_failure
@@ -140,7 +139,7 @@ def _locks(config: CatalogConfig, row: TemporaryRow) -> Iterator[Finding]:
     severity = Level.PROBLEM if config.lock.enabled else Level.WARNING
     wait = min(config.lock.timeout_ms, _LOCK_TIMEOUT_MS)
     try:
-        trial = row.probe_lock(replace(config.lock, timeout_ms=wait))
+        trial = row.probe_lock(config.lock._replace(timeout_ms=wait))
     except (LockError, MetastoreError) as error:
         advice = f"Commits need it unless {LOCK_ENABLED}=false, which is safe only where compare-and-swap is honored"
         yield Finding("locks", severity, row.name.database, str(error), advice)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from hive_views.config import LOCK_HEARTBEAT_INTERVAL_MS, CatalogConfig, ConnectionConfig
@@ -44,7 +43,7 @@ _CONNECTION_ADVICE = (
 def connection_to(config: CatalogConfig, uri: str) -> ConnectionConfig:
     """Return the configuration of a connection to one metastore, with a short call timeout."""
     timeout = min(config.connection.call_timeout_ms, _CALL_TIMEOUT_MS)
-    return replace(config.connection, uris=(uri,), call_timeout_ms=timeout)
+    return config.connection._replace(uris=(uri,), call_timeout_ms=timeout)
 
 
 def check_reachable(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:

@@ -637,7 +637,7 @@ def _is_unmarked(row: Row) -> bool:
 def _store_with_long_lock_timeout(store: MetastoreStore) -> MetastoreStore:
     """Return a store that waits for a lock as long as the server keeps the lock of a dead process."""
     timeout_ms = max(store.config.lock.timeout_ms, _dead_lock_lifetime_ms(store))
-    return replace(store, config=replace(store.config, lock=replace(store.config.lock, timeout_ms=timeout_ms)))
+    return replace(store, config=store.config._replace(lock=store.config.lock._replace(timeout_ms=timeout_ms)))
 
 
 def _dead_lock_lifetime_ms(store: MetastoreStore) -> int:

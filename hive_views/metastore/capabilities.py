@@ -15,8 +15,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from types import TracebackType
+from typing import NamedTuple
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 from thrift.Thrift import TException
@@ -100,8 +100,7 @@ def _rejects_wrong_expectation(client: MetastoreClient, database: str) -> bool:
         return not row.compare_and_swap("never written", "1")
 
 
-@dataclass(frozen=True)
-class RowContent:
+class RowContent(NamedTuple):
     """The parts of a row that a metastore's database may truncate or damage."""
 
     text: str = "SELECT 1 AS n"
@@ -112,8 +111,7 @@ class RowContent:
     """The comment of a column."""
 
 
-@dataclass(frozen=True)
-class LockProbe:
+class LockProbe(NamedTuple):
     """The result of acquiring and releasing a lock."""
 
     was_listed: bool
@@ -312,7 +310,7 @@ def _converted_errors(method: str) -> Iterator[None]:
 
 def try_connection(config: ConnectionConfig) -> None:
     """Connect to the first configured metastore, authenticate, and close the connection."""
-    Connection.open(config.uris[0], replace(config, user=None)).close()
+    Connection.open(config.uris[0], config._replace(user=None)).close()
 
 
 def elapsed_ms(call: Callable[[], object]) -> float:

@@ -11,7 +11,6 @@ import copy
 import logging
 import uuid
 from contextlib import nullcontext
-from dataclasses import replace
 
 from hive_views.errors import LockError, MetadataFileError, MetastoreError, UnidentifiedError
 from hive_views.identifiers import ViewName
@@ -90,7 +89,7 @@ def _assign_uuid(store: MetastoreStore, row: Row) -> str | None:
     The row is read under the metastore's lock. The alter expects the row's time of the last change, if there is one, so
     that servers with HIVE-26882 reject it after a concurrent ALTER by a client that takes no lock.
     """
-    locks = replace(store.config.lock, timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
+    locks = store.config.lock._replace(timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
     try:
         with hold_lock(store.client, locks, row.name) if locks.enabled else nullcontext():
             for _ in range(_ATTEMPTS):

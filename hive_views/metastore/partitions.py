@@ -10,9 +10,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from hive_views.errors import InvalidViewError, MetastoreRefusedError, after_steps
@@ -38,8 +38,7 @@ Values = tuple[str, ...]
 """The values of one partition, in the order of the partition columns."""
 
 
-@dataclass(frozen=True)
-class StoredPartition:
+class StoredPartition(NamedTuple):
     """A partition in the metastore."""
 
     name: str

@@ -53,9 +53,9 @@ _META_EXCEPTIONS = (
     r".*Could not send query: query size is >= to max_allowed_packet",  # MariaDB; 4.2.0
 )
 
-_PROVING_MESSAGES: Mapping[type[Exception], re.Pattern[str]] = {
-    InvalidOperationException: re.compile("|".join(_INVALID_OPERATIONS), re.DOTALL | re.IGNORECASE),
-    MetaException: re.compile("|".join(_META_EXCEPTIONS), re.DOTALL),
+_PROVING_MESSAGES: Mapping[type[Exception], str] = {
+    InvalidOperationException: f"(?si:{'|'.join(_INVALID_OPERATIONS)})",
+    MetaException: f"(?s:{'|'.join(_META_EXCEPTIONS)})",
 }
 
 
@@ -67,7 +67,7 @@ def proves_unchanged(error: BaseException) -> bool:
     if isinstance(error, _ALWAYS_PROOF) or isinstance(error.__cause__, UnknownMethodError):
         return True
     pattern = _PROVING_MESSAGES.get(type(error))  # type: ignore[arg-type]
-    return pattern is not None and pattern.match(getattr(error, "message", None) or "") is not None
+    return pattern is not None and re.match(pattern, getattr(error, "message", None) or "") is not None
 
 
 def rejection_error(method: str, name: str, rejection: Rejection) -> MetastoreRefusedError | CommitStateUnknownError:

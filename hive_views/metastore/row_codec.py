@@ -13,9 +13,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
@@ -146,8 +145,7 @@ class RowKind(Enum):
         return self in (RowKind.ICEBERG_VIEW, RowKind.HIVE_VIEW)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of the metastore, as received from or sent to the server."""
 
     name: ViewName

@@ -72,7 +72,7 @@ def iterate_catalogs(store: MetastoreStore) -> Iterator[tuple[str | None, Metast
     own_catalog = store.config.connection.catalog
     for name in store.client.get_catalogs():
         if name.lower() != own_catalog:
-            with MetastoreClient(replace(store.config.connection, catalog=name.lower())) as client:
+            with MetastoreClient(store.config.connection._replace(catalog=name.lower())) as client:
                 yield name, replace(store, client=client)
 
 

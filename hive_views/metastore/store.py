@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_views.config import CatalogConfig
 from hive_views.errors import MetastoreRefusedError
@@ -44,7 +45,7 @@ Rejection = (
 _MAX_MESSAGE_LENGTH = 500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetastoreStore:
     """A metastore client with the metadata files and the configuration of its catalog."""
 
@@ -61,8 +62,7 @@ class MetastoreStore:
         return None if table is None else read_row(table)
 
 
-@dataclass(frozen=True)
-class LoadedView:
+class LoadedView(NamedTuple):
     """A view at one moment: its row, and the content of the metadata file that the row points to."""
 
     row: Row

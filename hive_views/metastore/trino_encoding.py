@@ -39,9 +39,6 @@ _SIMPLE_TYPES = {
     "varbinary": "binary",
     "date": "date",
 }
-_TIMESTAMP = re.compile(r"timestamp(?:\s*\(\s*(\d+)\s*\))?( with time zone)?")
-_SIZED = re.compile(r"(?:var)?char\s*\(\s*\d+\s*\)|char")
-_DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _MAX_FRACTION_DIGITS = 6
 
 
@@ -117,12 +114,12 @@ def hive_type(text: str) -> str:
     simple = _SIMPLE_TYPES.get(type_text)
     if simple:
         return simple
-    decimal = _DECIMAL.fullmatch(type_text)
+    decimal = re.fullmatch(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", type_text)
     if decimal:
         return f"decimal({decimal[1]},{decimal[2]})"
-    if _SIZED.fullmatch(type_text):
+    if re.fullmatch(r"(?:var)?char\s*\(\s*\d+\s*\)|char", type_text):
         return "string"
-    timestamp = _TIMESTAMP.fullmatch(type_text)
+    timestamp = re.fullmatch(r"timestamp(?:\s*\(\s*(\d+)\s*\))?( with time zone)?", type_text)
     if timestamp:
         if int(timestamp[1] or 3) > _MAX_FRACTION_DIGITS:
             raise ValueError("its fractions of a second are finer than microseconds")

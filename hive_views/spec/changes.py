@@ -355,10 +355,7 @@ class _MetadataBuilder:
 
 
 def _is_storable(value: object) -> bool:
-    return isinstance(value, str) and not _SURROGATE.search(value)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 def _history_size(properties: Mapping[str, str]) -> int:

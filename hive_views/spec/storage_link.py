@@ -8,8 +8,7 @@ preserves the summary, which therefore has a copy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewVersion
@@ -33,8 +32,7 @@ def is_storage_row(parameters: Mapping[str, str]) -> bool:
     return STORAGE_OF in parameters and METADATA not in parameters
 
 
-@dataclass(frozen=True)
-class StorageLink:
+class StorageLink(NamedTuple):
     """The identifier of a storage table."""
 
     namespace: tuple[str, ...]

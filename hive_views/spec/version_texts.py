@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
@@ -28,8 +28,7 @@ HIVE = "hive"
 """The dialect of the text in the metastore row."""
 
 
-@dataclass(frozen=True)
-class RowTexts:
+class RowTexts(NamedTuple):
     """The two text fields of a metastore row."""
 
     original: str | None

@@ -1,8 +1,11 @@
-"""The import graph of the package: no cycles between modules, at any depth."""
+"""What modules import: no cycles at any depth, and the catalog only what each program needs."""
 
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -39,3 +42,13 @@ def test_modules_do_not_import_each_other_in_cycles() -> None:
     except CycleError as error:
         raise AssertionError(" -> ".join(error.args[1])) from None
     assert "hive_views.catalog.catalog" in order
+
+
+def test_importing_the_catalog_imports_only_what_each_program_needs() -> None:
+    program = "import json, sys\nfrom hive_views import HiveViewCatalog\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names = json.loads(done.stdout)
+    assert not {"pyspark", "pyarrow", "pandas", "numpy", "sqlglot", "typer", "gssapi", "sqlalchemy"} & set(names)
+    packages = {name.split(".")[1] for name in names if name.startswith("hive_views.")}
+    lower_layers = {"errors", "lazy_exports", "config", "identifiers", "spec", "io", "metastore", "dependencies"}
+    assert packages == {*lower_layers, "catalog"}, "the others are imported on first use"

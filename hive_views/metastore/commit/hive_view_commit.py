@@ -12,7 +12,6 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from hive_views.errors import CommitFailedError, MetastoreError, NoSuchViewError
 from hive_views.metastore._thrift.hive_metastore.ttypes import NoSuchObjectException
@@ -63,7 +62,7 @@ def swap_row(
     metastore's database damaged.
     """
     name = expected.name
-    config = replace(store.config, lock=replace(store.config.lock, enabled=True))
+    config = store.config._replace(lock=store.config.lock._replace(enabled=True))
     is_conditional = CHANGE_TIME in expected.parameters
     request = ChangeRequest(store.client, config, name, new.metadata_location, is_conditional=is_conditional)
     try:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
@@ -39,8 +38,7 @@ _T = TypeVar("_T")
 _MAX_LONG_VALUES = 3
 
 
-@dataclass(frozen=True)
-class CommitPrecondition:
+class CommitPrecondition(NamedTuple):
     """A condition on other views under which a commit is allowed, checked again while they are locked."""
 
     locked_names: tuple[ViewName, ...]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from struct import error as StructError  # noqa: N812 (it is a class)
 from time import monotonic
 from types import TracebackType
@@ -374,7 +373,7 @@ class MetastoreClient:
 
     def for_server(self, uri: str) -> MetastoreClient:
         """Return a client of one of the metastores only, to be closed after use."""
-        return MetastoreClient(replace(self._config, uris=(uri,)))
+        return MetastoreClient(self._config._replace(uris=(uri,)))
 
     # -- Making a call -------------------------------------------------------------------------------------------
 
