@@ -177,7 +177,7 @@ def reject_misspelled_keys(properties: Mapping[str, object], keys: Collection[st
     for key in properties:
         similar = similar_key(key, keys, cutoff=0.8) if _OWN_PREFIX.match(key) and key not in keys else None
         if similar is not None:
-            raise InvalidPropertyError(key, None, f"there is no such property; did you mean {similar}")
+            raise InvalidPropertyError(key, None, f"there is no such property; did you mean {similar}?")
 
 
 def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
@@ -185,7 +185,7 @@ def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str])
     for key in properties:
         if _OWN_PREFIX.match(key) and key not in keys:
             similar = similar_key(key, keys)
-            hint = f"did you mean {similar}" if similar else f"these exist: {', '.join(sorted(keys))}"
+            hint = f"did you mean {similar}?" if similar else f"these exist: {', '.join(sorted(keys))}"
             raise InvalidPropertyError(key, None, f"there is no such property; {hint}")
 
 

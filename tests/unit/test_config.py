@@ -164,7 +164,7 @@ def test_warehouse_without_password_is_accepted(warehouse):
 
 @pytest.mark.parametrize(("key", "similar"), MISSPELLED.items())
 def test_misspelled_property_is_an_error_that_names_the_similar_one(key, similar):
-    with pytest.raises(InvalidPropertyError, match=f"did you mean {similar}$") as caught:
+    with pytest.raises(InvalidPropertyError, match=rf"did you mean {similar}\?$") as caught:
         CatalogConfig.from_properties({**URI, key: "secret"})
     assert "secret" not in str(caught.value)
 

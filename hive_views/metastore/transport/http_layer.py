@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Callable
 from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import cast
@@ -22,7 +23,7 @@ MAX_BODY_BYTES = 1024 * 1024 * 1024
 """The longest body of a response, in bytes."""
 
 _CHUNK = 64 * 1024
-_MAX_ERROR_TEXT = 300
+_MAX_ERROR_TEXT, _MAX_PAGE = 300, 10_000
 _MECHANISMS = {"jwt": "JWT", "plain": "Basic"}
 
 
@@ -73,7 +74,10 @@ class HttpLayer:
 
     def _failure(self, response: HTTPResponse, body: bytes) -> OSError:
         """The error for a response other than 200."""
-        text = " ".join(body[:_MAX_ERROR_TEXT].decode("utf-8", "replace").split())
+        text = body[:_MAX_PAGE].decode("utf-8", "replace")
+        if text.lstrip().lower().startswith(("<!doctype html", "<html")):
+            text = re.sub(r"(?si)<(style|script|title)\b.*?</\1>|<!--.*?-->|<[^>]*>", " ", text)
+        text = " ".join(text.split())[:_MAX_ERROR_TEXT]
         answer = f"{response.status} {response.reason}{f' ({text})' if text else ''}"
         if response.status in (401, 403, 407):
             return HttpRejection(f"the server answered {answer}", f"authenticate ({self._mechanism})")

@@ -61,11 +61,15 @@ def test_response_is_read(response: bytes, body: bytes, is_reusable: bool, piece
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", "incomplete"),
         (b"\x15\x03\x03\x00\x02\x02P", "Perhaps it expects TLS"),
         (b"HTTP/1.1 500 Server Error\r\nContent-Length: 4\r\n\r\nboom", r"answered 500 Server Error \(boom\)"),
+        (
+            b"HTTP/1.1 501 Oops\r\n\r\n<!DOCTYPE HTML>\n<html><style>a</style><h1>Error</h1><p>No POST.</p></html>",
+            r"answered 501 Oops \(Error No POST\.\)",
+        ),
         (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "answered 503 Busy$"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n" + b"a" * 101, "longer than 100 bytes"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n" + b"a" * 101, "longer than 100 bytes"),
     ],
-    ids=["nothing", "cut", "cut chunk", "no last chunk", "TLS", "500", "503", "long", "wrong length"],
+    ids=["nothing", "cut", "cut chunk", "no last chunk", "TLS", "500", "HTML", "503", "long", "wrong length"],
 )
 def test_response_without_proof_breaks_the_connection(
     monkeypatch: pytest.MonkeyPatch, response: bytes, problem: str
