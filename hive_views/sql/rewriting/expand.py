@@ -101,7 +101,7 @@ def expand(
     if column_names is not None and len(column_names) != len(names):
         raise text.error(
             "The number of columns produced by the SELECT clause does not match the number of column names specified "
-            f"by CREATE VIEW: {len(names)} columns, {len(column_names)} names",
+            f"by CREATE VIEW: {len(names)} columns, {len(column_names)} names ({', '.join(column_names)})",
             text.tokens[0].start,
         )
     if exact:
