@@ -19,6 +19,7 @@ EXTENDED = (
     "faults/test_fault_matrix.py",
     "faults/test_lagging_servers.py",
     "faults/test_late.py",
+    "faults/test_late_steps.py",
     "faults/test_loss.py",
     "faults/test_model.py",
     "faults/test_outages.py",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.drop import drop_view
-from hive_views.errors import HiveViewsError, RevertError
+from hive_views.errors import HiveViewsError, MetadataFileNotFoundError, RevertError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import directory_of
 from hive_views.io.table_files import is_collected
@@ -260,7 +260,14 @@ def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: 
         raise RevertError(name, "the view replaced another row; use force to restore this one")
     if row.owner != legacy.owner or row.create_time != legacy.create_time:
         raise RevertError(name, "its owner was changed since its import; use force to lose the change")
-    metadata = store.files.read(row.metadata_location or "")
+    try:
+        metadata = store.files.read(row.metadata_location or "")
+    except MetadataFileNotFoundError as error:
+        raise RevertError(
+            name,
+            f"{error.location} does not exist, so its row cannot be compared with it; use force to restore the legacy "
+            "row all the same",
+        ) from error
     keeps_encoding = is_encoded(row.texts.original)
     expected = row_after_import(store, legacy, metadata, row.metadata_location or "", keeps_encoding=keeps_encoding)
     if row_fingerprint(expected) != row_fingerprint(row):

@@ -90,6 +90,19 @@ def database_down(store: Server) -> Iterator[None]:
         until(lambda: _answers(store))
 
 
+@contextmanager
+def database_paused(store: Server) -> Iterator[None]:
+    """Stop the processes of a database server with SIGSTOP during the body."""
+    processes = database_processes(store)
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in processes:
+            os.kill(pid, signal.SIGCONT)
+
+
 def kill_database(store: Server) -> None:
     """Kill a database server and start it again."""
     with database_down(store):

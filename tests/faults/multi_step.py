@@ -16,6 +16,7 @@ from hive_views.errors import (
     NoSuchTableError,
     NoSuchViewError,
     NotMaterializedError,
+    TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
 from hive_views.legacy_import.journal import ImportStatus
@@ -181,8 +182,9 @@ def _imported_views(world: World) -> None:
     _run_import(world.direct, world)
 
 
-def _revert(catalog: HiveViewCatalog, world: World) -> None:
-    outcomes = revert_run(catalog, _journal(world))
+def revert(catalog: HiveViewCatalog, world: World, *, force: bool = False) -> None:
+    """Revert the import."""
+    outcomes = revert_run(catalog, _journal(world), force=force)
     assert {outcome.status for outcome in outcomes} <= {RevertStatus.REVERTED, RevertStatus.ALREADY}, outcomes
 
 
@@ -205,7 +207,10 @@ def _operation(name: str, prepare: Prepare, run: Step, done: tuple[type[HiveView
 
 
 MULTI_STEP_OPERATIONS = (
-    *(_operation(f"mv create, {layout}", _sales, _create(layout), (ViewAlreadyExistsError,)) for layout in LAYOUTS),
+    *(
+        _operation(f"mv create, {layout}", _sales, _create(layout), (ViewAlreadyExistsError, TableAlreadyExistsError))
+        for layout in LAYOUTS
+    ),
     *(
         _operation(f"mv drop, {layout}", _materialized(layout), _drop_materialized(), (NoSuchViewError,))
         for layout in LAYOUTS
@@ -259,7 +264,7 @@ MULTI_STEP_OPERATIONS = (
 
 IMPORT_OPERATIONS = (
     _operation("import", _legacy_views, _run_import),
-    _operation("revert of an import", _imported_views, _revert),
+    _operation("revert of an import", _imported_views, revert),
 )
 """Operations that return the outcome of each view."""
 

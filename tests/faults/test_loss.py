@@ -35,7 +35,7 @@ from hive_views.local_metastore.standalone import Database as StoreDatabase
 from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.conftest import CACHE
-from tests.faults.cluster import DATABASES, database_processes, kill_database, stop_database
+from tests.faults.cluster import DATABASES, database_paused, kill_database, stop_database
 from tests.faults.loss_worker import Plan, key, query
 from tests.faults.observer import Observer, until
 from tests.integration.catalog.samples import SCHEMA, path, version
@@ -74,7 +74,9 @@ class Servers:
 
     def pause_metastore(self) -> None:
         """Pause the metastore for longer than its locks live."""
-        self._pause([self.metastore.pid])
+        os.kill(self.metastore.pid, signal.SIGSTOP)
+        self._wait()
+        os.kill(self.metastore.pid, signal.SIGCONT)
 
     def kill_store(self) -> None:
         """Kill the database and start it again."""
@@ -84,7 +86,8 @@ class Servers:
     def pause_store(self) -> None:
         """Pause the database."""
         assert self.store is not None
-        self._pause(database_processes(self.store))
+        with database_paused(self.store):
+            self._wait()
 
     @property
     def faults(self) -> list[Callable[[], None]]:
@@ -92,12 +95,8 @@ class Servers:
         of_store = [self.kill_store, self.pause_store] if self.store is not None else []
         return [self.kill_metastore, self.pause_metastore, *of_store]
 
-    def _pause(self, processes: list[int]) -> None:
-        for pid in processes:
-            os.kill(pid, signal.SIGSTOP)
+    def _wait(self) -> None:
         time.sleep(random.uniform(1, 3 * TXN_TIMEOUT_S))
-        for pid in processes:
-            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.fixture

@@ -110,7 +110,8 @@ def test_tables_of_another_owner_are_given_to_the_owner(postgresql: SqlDatabases
 def test_suggested_grant_quotes_the_names_of_roles(postgresql: SqlDatabases) -> None:
     address = with_users(postgresql, "2.3.0")
     role = '"x; DROP TABLE ""TBLS"""'
-    postgresql.server.run(f'CREATE ROLE {role}; ALTER TABLE "TBLS" OWNER TO {role};', address.database)
+    give = f'ALTER TABLE "TBLS" OWNER TO {role}; GRANT ALL ON "TBLS" TO hv_owner;'
+    postgresql.server.run(f"CREATE ROLE {role}; {give}", address.database)
     try:
         with connect(of_user(address, "hv_owner")) as session:
             reasons = {step.blocked for step in plan(detect(session), TARGET).steps if step.blocked}
