@@ -1,6 +1,6 @@
 """Late and duplicated requests of operations of several steps: what they do after the operation and what follows it.
 
-HIVE_VIEWS_WHOLE_FAULTS=1 tries each request that changes rows with both faults, otherwise the last one with one of them.
+HIVE_VIEWS_WHOLE_FAULTS=1 tries each request that changes rows with both faults, otherwise the last one with one fault.
 """
 
 from __future__ import annotations
