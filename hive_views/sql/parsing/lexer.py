@@ -114,6 +114,10 @@ class Text:
                     opened.append(position)
         return self._enclosing[index]
 
+    def count(self, kinds: frozenset[TokenType]) -> int:
+        """Return the number of tokens of some types."""
+        return sum(map(self.kinds.count, self.kind_set & kinds))
+
     def raw(self, index: int) -> str:
         """Return a token as written, including quotes."""
         token = self.tokens[index]

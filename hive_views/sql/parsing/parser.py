@@ -197,14 +197,13 @@ def check_depth(text: Text) -> None:
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
-    sql = text.sql
     if (
-        len(tokens) < MAX_TYPE_DEPTH * 3
-        and sql.count("<") <= MAX_TYPE_DEPTH
-        and sql.count("(") <= MAX_CALL_DEPTH
+        text.count(_DEEPER | _PREFIX) <= MAX_DEPTH
+        and text.sql.count("<") <= MAX_TYPE_DEPTH
+        and text.count(_TYPES) <= MAX_CALL_DEPTH
         and text.lower.count("join") <= MAX_BARE_JOINS
     ):
-        return  # too short to exceed a limit
+        return  # too little to exceed a limit
     depth = prefixes = types = casts = joins = indexes = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
@@ -341,17 +340,16 @@ def _is_without_select(text: Text, index: int) -> bool:
 
 def _with_interval_keywords(text: Text) -> list[Token]:
     """Insert INTERVAL in front of `1 day` and the like, where Hive's grammar does not need it."""
+    kinds, last = text.kinds, len(text.kinds) - 1
     tokens: list[Token] = []
-    for index, token in enumerate(text.tokens):
-        if token.token_type in _MEASURES and index + 1 < len(text.tokens):
-            previous = text.kinds[index - 1] if index else TokenType.COMMA
-            unit = text.raw(index + 1).lower()
-            if unit in INTERVAL_UNITS and previous not in _LITERAL_KEYWORDS:
-                tokens.append(
-                    Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, [])
-                )
-        tokens.append(token)
-    return tokens
+    copied_to = 0
+    for index in [position for position, kind in enumerate(kinds) if kind in _MEASURES and position < last]:
+        if text.raw(index + 1).lower() in INTERVAL_UNITS and not (index and kinds[index - 1] in _LITERAL_KEYWORDS):
+            token = text.tokens[index]
+            tokens += text.tokens[copied_to:index]
+            tokens.append(Token(TokenType.INTERVAL, "INTERVAL", token.line, token.col, token.start, token.start, []))
+            copied_to = index
+    return tokens + text.tokens[copied_to:]
 
 
 def _unsupported_error(text: Text, index: int) -> ParseTextError:

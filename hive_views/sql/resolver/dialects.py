@@ -191,6 +191,8 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
         raise context.fail("A subquery in an expression cannot begin with WITH: move it to the front", query)
     if len(env.scopes) > 1 or (env.ungrouped is not None and not env.allows_aggregates):
         raise context.fail("Subqueries are only allowed in SELECT, WHERE and HAVING", query)
+    if isinstance(query.find_ancestor(exp.Window, exp.Query), exp.Window):
+        raise context.fail("Subqueries are not allowed in window functions", query)
 
 
 _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})

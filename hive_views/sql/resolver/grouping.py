@@ -321,12 +321,40 @@ def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items:
             first = first.this
         written = first.parts[0].name.lower() if type(first) is exp.Column else None
         if column is not None and column.table in aliases and written != column.table:
-            raise context.fail(
-                f"HAVING names {column.table}.{column.name}, which Hive reads as a field of the column {column.table}: "
-                "give the table another alias",
-                node,
-                column.name,
-            )
+            raise _shadowed_table(context, node, column)
+
+
+def check_tables_of_aggregates(context: ResolutionContext, node: exp.Select, scope: Scope, ungrouped: Scope) -> None:
+    """Reject a column inside an expression above GROUP BY whose table has the name of a plain key.
+
+    Hive reads the name as the key, unless the table has a plain key, too, or an aggregate is the whole expression.
+    """
+    names = {name for columns in scope.tables.values() for name in columns} & ungrouped.tables.keys()
+    names -= scope.tables.keys()
+    if not names:
+        return
+    shadowed = {
+        text: (part, column)
+        for text, source in scope.key_nodes.items()
+        for part in source.find_all(exp.Column, exp.Dot)
+        if (column := context.bindings.get(id(part))) is not None and column.table in names
+    }
+    having = node.args.get("having")
+    for root in [*node.expressions, *([having] if having is not None else [])]:
+        whole = unwrapped(root)
+        for part in whole.walk():
+            is_whole = part is whole or exp.Window in (type(part.parent), type(getattr(part.parent, "parent", None)))
+            if not is_whole and comparison_key(part) in shadowed:
+                raise _shadowed_table(context, *shadowed[comparison_key(part)])
+
+
+def _shadowed_table(context: ResolutionContext, node: exp.Expr, column: ScopeColumn) -> SqlError:
+    return context.fail(
+        f"{column.table}.{column.name} is named above GROUP BY, where Hive reads it as a field of the column "
+        f"{column.table}: give the table another alias",
+        node,
+        column.name,
+    )
 
 
 def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:

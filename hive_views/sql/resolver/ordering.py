@@ -23,7 +23,15 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
             elif ungrouped is None or below is None:
                 resolve(context, item, Environment((query.output.only_names(),), None, None, False, True, True))
             else:
+                if query.scope.grouped and _is_plain_distinct(query.node):
+                    names = query.output.with_inputs(query.scope) if names_inputs else query.output
+                    resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
                 _resolve_key(context, item, query, ungrouped, below)
+
+
+def _is_plain_distinct(node: exp.Expr) -> bool:
+    """Whether the clauses can only name what is selected; Hive ignores ORDER BY of other names in a derived table."""
+    return node.args.get("distinct") is not None and node.args.get("group") is None
 
 
 _WITHIN_REDUCERS = ("sort", "distribute", "cluster")

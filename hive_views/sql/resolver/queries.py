@@ -20,6 +20,7 @@ from hive_views.sql.resolver.context import (
     VisibleCtes,
 )
 from hive_views.sql.resolver.grouping import (
+    check_tables_of_aggregates,
     collect_calls,
     resolve_groups,
     resolve_having,
@@ -223,6 +224,8 @@ def _resolve_planned_block(
     if having is not None:
         resolve_having(context, having, items, scope, ungrouped)
         context.mode.check_having(context, node)
+    if group is not None and context.mode.names_all_columns:
+        check_tables_of_aggregates(context, node, scope, ungrouped)
     if calls.windows:
         scope = resolve_windows(context, node, calls.windows, scope, ungrouped)
     context.has_windows = bool(calls.windows)

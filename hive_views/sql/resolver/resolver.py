@@ -91,9 +91,9 @@ def _check_all_tables(context: ResolutionContext) -> None:
     stack: list[Any] = [context.tree]
     while stack:
         node = stack.pop()
-        if not isinstance(node, exp.Expr):
-            continue
         kind = type(node)
+        if kind in _WITHOUT_TABLES or not isinstance(node, exp.Expr):
+            continue
         if kind is exp.Table:
             is_named = isinstance(node.this, exp.Identifier) and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS
             if is_named and id(node) not in context.sources:
@@ -110,6 +110,9 @@ def _check_all_tables(context: ResolutionContext) -> None:
                     stack += value
                 elif value is not None:
                     stack.append(value)
+
+
+_WITHOUT_TABLES = frozenset({exp.Column, exp.Identifier, exp.Literal, str, bool, type(None)})
 
 
 def resolve(

@@ -86,8 +86,13 @@ CASES_OF_TRINO = [
 CASES_OF_HIVE = [
     ("with a as (select k from u), u as (select k from t) select a.k from a", "WITH defines u later"),
     ("with a as (select k from (select k from u) x), u as (select k from t) select a.k from a", "WITH defines u later"),
-    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(k) > 1", "Hive reads as a field"),
-    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(st.a) > 1", "Hive reads as a field"),
+    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(k) > 1", "Hive reads it as a field"),
+    ("select v + 1 as t, max(k) as m from t group by v + 1 having max(st.a) > 1", "Hive reads it as a field"),
+    ("select t.k, max(k.w) + 1 as m from t join u k on t.k = k.k group by t.k", "Hive reads it as a field"),
+    ("select t.k from t join (select w from u) k on t.k = w group by t.k having max(w) > 1", "Hive reads it as a field"),
+    ("select k from (select distinct k from t order by v) x", "possible column names are: k"),
+    ("select distinct v + 1 as x, k from t cluster by v", "possible column names are: x, k"),
+    ("select sum(k) over (partition by (select max(w) from u)) as s from t", "not allowed in window functions"),
     ("select x.k from (t cross join region) x", "cannot have an alias"),
 ]
 
