@@ -24,9 +24,35 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
                 resolve(context, item, Environment((query.output.only_names(),), None, None, False, True, True))
             else:
                 if query.scope.grouped and _is_plain_distinct(query.node):
-                    names = query.output.with_inputs(query.scope) if names_inputs else query.output
-                    resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
+                    names = query.output.with_inputs(query.scope) if names_inputs else query.output.only_names()
+                    resolve(context, item, Environment((names,), None, ungrouped, names_inputs, True, True))
                 _resolve_key(context, item, query, ungrouped, below)
+                if query.scope.grouped:
+                    _check_expression(context, item, query, ungrouped)
+
+
+def _check_expression(context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope) -> None:
+    """Reject what Hive reads in another way above GROUP BY, other than plain columns.
+
+    Hive reads the name of a table as a column of the result, and under DISTINCT names columns of the result only.
+    """
+    if type(item) in (exp.Column, exp.Literal) and id(item) not in context.fields:
+        return
+    outputs = query.output.only_names()
+    if query.node.args.get("distinct") is not None and query.node.args.get("group") is not None:
+        resolve(context, item, Environment((outputs,), None, ungrouped, False, True, True))
+    shadowed = outputs.tables.get(None, {}).keys() & ungrouped.tables.keys()
+    for part in item.walk() if shadowed else ():
+        source = query.scope.key_nodes.get(comparison_key(part))
+        for node in (part, *(source.find_all(exp.Column, exp.Dot) if source is not None else ())):
+            column = context.bindings.get(id(node))
+            if column is not None and column.table in shadowed:
+                raise context.fail(
+                    f"{column.table}.{column.name} is named above GROUP BY, where Hive reads it as a field of the "
+                    f"column {column.table}: give the table another alias",
+                    item,
+                    column.name,
+                )
 
 
 def _is_plain_distinct(node: exp.Expr) -> bool:
