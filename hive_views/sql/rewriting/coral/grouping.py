@@ -143,6 +143,8 @@ class _ComputedRows:
             self._keys[comparison_key(key)] = self._project(key, span)
             if group is not None:
                 self._replace(span, self._keys[comparison_key(key)])
+        if not all(map(self._is_moved, functions_before_grouping(select))):
+            return []  # the block would compute it of the derived table's columns
         others = [*(select.args.get(clause) for clause in ("having", "order"))]
         if not all(map(self._visit_item, select.expressions, spans)) or not all(map(self._visit, filter(None, others))):
             return []
@@ -150,6 +152,15 @@ class _ComputedRows:
         rows = f"SELECT {values} {text.between(from_, end)}"
         rows += f" UNION ALL SELECT {values} {text.between(from_, last)} WHERE false"
         return [*self._edits, (from_, end, f"FROM ({rows}) {quote_identifier(self._alias, text.quote)}")]
+
+    def _is_moved(self, function: exp.Func) -> bool:
+        """Return whether a function is a part of a key, or of an aggregate's argument."""
+        node: exp.Expr | None = function
+        while node is not None and node is not self._select:
+            if isinstance(node, exp.AggFunc) or comparison_key(node) in self._keys:
+                return True
+            node = node.parent
+        return False
 
     def _tables(self) -> Iterator[exp.Table]:
         """Yield the tables of the FROM clause; Coral does not find a common table expression from a derived table."""

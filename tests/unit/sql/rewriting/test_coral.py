@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hive_views.sql.rewriting.coral import RULES, row_text
+from hive_views.sql.rewriting.coral import RULES, apply_rules, row_text
 from hive_views.sql.rewriting.definition import hive_text
 from hive_views.sql.rewriting.expand import expand
 from tests.unit.sql.analysis.test_trino_translation import CASES, Tables
@@ -336,6 +336,12 @@ def test_comments_and_spaces_outside_of_a_construct_are_kept():
     query = "SELECT  o.id /* key */ , 1 AS x -- one\n FROM orders o  CROSS JOIN events e"
     after = str(row(query)[1])
     assert re.sub("`", "", after) == "SELECT  o.id /* key */ , 1 AS x -- one\n FROM h.orders o  JOIN h.events e ON true"
+
+
+def test_function_of_a_grouping_key_stays_in_its_block():
+    text = "SELECT `orders`.`ok`, cast(`orders`.`ok` AS string) AS `t`, max(length(`orders`.`note`)) AS `l` "
+    text += "FROM `h`.`orders` GROUP BY `orders`.`ok`"
+    assert apply_rules(text, Tables(), database="h", dialect="spark") == text
 
 
 def test_random_values_are_not_merged():
