@@ -345,8 +345,8 @@ class HiveViewCatalog(TableCatalog):
             InvalidIdentifierError, InvalidPropertyError, InvalidViewError: If the metastore cannot store the view.
             CyclicViewError: If the view would read itself through other views.
             EngineRequirementError: If an engine of `hive-views.require-engines` does not read it as its author's does.
-            SourceDroppedError: If something that it reads is dropped at the same time; in strict mode also if it was
-                dropped since the version was defined.
+            SourceDroppedError: If something that it reads was dropped since the version was defined, or is dropped at
+                the same time.
             LockError: If the lock could not be acquired.
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
@@ -617,6 +617,7 @@ class HiveViewCatalog(TableCatalog):
 
         Raises:
             NoSuchViewError: If there is no such object.
+            UndroppableTableError: As in `drop_table`.
         """
         from hive_views.dependencies.drop import plan_drop
 

@@ -363,8 +363,8 @@ def reject_cycle(
     """Reject a definition by which a view would read itself; return the precondition of its commit.
 
     The commit shares the locks on what the definition reads, and is rejected with SourceDroppedError if one of these
-    objects was dropped since. A source that is missing already is logged; with `is_new`, and in strict mode, it is
-    rejected if the version recorded the object at its definition.
+    objects was dropped since. With `is_new`, so is a version that recorded an object at its definition which is missing
+    already; a source that never existed is accepted.
     """
     sources = dependency_names(version, name.database)
     if not sources:
@@ -373,10 +373,8 @@ def reject_cycle(
     rows = _rows_read(reader, name, sources)
     recorded = {source.name for source in lineage_of_version(version) or () if source.uuid}
     dropped = [str(source) for source in sources if source in recorded and rows[source] is None] if is_new else []
-    if dropped and store.config.strict:
-        raise SourceDroppedError(str(name), dropped)
     if dropped:
-        logger.warning("%s was defined over %s, which does not exist any more", name, ", ".join(dropped))
+        raise SourceDroppedError(str(name), dropped)
     views = {source for source, row in rows.items() if row is None or row.kind.is_view}
 
     def check() -> None:

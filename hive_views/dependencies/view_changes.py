@@ -14,7 +14,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, apply
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.version_texts import same_definition
+from hive_views.spec.version_texts import same_definition, sql_texts
 
 
 def commit_changes(
@@ -53,8 +53,11 @@ def commit_changes(
         if changes_definition and metadata.current_version() != base.metadata.current_version():
             from hive_views.dependencies.graph import reject_cycle  # imported by programs that define views only
 
-            is_new = metadata.current_version_id not in {version.version_id for version in base.metadata.versions}
-            precondition = reject_cycle(store, name, metadata.current_version(), is_new=is_new)
+            version = metadata.current_version()
+            is_added = version.version_id not in {other.version_id for other in base.metadata.versions}
+            # A new version with the current texts has another storage table, for example.
+            is_new = is_added and sql_texts(version) != sql_texts(base.metadata.current_version())
+            precondition = reject_cycle(store, name, version, is_new=is_new)
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
                 from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 

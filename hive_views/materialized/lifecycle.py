@@ -148,7 +148,7 @@ def _create_table_layout(store: MetastoreStore, tables: TableOperations, request
     metadata = _new_metadata(
         store, request, request.definition.version, view_uuid, location, {DEFINITION_OF: str(request.name)}
     )
-    reject_cycle(store, request.name, metadata.current_version())
+    reject_cycle(store, request.name, metadata.current_version(), is_new=True)
     metadata_location = new_location(metadata, None, str(uuid.uuid4()))
     store.files.write(metadata_location, metadata)
     properties = {**request.properties, **(request.storage_properties or {})}
@@ -189,7 +189,7 @@ def _commit_view(
     link: Mapping[str, str],
 ) -> None:
     metadata = _new_metadata(store, request, version, view_uuid, location, {**request.properties, **link})
-    precondition = reject_cycle(store, request.name, metadata.current_version())
+    precondition = reject_cycle(store, request.name, metadata.current_version(), is_new=True)
     check_required_engines(store, request.name, metadata)
     commit(store, request.name, None, metadata, precondition=precondition)
 

@@ -125,7 +125,7 @@ def _redefine_table(
     change = SetProperties(properties)
     if metadata == view.metadata:
         return _set_on_table(store, tables, view, change)
-    reject_cycle(store, name, metadata.current_version())
+    reject_cycle(store, name, metadata.current_version(), is_new=True)
     if store.config.strict and metadata.current_schema_id != view.metadata.current_schema_id:
         from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import DependentsError, SourceDroppedError
+from hive_views.spec import version_texts
 from tests.faults.observer import until
 from tests.integration.dependencies.test_cycle_races import run
 from tests.integration.dependencies.test_graph import COLUMNS
@@ -62,18 +63,26 @@ def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, me
     assert catalog.graph(database).broken() == ()
 
 
-@pytest.mark.parametrize("mode", ["default", "strict"])
-def test_source_dropped_between_definition_and_commit_is_reported(open_catalog, database, mode, caplog):
-    catalog = open_catalog({"hive-views.dependency-mode": mode} if mode == "strict" else {})
-    catalog.create_table(f"{database}.orders", COLUMNS)
+@pytest.mark.parametrize("mode", ["lenient", "strict"])
+@pytest.mark.parametrize("kind", ["iceberg", "hive"])
+def test_definition_is_rejected_if_source_was_dropped_before_commit(open_catalog, database, hive_table, kind, mode):
+    catalog = open_catalog({"hive-views.dependency-mode": mode})
+    if kind == "hive":
+        hive_table("orders")
+    else:
+        catalog.create_table(f"{database}.orders", COLUMNS)
     definition = catalog.author(f"{database}.top", "SELECT id FROM orders", database=database)
     catalog.drop_table(f"{database}.orders")
-    if mode == "strict":
-        with pytest.raises(SourceDroppedError):
-            catalog.create_view(f"{database}.top", definition.schema, definition.version)
-    else:
+    with pytest.raises(SourceDroppedError) as caught:
         catalog.create_view(f"{database}.top", definition.schema, definition.version)
-        assert f"{database}.orders, which does not exist any more" in caplog.text
+    assert caught.value.sources == (f"{database}.orders",)
+    assert not catalog.view_exists(f"{database}.top")
+
+
+def test_definition_over_source_that_never_existed_is_accepted(catalog, database):
+    version = version_texts.define(f"SELECT id FROM {database}.later", dialect="spark", default_namespace=(database,))
+    catalog.create_view(f"{database}.top", COLUMNS, version)
+    assert [str(edge.target) for edge in catalog.graph(database).broken()] == [f"{database}.later"]
 
 
 @pytest.mark.parametrize("read", ["lowest", "middle", "top"])

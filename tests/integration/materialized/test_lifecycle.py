@@ -13,6 +13,7 @@ from pyiceberg.types import LongType
 from hive_views.errors import (
     InvalidPropertyError,
     NotMaterializedError,
+    SourceDroppedError,
     StaleRowsError,
     TableAlreadyExistsError,
     UnsupportedMaterializedViewError,
@@ -121,6 +122,23 @@ def test_conversion_to_plain_view_and_back_copies_nothing(catalog, views, engine
     assert view.storage.metadata.table_uuid == before.metadata.table_uuid
     assert view.snapshot.snapshot_id == before.metadata.current_snapshot_id
     assert views.freshness(stored).is_fresh
+
+
+def test_conversion_after_drop_of_source_is_possible(catalog, views, market):
+    """The new version has the texts of the current one: it defines nothing anew."""
+    views.create((market, "mv"), QUERY)
+    catalog.drop_table((market, "sales"))
+    views.to_plain_view((market, "mv"))
+    assert views.from_plain_view((market, "mv")).layout is Layout.REGISTERED
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_definition_over_dropped_source_is_rejected(catalog, views, market, raw, layout):
+    definition = catalog.author((market, "mv"), QUERY, database=market)
+    catalog.drop_table((market, "sales"))
+    with pytest.raises(SourceDroppedError):
+        views.create((market, "mv"), definition, layout=layout)
+    assert raw.get_all_tables(market) == ["shops"]
 
 
 def test_any_plain_view_can_be_materialized(catalog, views, engine, market):
