@@ -18,6 +18,7 @@ Value = str | int | date | bool
 
 _ISO_DATE = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
 _INTEGER = re.compile(r"-?\d{1,9}")
+_INTEGERS = ("int", "bigint")
 _STRICT = "strict"
 _DATE_PATTERN = re.compile(rf"(?:%Y|%[md](?:{_STRICT})?|[-/_. ])+")
 """The years from 1000 and the parts of a date that every engine prints alike; sqlglot writes `MM` as `%mstrict`."""
@@ -53,7 +54,7 @@ _BINARY = frozenset(("this", "expression"))
 
 _SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys((exp.And, exp.Or, *_COMPARISONS), _BINARY),
-    **dict.fromkeys((exp.Paren, exp.Placeholder, exp.TimeStrToTime, *_DATE_PARTS), _UNARY),
+    **dict.fromkeys((exp.Paren, exp.Placeholder, exp.TimeStrToTime, exp.Neg, *_DATE_PARTS), _UNARY),
     exp.Column: frozenset(("this", "table")),
     exp.Literal: frozenset(("this", "is_string")),
     exp.Between: frozenset(("this", "low", "high")),
@@ -87,6 +88,21 @@ def _has_column(node: exp.Expr) -> bool:
     return node.find(exp.Column) is not None
 
 
+def literal_text(node: exp.Expr, kind: str) -> str | None:
+    """Return a constant as a partition value of a comparable type: a text, an integer or a date; None for others."""
+    if isinstance(node, exp.Literal) and (node.is_string or kind in _INTEGERS):
+        return node.name
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and kind in _INTEGERS:
+        return f"-{node.this.name}"
+    is_date = kind == "date" and isinstance(node, exp.Cast) and node.to.is_type("date")
+    return node.this.name if is_date and isinstance(node.this, exp.Literal) and node.this.is_string else None
+
+
+def shown_sql(expression: exp.Expr) -> str:
+    """Return the SQL of an expression for messages, in Spark's dialect: others write some casts as TRY_CAST."""
+    return expression.sql("spark")
+
+
 def evaluate(expression: exp.Expr, value: Value) -> Value | None:
     """Return the value of an expression whose column is a placeholder; None if it is unknown."""
     node = expression
@@ -96,6 +112,9 @@ def evaluate(expression: exp.Expr, value: Value) -> Value | None:
         return evaluate(node.this, value)
     if isinstance(node, exp.Literal):
         return node.name if node.is_string else int(node.name) if _INTEGER.fullmatch(node.name) else None
+    if isinstance(node, exp.Neg):
+        number = evaluate(node.this, value)
+        return -number if type(number) is int else None
     if isinstance(node, exp.And):
         return _and(evaluate(node.this, value), evaluate(node.expression, value))
     if isinstance(node, exp.Or):
@@ -152,6 +171,7 @@ def _compare(compare: Callable[[Any, Any], bool], one: Value | None, other: Valu
 
 
 def _substring(operand: Value | None, start: exp.Expr | None, length: exp.Expr | None) -> str | None:
+    operand = _as_text(operand)
     if not isinstance(operand, str) or not operand.isascii():
         return None
     numbers = [item.name if isinstance(item, exp.Literal) and item.is_int else None for item in (start, length) if item]
@@ -171,8 +191,12 @@ def _cast(operand: Value | None, to: exp.DataType) -> Value | None:
         bound = 2**31 if to.is_type("int") else 2**63
         return operand if type(operand) is int and -bound <= operand < bound else None
     if to.is_type("text", "varchar") and not to.expressions:
-        return str(operand) if isinstance(operand, (str, date)) or type(operand) is int else None
+        return _as_text(operand)
     return None
+
+
+def _as_text(operand: Value | None) -> str | None:
+    return str(operand) if isinstance(operand, (str, date)) or type(operand) is int else None
 
 
 def _as_date(operand: Value | None) -> date | None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.dependencies.partition_expressions import single_column, with_value
+from hive_views.dependencies.partition_expressions import literal_text, shown_sql, single_column, with_value
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.incremental import resolve_ordinal
 from hive_views.sql.analysis.validity import stored_type
@@ -27,7 +27,6 @@ from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 _Node = TypeVar("_Node", bound=exp.Expr)
 
-_INTEGERS = ("int", "bigint")
 _OPTIONS = [TokenType.WITH, TokenType.L_PAREN]
 _NULL = "void"
 """The type of NULL."""
@@ -145,7 +144,7 @@ def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[s
     restrictions = {
         position: (Restriction(column, is_given=column in given_columns),) for position, column in enumerate(view.types)
     }
-    views = _Views(get_relation)
+    views = _Views(get_relation, bool(given_columns))
     return TableUses(views.uses(view, restrictions, frozenset()), views.problems)
 
 
@@ -154,10 +153,16 @@ class _Views:
     """The tables and views of one question; each view is analyzed once for the same restrictions."""
 
     get_relation: GetRelation
+    has_values: bool
+    """Whether the question names a value of any column."""
     problems: dict[ViewName, str] = field(default_factory=dict)
     _uses: dict[tuple[ViewName, tuple[tuple[int, tuple[Restriction, ...]], ...]], list[TableUse]] = field(
         default_factory=dict
     )
+
+    def explains(self, restrictions: Iterable[Restriction]) -> bool:
+        """Whether it is reported why a column of the result restricts nothing: no value of others is named."""
+        return not self.has_values or any(item.is_given for item in restrictions)
 
     def uses(self, view: Relation, restrictions: Restrictions, readers: frozenset[ViewName]) -> list[TableUse]:
         """Return where a view reads tables; `readers` are the views that lead to it."""
@@ -396,7 +401,8 @@ class _TextAnalysis:
             # A view has no versions: no engine reads one of it.
             is_direct = version is not None and use.table == name
             if not is_direct:
-                use = replace(use, columns=(), reasons=(*use.reasons, f"{self._view.name} reads {name} {state_clause}"))
+                above = (f"{self._view.name} reads {name} {state_clause}",) if use.table != name else ()
+                use = replace(use, columns=(), reasons=(*use.reasons, *above))
             yield replace(use, state_clause=state_clause, version=version if is_direct else None)
 
     def _restrict_output(self, select: _Select, restrictions: Restrictions) -> None:
@@ -411,14 +417,15 @@ class _TextAnalysis:
             shown = select.output.names[output][1]
             value = self._value(output, select.inputs)
             column = single_column(value) if value is not None else None
+            reasons = select.reasons if self._views.explains(equal) else []
             if column is None:
                 item = unwrapped(self._context.select_items.get(output, select.node))
                 kind = "a constant" if isinstance(item, exp.Literal) else "computed"
-                select.reasons.append(f"{shown} of {self._view.name} is {kind}: {item.sql()[:80]}")
+                reasons.append(f"{shown} of {self._view.name} is {kind}: {shown_sql(item)[:80]}")
             elif group_keys is not None and value not in group_keys and column not in group_keys:
-                select.reasons.append(f"{shown} of {self._view.name} is not what its rows are grouped by")
+                reasons.append(f"{shown} of {self._view.name} is not what its rows are grouped by")
             elif any(value not in keys and column not in keys for keys in partitions):
-                select.reasons.append(f"a window of {self._view.name} reaches over other values of {shown}")
+                reasons.append(f"a window of {self._view.name} reaches over other values of {shown}")
             elif value is not None and select.sources.get(column.table) is not None:
                 is_column = isinstance(value, exp.Column)
                 select.restrict(_key(column), equal if is_column else [item.of(value, column) for item in equal])
@@ -498,10 +505,16 @@ class _TextAnalysis:
 
     def _source_column(self, node: exp.Expr, *scopes: Scope) -> tuple[ScopeColumn, Scope] | None:
         """Return the column of some scopes that an expression is, and its scope; None for fields and outer columns."""
-        column = self._context.bindings.get(id(node))
-        if column is None or id(node) in self._context.fields:
+        column: object = self._context.bindings.get(id(node))
+        if id(node) in self._context.fields:
             return None
-        return next(((column, scope) for scope in scopes if column in scope.names), None)
+        while isinstance(column, ScopeColumn):
+            for scope in scopes:
+                if column in scope.names:
+                    return column, scope
+            # Beside window functions, names are bound to columns that are passed on to these.
+            column = column.origins[0] if len(column.origins) == 1 else None
+        return None
 
     def _group_keys(self, select: _Select) -> list[exp.Expr | None] | None:
         """Return the GROUP BY expressions; None without grouping, empty if they cannot be analyzed."""
@@ -564,23 +577,25 @@ class _TextAnalysis:
             one, other = (
                 (unwrapped(part.this), unwrapped(part.expression)) if isinstance(part, exp.EQ) else (part, part)
             )
-            if isinstance(one, exp.Literal):
-                one, other = other, one
             if not isinstance(one, exp.Column):
+                one, other = other, one
+            # `column = constant` and `column = column` are equalities; all else is a condition of one column, or none.
+            first = self._source_column(one, *scopes)
+            kind = self._type(first[0]) if first is not None else None
+            text = literal_text(other, kind) if kind is not None else None
+            if not isinstance(one, exp.Column) or (text is None and not isinstance(other, (exp.Column, exp.Literal))):
                 followed = self._followed(part, *scopes)
                 column = single_column(followed) if followed is not None else None
                 if followed is not None and column is not None and column.table in select.sources:
                     rules.append(_bind(rule, Restriction(None).of(followed, column), _key(column)))
                 continue
-            first = self._source_column(one, *scopes)
+            second = self._source_column(other, *scopes)
             if first is None:
                 continue
-            kind = self._type(first[0])
-            second = self._source_column(other, *scopes)
-            if isinstance(other, exp.Literal) and kind is not None and (other.is_string or kind in _INTEGERS):
-                rules.append(_bind(rule, Restriction(None, other.name), _key(_column_of(*first))))
+            if text is not None:
+                rules.append(_bind(rule, Restriction(None, text), _key(_column_of(*first))))
             elif second is not None:
-                rules += self._equality(select, first, second, rule, part.sql()[:80])
+                rules += self._equality(select, first, second, rule, shown_sql(part)[:80])
         return rules
 
     def _equality(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
@@ -21,7 +22,7 @@ from pyiceberg.transforms import IdentityTransform, TimeTransform
 from sqlglot import exp
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.partition_expressions import Value, evaluate, typed_value, with_value
+from hive_views.dependencies.partition_expressions import Value, evaluate, shown_sql, typed_value, with_value
 from hive_views.dependencies.partition_flow import Relation, Restriction, TableUse, find_table_uses
 from hive_views.dependencies.view_text import read_view_text
 from hive_views.errors import (
@@ -81,7 +82,8 @@ class BasePartition:
     """A partition of a table, or an unpartitioned table."""
 
     spec: Spec
-    """Its columns and values; empty for an unpartitioned table."""
+    """Its columns and values; empty for an unpartitioned table. Without a column by which files of an Iceberg table are
+    not partitioned, as those of an older partition spec."""
     written: datetime | None
     """When it was last written, in UTC."""
     trust: Trust
@@ -260,7 +262,9 @@ class PartitionAnalysis:
         by_state: dict[tuple[ViewName, str, str], list[TableUse]] = {}
         for use in uses.tables:
             by_state.setdefault((use.table, use.state_clause or "", use.version or ""), []).append(use)
-        self._tables = [_analyze_table(store, relations, key[0], by_state[key]) for key in sorted(by_state)]
+        self._tables = [
+            _analyze_table(store, relations, key[0], by_state[key], self._columns) for key in sorted(by_state)
+        ]
         self._problem = next((f"{view} cannot be analyzed: {reason}" for view, reason in uses.problems.items()), None)
         self._registered = _registered_partitions(store, row)
         self.definitions = sorted(relations.definitions)
@@ -435,6 +439,26 @@ class _AnalyzedTable:
         """Whether a partition with some values may be needed."""
         return any(may_match(values, restrictions, self.types, given) for restrictions in self.by_use)
 
+    def absent_constants(self, given: Mapping[str, str]) -> set[Spec]:
+        """Return the constants that the text requires of partition columns and that no listed partition has."""
+        absent = set()
+        for restrictions in self.by_use:
+            constants = {
+                column: canonical(item.literal, self.types[column]) or item.literal
+                for column, equal in restrictions.items()
+                for item in equal
+                if item.literal is not None and item.expression is None
+            }
+            exists = any(
+                all(
+                    constants.get(column) in (None, canonical(value, self.types[column])) for column, value in part.spec
+                )
+                for part in self.dependency.partitions
+            )
+            if constants and not exists and may_match(constants, restrictions, self.types, given):
+                absent.add(tuple(constants.items()))
+        return absent
+
     def undetermined_columns(self, given: Mapping[str, str]) -> list[str]:
         """Return the partition columns of which the given values do not imply one value."""
         columns = [
@@ -513,7 +537,7 @@ class _AnalyzedTable:
 
 
 def _analyze_table(
-    store: MetastoreStore, relations: _RelationReader, name: ViewName, uses: Sequence[TableUse]
+    store: MetastoreStore, relations: _RelationReader, name: ViewName, uses: Sequence[TableUse], given: frozenset[str]
 ) -> _AnalyzedTable:
     reasons = list(dict.fromkeys(reason for use in uses for reason in use.reasons))
     if relations.get(name) is None:
@@ -550,10 +574,17 @@ def _analyze_table(
     is_enumerable = all(item.expression is None for values in by_use for equal in values.values() for item in equal)
     if types and not is_restricted and not reasons:
         reasons.append(f"the view's columns do not determine its partition columns {', '.join(types)}")
-    if is_restricted and len(restricted) == len(types):
-        # The result is exact, so reasons that concern other columns do not matter.
-        reasons = []
+    is_exact = all(
+        any(item.column is None or item.column in given for item in restrictions[column])
+        for restrictions in by_use
+        for column in shared
+    )
+    if is_restricted and len(restricted) == len(types) and (is_exact or not given):
+        reasons = []  # those that concern other columns do not matter
     reasons += partitions.reasons
+    if state is not None and version is None:
+        because = ": it depends on the reader's time zone" if "TIMESTAMP" in state.upper() else ""
+        reasons.append(f"the snapshot that {state} selects is not determined{because}")
     dependency = TableDependency(
         name,
         True,
@@ -624,7 +655,7 @@ def _shown(by_use: Sequence[Mapping[str, tuple[Restriction, ...]]], column: str)
 
 def _shown_expression(restriction: Restriction, column: str) -> str:
     assert restriction.expression is not None, "restrictions of the column itself are shown first"
-    text = with_value(restriction.expression, exp.Placeholder(), exp.column(column)).sql()
+    text = shown_sql(with_value(restriction.expression, exp.Placeholder(), exp.column(column)))
     return text if restriction.is_condition else f"{text} = {restriction.column or repr(restriction.literal)}"
 
 
@@ -706,7 +737,10 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         table = Table(row.name.identifier, metadata, location, io, NoopCatalog("partitions"))
         snapshot = table.current_snapshot() if version is None else _named_snapshot(table, version)
         if version is not None and snapshot is None:
-            return unpartitioned(None, f"{version} names not exactly one snapshot, branch or tag", is_determined=False)
+            is_ambiguous = version in table.refs()
+            reason = f"{version} may be the id of a snapshot, or the branch or tag of that name"
+            missing = f"no snapshot, branch or tag is called {version}"
+            return unpartitioned(None, reason if is_ambiguous else missing, is_determined=False)
         types = {column.lower(): kind for column, kind, _ in row.columns}
         schema = table.schema()
         # A snapshot is read with the names of its own schema.
@@ -730,6 +764,10 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         )
         if not columns_by_field:
             return replace(unpartitioned(snapshot, *reasons), not_followed=not_followed)
+        if repeated := _repeated_field_name(table):
+            # PyIceberg lists the values of fields by name.
+            reason = f"several of its partition fields have the name {repeated}, and are not followed"
+            return unpartitioned(snapshot, reason, is_determined=False)
         snapshot_id = None if snapshot is None else snapshot.snapshot_id
         try:
             entries = [] if snapshot_id is None else table.inspect.partitions(snapshot_id).to_pylist()
@@ -743,23 +781,26 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
     by_values: dict[tuple[tuple[str, str | None], ...], list[dict[str, Any]]] = {}
     for entry in entries:
         values = tuple(
-            (column, canonical(entry["partition"].get(name), types[column]))
-            for name, column in columns_by_field.items()
+            (column, _entry_value(table, entry, name, types[column])) for name, column in columns_by_field.items()
         )
         if entry["file_count"] or any(value is None for _, value in values):  # else only deletes of removed rows
             by_values.setdefault(values, []).append(entry)
-    if any(value is None for values in by_values for _, value in values):
-        reasons.append("it has files without a value for a partition column; they are counted in")
+    unknown = [
+        column for column in columns_by_field.values() if any(dict(values)[column] is None for values in by_values)
+    ]
+    if unknown:
+        reasons.append(f"it has files that are not partitioned by {', '.join(unknown)}; they are counted in")
     partitions: dict[str, BasePartition] = {}
+    values_by_name: dict[str, dict[str, str | None]] = {}
     for values, of_partition in by_values.items():
         times = [entry["last_updated_at"] for entry in of_partition if entry["last_updated_at"] is not None]
         written = max(times).replace(tzinfo=timezone.utc) if times else None
-        spec = tuple((column, DEFAULT_PARTITION if value is None else value) for column, value in values)
+        spec = tuple((column, value) for column, value in values if value is not None)
         content = json.dumps([{**entry, "partition": None} for entry in of_partition], default=str, sort_keys=True)
-        name = "/".join(f"{column}={value}" for column, value in values)
+        name = json.dumps(values)
         partitions[name] = BasePartition(spec, written, _trust(written, False, Trust.SNAPSHOT), content)
+        values_by_name[name] = dict(values)
     keys = tuple((column, types[column]) for column in columns_by_field.values())
-    values_by_name = {"/".join(f"{column}={value}" for column, value in values): dict(values) for values in by_values}
     return _TablePartitions(
         keys,
         values_by_name,
@@ -767,6 +808,30 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         tuple(reasons),
         not_followed=not_followed,
     )
+
+
+def _repeated_field_name(table: Table) -> str | None:
+    """Return the name of different partition fields, in any of the table's specs; None for none."""
+    names = {field.field_id: field.name for spec in table.specs().values() for field in spec.fields}
+    return next((name for name, count in Counter(names.values()).items() if count > 1), None)
+
+
+def _entry_value(table: Table, entry: Mapping[str, Any], name: str, kind: str) -> str | None:
+    """Return the value of an identity partition field in a row of PyIceberg's `inspect.partitions`; None if unknown.
+
+    Files of a partition spec without the field may contain any value. A removed field of a table of version 1 stays, as
+    a void one with the same name, and PyIceberg combines its NULL with that of other specs.
+    """
+    specs = table.specs()
+    fields = [field for spec in specs.values() for field in spec.fields if field.name == name]
+    # No row of the list has a spec if no file has a partition.
+    of_file = specs[entry["spec_id"]].fields if "spec_id" in entry else ()
+    is_identity = all(isinstance(field.transform, IdentityTransform) for field in fields)
+    if not is_identity or all(field.name != name for field in of_file):
+        return None
+    value = entry["partition"].get(name)
+    text = DEFAULT_PARTITION if value is None else canonical(value, kind)
+    return None if value == DEFAULT_PARTITION else text
 
 
 def _named_snapshot(table: Table, version: str) -> Snapshot | None:
@@ -813,8 +878,10 @@ def _with_missing(
 ) -> TableDependency:
     """Add the partitions that the table lacks, compared by the view's columns that its partition columns equal."""
     columns = frozenset(table.by_column)
-    if not columns or not table.dependency.is_determined or _has_unpartitioned_files(table.dependency):
+    if not table.dependency.is_determined or _columns_without_values(table.dependency):
         return table.dependency
+    if not columns:
+        return replace(table.dependency, missing=tuple(sorted(table.absent_constants(given))))
     expected: set[Spec] = set()
     for other in tables:
         if columns <= other.by_column.keys() and other.dependency.is_determined:
@@ -836,6 +903,8 @@ def _existing(table: _AnalyzedTable, columns: Iterable[str]) -> set[Spec]:
     existing = set()
     for partition in table.dependency.partitions:
         spec = dict(partition.spec)
+        if not spec.keys() >= {table.by_column[column] for column in columns}:
+            continue
         values = {}
         for column in columns:
             key = table.by_column[column]
@@ -846,11 +915,9 @@ def _existing(table: _AnalyzedTable, columns: Iterable[str]) -> set[Spec]:
     return existing
 
 
-def _has_unpartitioned_files(table: TableDependency) -> bool:
-    """Whether files of an Iceberg table have no value for a partition column, by NULL or an older partition spec."""
-    return any(
-        part.trust is Trust.SNAPSHOT and DEFAULT_PARTITION in dict(part.spec).values() for part in table.partitions
-    )
+def _columns_without_values(table: TableDependency) -> list[str]:
+    """Return the restricted partition columns by which listed files of an Iceberg table are not partitioned."""
+    return [column for column, _ in table.restricted if any(column not in dict(part.spec) for part in table.partitions)]
 
 
 def _select(values: Mapping[str, str], columns: Iterable[str]) -> Spec:
@@ -888,9 +955,9 @@ def _completeness(
         )
     if columns:
         return None, f"nothing determines {', '.join(columns)}: the number of needed partitions is unknown"
-    mixed = [str(table.table) for table in tables if _has_unpartitioned_files(table)]
-    if mixed:
-        return None, f"{', '.join(mixed)} has files that are in no partition"
+    for table in tables:
+        if without := _columns_without_values(table):
+            return None, f"{table.table} has files that are not partitioned by {', '.join(without)}"
     if not any(table.restricted for table in tables):
         return None, "no table behind it has partitions"
     return True, "every partition that it needs is there"

@@ -98,6 +98,8 @@ CASES = [
     ("null-safe", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds <=> '1'", "a()"),
     ("null", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds IS NULL OR a.ds = '1'", "a()"),
     ("filter", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = '1' AND (a.hr = '2')", "a(ds='1' hr='2')"),
+    ("condition without a function of the column", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = substr('2026-01', 1, 4)", "a(ds = SUBSTRING('2026-01', 1, 4))"),
+    ("equal to an expression of itself", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = substr(a.ds, 1, 4)", "a(ds = SUBSTRING(ds, 1, 4))"),
     ("filter or", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = '1' OR a.hr = '2'", "a()"),
     ("filter not", "SELECT a.n ds, a.n FROM d.a a WHERE NOT a.ds = '1'", "a()"),
     ("filter by a number", "SELECT a.n ds, a.n FROM d.a a WHERE a.ds = 1", "a()"),
@@ -188,6 +190,60 @@ CASES = [
     ("field", "SELECT s.ds, 1 n FROM (SELECT named_struct('ds', a.hr) s, a.ds FROM d.a a) x", "a()"),
     ("as-of join", "SELECT a.ds, b.n FROM d.a a ASOF JOIN d.b b ON a.ds = b.ds", "a() b()"),
 ]  # fmt: skip
+
+
+CONSTANTS = [
+    ("n = -1", {"n": "-1"}, {"n": "1"}),
+    ("-1 = n", {"n": "-1"}, {"n": "1"}),
+    ("n > -1", {"n": "0"}, {"n": "-1"}),
+    ("n IN (1)", {"n": "1"}, {"n": "-1"}),
+    ("n IN (-1, 2)", {"n": "-1"}, {"n": "1"}),
+    ("n BETWEEN -2 AND -1", {"n": "-2"}, {"n": "0"}),
+    ("day = DATE '2026-01-01'", {"day": "2026-01-01"}, {"day": "2026-01-02"}),
+    ("DATE '2026-01-01' = day", {"day": "2026-01-01"}, {"day": "2026-01-02"}),
+    ("day = to_date('2026-01-01')", {"day": "2026-01-01"}, {"day": "2026-01-02"}),
+    ("ds = DATE '2026-01-01'", {"ds": "2026-01-01"}, {"ds": "2026-01-02"}),
+    ("substr(day, 1, 7) = '2026-01'", {"day": "2026-01-31"}, {"day": "2026-02-01"}),
+    ("substr(n, 1, 6) = '202601'", {"n": "20260131"}, {"n": "20260201"}),
+    ("substr(n, 1, 2) = '-1'", {"n": "-12"}, {"n": "12"}),
+]
+
+
+@pytest.mark.parametrize("dialect", ["hive", "spark", "trino"])
+@pytest.mark.parametrize(("condition", "matching", "other"), CONSTANTS)
+def test_constants_restrict_partitions(condition: str, matching, other, dialect: str) -> None:
+    if dialect == "trino" and ("to_date" in condition or "substr" in condition):
+        return  # Trino has other functions
+    for swapped in (condition, f"({condition})"):
+        (use,) = table_uses(f"SELECT a.n AS ds, a.n FROM d.a a WHERE {swapped}", dialect=dialect)
+        restrictions = {column: equal for column, equal in use.columns if column in matching}
+        for values, matches in ((matching, True), (other, False), (dict.fromkeys(other, DEFAULT_PARTITION), False)):
+            assert may_match(values, restrictions, TYPES, {}) is matches
+
+
+def test_reasons_concern_given_columns() -> None:
+    """Those of other columns do not explain why more partitions are listed."""
+    month = "substr(a.ds, 1, 7)"
+    window = f"sum(a.n) OVER (PARTITION BY {month}) AS s"
+    view = relation(ViewName("d", "w"), f"SELECT a.ds, {month} AS m, concat(a.hr, '') AS h, {window} FROM d.a a")
+    relations = {**TABLES, view.name: view}
+    for given, expected in (
+        (["ds"], ["a window of d.w reaches over other values of ds"]),
+        (["m"], []),
+        (["h"], ["h of d.w is computed: CONCAT(a.hr, '')"]),
+        (["ds", "m"], ["a window of d.w reaches over other values of ds"]),
+    ):
+        (use,) = find_table_uses(view, relations.get, given).tables
+        assert list(use.reasons) == expected
+    (use,) = find_table_uses(view, relations.get, []).tables
+    assert len(use.reasons) == 3
+
+
+@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize(("cast", "expected"), [("CAST", "CAST"), ("TRY_CAST", "TRY_CAST")])
+def test_reason_shows_cast_as_typed(cast: str, expected: str, dialect: str) -> None:
+    (use,) = table_uses(f"SELECT concat({cast}(a.ds AS INT), '') AS ds, a.n FROM d.a a", dialect=dialect)
+    assert use.reasons == (f"ds of d.v is computed: CONCAT({expected}(a.ds AS INT), '')",)
 
 
 @pytest.mark.parametrize("dialect", ["hive", "spark"])
@@ -340,6 +396,7 @@ CONDITIONS = [
     *("({0} = '0' OR {0} >= '10')", "({0} < '1' OR {0} IN ('2', '2026-01-01'))", "NOT {} = '0'", "{} IS NULL"),
     *("({0} IS NULL OR {0} = '1')", "({0} > '0' AND {0} <= '2')", "{} = 1", "{} >= 2"),
     *("{} = DATE '2026-01-01'", "{} <> DATE '2026-01-01'", "{} >= DATE '2026-01-02'", "{} < DATE '2026-01-02'"),
+    *("{} = -1", "{} >= -1", "{} IN (-1, 2)", "{} IN (1)", "-1 <= {}"),
     *("{} BETWEEN DATE '2026-01-01' AND DATE '2026-01-31'", "{} IN (DATE '2025-01-01', DATE '2026-02-01')"),
 ]
 VALUES_OF_DERIVED = ["'1'", "'2026'", "'2026-01'", "'202601'", "'01-01'", "2026", "1", "DATE '2026-01-01'"]
@@ -388,8 +445,9 @@ class Grammar:
             having = self.pick.choice(["", "", f" HAVING {self.pick.choice(CONDITIONS).format(first)}"])
             return f"SELECT {first} AS ds, count(*) AS n {text} GROUP BY {first}{having}"
         if kind < 0.25:
-            by = self.pick.choice([first, self.column(count)])
-            return f"SELECT {first} AS ds, sum(s0.n) OVER (PARTITION BY {by}) AS n {text}"
+            derived = self.pick.choice(DERIVED).format(first)
+            by = self.pick.choice([first, derived, self.column(count)])
+            return f"SELECT {self.pick.choice([first, first, derived])} AS ds, sum(s0.n) OVER (PARTITION BY {by}) AS n {text}"
         if kind < 0.3:
             return f"SELECT max({first}) AS ds, count(*) AS n {text} GROUP BY {self.column(count)}"
         if kind < 0.37:
@@ -439,7 +497,7 @@ class Grammar:
                     f"{derived} BETWEEN {value} AND {other}",
                 ]
             )
-        return f"s{self.pick.randrange(count)}.n {self.pick.choice(['>', '=', '<>'])} {self.pick.randrange(3)}"
+        return f"s{self.pick.randrange(count)}.n {self.pick.choice(['>', '=', '<>'])} {self.pick.randrange(-1, 3)}"
 
     def subquery(self, count: int) -> str:
         column, other = self.column(count), self.pick.choice(["ds", "hr"])
@@ -554,7 +612,7 @@ Row = tuple[str | None, str | None, str | None, int]
 
 def _random_rows(source: random.Random) -> list[Row]:
     return [
-        (source.choice(VALUES), source.choice(VALUES), source.choice(DAYS), source.randrange(3))
+        (source.choice(VALUES), source.choice(VALUES), source.choice(DAYS), source.randrange(-1, 3))
         for _ in range(source.randrange(10))
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -16,7 +18,9 @@ from hive_views.dependencies.partitions import PartitionDependencies, TableDepen
 from hive_views.errors import InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Partition
+from hive_views.metastore.partitions import DEFAULT_PARTITION
 from tests.integration.catalog.samples import hive_row
+from tests.suites import extended
 
 EARLY, LATE = 1_700_000_000, 1_800_000_000
 
@@ -280,10 +284,99 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
     events.append(pa.table({"id": [2], "ds": ["2"]}))
     run("CREATE VIEW v AS SELECT id, ds FROM events")
     answer = ask("v", ds="2")
-    assert names(answer, "events") == ["ds=2", "ds=__HIVE_DEFAULT_PARTITION__"]
-    assert "without a value" in of(answer, "events").reasons[-1]
-    assert (answer.complete, answer.why) == (None, f"{database}.events has files that are in no partition")
-    assert names(ask("v", ds="1"), "events") == ["ds=__HIVE_DEFAULT_PARTITION__"]
+    assert names(answer, "events") == ["ds=2", ""]
+    assert "not partitioned by ds" in of(answer, "events").reasons[-1]
+    assert (answer.complete, answer.why) == (None, f"{database}.events has files that are not partitioned by ds")
+    assert names(ask("v", ds="1"), "events") == [""]
+
+
+def test_rows_of_iceberg_table_without_a_value_are_in_a_partition(catalog, run, ask, days):
+    days.append(pa.table({"id": [3], "ds": pa.array([None], pa.string())}))
+    run("CREATE VIEW v AS SELECT id, ds FROM days")
+    for day, complete in (("2026-01-01", True), ("2026-01-03", False)):
+        answer = ask("v", ds=day)
+        assert (answer.complete, names(answer, "days")) == (complete, [f"ds={day}"] if complete else [])
+        assert of(answer, "days").reasons == ()
+    assert (ask("v").complete, names(ask("v"), "days")[-1]) == (True, "ds=__HIVE_DEFAULT_PARTITION__")
+
+
+def test_files_before_first_partitioned_file_are_counted_in(catalog, run, ask, database):
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()))
+    events = catalog.create_table(f"{database}.events", schema)
+    events.append(pa.table({"id": [1], "ds": ["1"]}))
+    with events.update_spec() as change:
+        change.add_identity("ds")
+    run("CREATE VIEW v AS SELECT id, ds FROM events")
+    assert (ask("v", ds="1").complete, names(ask("v", ds="1"), "events")) == (None, [""])
+
+
+TEXTS = ["a", "b", "None", "__HIVE_DEFAULT_PARTITION__", None]
+
+
+@pytest.mark.parametrize("seed", [*range(6), *extended(*range(6, 20))])
+def test_partitions_of_evolved_iceberg_table_are_those_of_its_files(catalog, run, ask, database, seed):
+    """The rows of the listed partitions are those of the files that may contain the value, whatever their spec."""
+    source = random.Random(seed)
+    schema = Schema(
+        NestedField(1, "id", LongType()), NestedField(2, "ds", StringType()), NestedField(3, "k", LongType())
+    )
+    table = catalog.create_table(f"{database}.t", schema)
+    for _ in range(8):
+        fields = {field.name: field.source_id for field in table.spec().fields}
+        if source.random() < 0.5:
+            name = source.choice(["p", "q"])
+            with table.update_spec() as change:
+                if name in fields:
+                    change.remove_field(name)
+                else:
+                    usual = {"p": 2, "q": 3}[name]
+                    free = [number for number in (usual, usual, usual, 2, 3) if number not in fields.values()]
+                    change.add_field(schema.find_column_name(source.choice(free)), IdentityTransform(), name)
+        count = source.randrange(1, 4)
+        texts = pa.array([source.choice(TEXTS) for _ in range(count)], pa.string())
+        keys = pa.array([source.choice([1, 22, None]) for _ in range(count)], pa.int64())
+        table.append(pa.table({"id": list(range(count)), "ds": texts, "k": keys}))
+    run("CREATE VIEW v AS SELECT id, ds, k FROM t")
+    names_by_field = {field.field_id: field.name for spec in table.specs().values() for field in spec.fields}
+    current = {field.name: schema.find_column_name(field.source_id) for field in table.spec().fields}
+    for values in [{"ds": "a"}, {"ds": "None"}, {"k": "22"}, {"ds": "a", "k": "1"}, {"ds": "missing"}, {}]:
+        answer = ask("v", **values)
+        if not current:
+            continue
+        if len(set(names_by_field.values())) < len(names_by_field):
+            assert (answer.complete, of(answer, "t").is_determined) == (None, False)
+            continue
+        wanted = {column: value for column, value in values.items() if column in current.values()}
+        files = [(task.file.record_count, identity_values(table, task.file)) for task in table.scan().plan_files()]
+        needed = [count for count, of_file in files if may_contain({c: v for _, c, v in of_file}, wanted)]
+        # Fields are compared by name, and a text that looks like Hive's NULL is not.
+        followed = [
+            (count, {c: v for name, c, v in of_file if current.get(name) == c and v != DEFAULT_PARTITION})
+            for count, of_file in files
+        ]
+        expected = [(count, of_file) for count, of_file in followed if may_contain(of_file, wanted)]
+        entries = [entry for part in of(answer, "t").partitions for entry in json.loads(part.content)]
+        assert sum(entry["record_count"] for entry in entries) == sum(count for count, _ in expected) >= sum(needed)
+        if wanted and values.keys() == set(current.values()):
+            is_known = all(of_file.keys() >= values.keys() for _, of_file in expected)
+            assert answer.complete is (bool(expected) if is_known else None)
+
+
+def identity_values(table, file) -> list[tuple[str, str, object]]:
+    """The partition fields of a data file: name, column and value."""
+    fields = table.specs()[file.spec_id].fields
+    return [
+        (field.name, table.schema().find_column_name(field.source_id), file.partition[position])
+        for position, field in enumerate(fields)
+    ]
+
+
+def may_contain(values: dict[str, object], wanted: dict[str, str]) -> bool:
+    """Whether a file with these partition values may contain rows with the wanted values; NULL is not one."""
+    return all(
+        column not in values or (values[column] is not None and str(values[column]) == text)
+        for column, text in wanted.items()
+    )
 
 
 @pytest.fixture
@@ -357,6 +450,8 @@ def test_partitions_of_undetermined_state_are_unknown(past, ask, clause):
         assert (answer.complete, answer.fresh_as_of, answer.last_written) == (None, None, None)
         table = of(answer, "days")
         assert not table.is_current and not table.is_determined and table.state == state
+        assert answer.why == f"the partitions of {table.table} are not determined: {table.reasons[-1]}"
+        assert "is not determined" in answer.why or "no snapshot, branch or tag is called" in answer.why
     assert ask("past").complete is None
 
 
@@ -574,6 +669,29 @@ def test_monthly_view_needs_partitions_of_month(table, run, ask):
     run("CREATE VIEW dated AS SELECT year(ds) AS y, total FROM days")
     assert names(ask("dated", y="2026"), "days") == names(ask("dated"), "days")
     assert names(ask("dated", y="2025"), "days") == ["ds=no-date"]
+
+
+def test_partition_that_text_names_is_missing(table, run, ask, database):
+    table("orders", "ds hr", _1__01=EARLY, _2__02=EARLY)
+    run("CREATE VIEW v AS SELECT id FROM orders WHERE ds = '9' AND hr = '01'")
+    assert (ask("v").complete, ask("v").why) == (False, f"{database}.orders has no partition ds=9, hr=01")
+    run("CREATE VIEW w AS SELECT id FROM orders WHERE ds = '1' AND hr = '01'")
+    assert ask("w").complete is True
+    run("CREATE VIEW u AS SELECT id FROM w UNION ALL SELECT id FROM orders WHERE ds = '2' AND hr = '01'")
+    assert of(ask("u"), "orders").missing == ((("ds", "2"), ("hr", "01")),)
+    run("CREATE VIEW never AS SELECT id FROM orders WHERE ds = '9' AND ds > '95' AND hr = '01'")
+    assert of(ask("never"), "orders").missing == ()
+
+
+def test_window_by_month_needs_all_days_of_month(table, run, ask):
+    table("days", **{f"_{day}": EARLY for day in ("2026-01-30", "2026-01-31", "2026-02-01")})
+    window = "sum(total) OVER (PARTITION BY substr(ds, 1, 7)) AS s"
+    run(f"CREATE VIEW v AS SELECT ds, substr(ds, 1, 7) AS m, {window} FROM days")
+    answer = ask("v", ds="2026-01-30")
+    assert len(names(answer, "days")) == 3  # the month of a day is not derived
+    assert "reaches over other values of ds" in of(answer, "days").reasons[0]
+    answer = ask("v", m="2026-01")
+    assert (names(answer, "days"), of(answer, "days").reasons) == (["ds=2026-01-30", "ds=2026-01-31"], ())
 
 
 def test_condition_restricts_whole_view_and_excludes_absent_partitions(table, run, ask):
