@@ -452,6 +452,15 @@ class DependentsError(HiveViewsError):
         self.dependents = tuple(dependents)
 
 
+class UndroppableTableError(HiveViewsError):
+    """A Hive table that only Hive can drop, because nothing would bring it back; nothing was changed."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot drop {identifier}: {reason}. Drop it with Hive")
+        self.identifier = identifier
+        self.reason = reason
+
+
 class UnidentifiedError(HiveViewsError):
     """An Iceberg table or view whose UUID cannot be read, because its metadata file cannot be read."""
 

@@ -42,6 +42,7 @@ from hive_views.identifiers import ViewName, check_writable, parse_namespace
 from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
+from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import read_rows, table_names
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_kind
@@ -256,7 +257,10 @@ class TableCatalog(HiveCatalog):
     def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
     ) -> DropReport:
-        """Drop an Iceberg table, never a view (Iceberg #17278). Its files are not deleted.
+        """Drop an Iceberg or Hive table, never a view (Iceberg #17278). No file is deleted, also of a managed table.
+
+        The metadata file in the report brings an Iceberg table back (`register_table`). The row of a Hive table is the
+        only place that has its columns and partitions: the report has a statement that creates it again.
 
         Args:
             identifier: `database.name`.
@@ -268,18 +272,26 @@ class TableCatalog(HiveCatalog):
 
         Raises:
             NoSuchTableError: If there is no such table.
+            UndroppableTableError: If it is a transactional table or a materialized view of Hive.
             DependentsError: If `restrict` (or strict mode) forbids the drop; the error names every dependent.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
-        from hive_views.dependencies.drop import DropStep
+        from hive_views.dependencies.drop import DropStep, text_of_row
+        from hive_views.metastore.hive_table_text import check_droppable
 
         name = self._table_name(identifier)
-        self._require_table(name)
+
+        def require_table() -> Row:
+            row = self._require_table(name)
+            check_droppable(row)
+            return row
+
+        require_table()
 
         def drop_current() -> DropStep:
-            row = self._require_table(name)
+            row = require_table()
             self._drop_row(name)
-            return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
+            return DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
 
         return self._drop_table(name, self._behavior(restrict, cascade), drop_current)
 

@@ -52,8 +52,9 @@ def bind(
         function: A function with typed parameters and a Google-style docstring, which describes the options that the
             parameters' types (`Annotated[…, typer.Option(help=…)]`) do not describe.
         render: Prints the result as text on stdout.
-        question: Returns, for the function's arguments, the question to confirm before the function is called; empty
-            for none. `--yes` confirms it, and is required without a terminal.
+        question: Returns, for the function's arguments (the catalog too, if it has that parameter), the question to
+            confirm before the function is called; empty for none. `--yes` confirms it, and is required without a
+            terminal.
         code: Returns the exit code for a result; 0 by default.
         has_failed: Instead of `code`: whether the exit code is 1.
         emit: The value of a parameter `emit`, which prints parts of the result as they are available; None with
@@ -62,6 +63,7 @@ def bind(
     """
     signature = inspect.signature(function)
     hints = _hints(function)
+    asks_with_catalog = question is not None and CATALOG in inspect.signature(question).parameters
     summary, helps = read_docstring(inspect.getdoc(function) or "")
 
     def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
@@ -73,10 +75,17 @@ def bind(
         }
         if EMIT in signature.parameters:
             arguments[EMIT] = None if as_json else emit
-        if question is not None and not yes and (text := question(**arguments)):
-            _confirm(text)
+
+        def confirm(*catalog: object) -> None:
+            if question is not None and not yes and (text := question(*catalog, **arguments)):
+                _confirm(text)
+
+        if not asks_with_catalog:
+            confirm()
         if CATALOG in signature.parameters:
             with closing(connection.catalog()) as catalog:
+                if asks_with_catalog:
+                    confirm(catalog)
                 result = function(catalog, **arguments)
         else:
             result = function(**arguments)

@@ -27,6 +27,7 @@ from hive_views.identifiers import ViewName
 from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from hive_views.metastore.commit.view_commit import drop
+from hive_views.metastore.hive_table_text import check_droppable, create_statement
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
@@ -74,7 +75,8 @@ class DropStep:
     """The metadata file. In a plan: the state that was read; in any other state a view is not dropped. In a report: the
     file from which `register_view` or `register_table` restores the object; None if it was purged."""
     text: str | None = None
-    """The text of a plain Hive view, which no file keeps."""
+    """The text of a plain Hive view, which no file keeps; of a Hive table, whose files a drop keeps, the statement of
+    Hive that creates it again over them (without partitions, which MSCK REPAIR TABLE finds), if its row implies one."""
     remaining_files: tuple[str, ...] = ()
     """In a report: the files that a purge could not delete, and directories that it could not search."""
 
@@ -127,8 +129,9 @@ def plan_drop(reader: LineageReader, name: ViewName, behavior: DropBehavior) -> 
     row = reader.store.get_row(name)
     if row is None:
         raise NoSuchViewError(str(name))
+    check_droppable(row)
     dependents = DependentFinder(reader).find_all(name)
-    own_step = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location)
+    own_step = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
     steps: tuple[DropStep, ...] = (own_step,)
     if behavior is DropBehavior.CASCADE:
         steps = (*_cascade_steps(dependents), own_step)
@@ -328,7 +331,7 @@ def _drop_dependents(
 def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: Callable[[], None]) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row, check=check)
-        return DropStep(row.name, ObjectKind.HIVE_VIEW, text=_text(row))
+        return DropStep(row.name, ObjectKind.HIVE_VIEW, text=text_of_row(row))
     try:
         return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files, check=check)
     except InvalidViewError as error:
@@ -336,7 +339,10 @@ def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: C
         return drop_view(store, row.name, expected=row.metadata_location, check=check)
 
 
-def _text(row: Row) -> str | None:
+def text_of_row(row: Row) -> str | None:
+    """Return the text that no file keeps: a plain Hive view's, or the statement that creates a Hive table again."""
+    if row.kind is RowKind.HIVE_TABLE:
+        return create_statement(row)
     return (row.texts.expanded or row.texts.original) if row.kind is RowKind.HIVE_VIEW else None
 
 
@@ -351,7 +357,7 @@ def _cascade_steps(dependents: TransitiveDependents) -> tuple[DropStep, ...]:
             KINDS[dependent.row.kind],
             _sources(dependents, dependent.name),
             dependent.row.metadata_location,
-            _text(dependent.row),
+            text_of_row(dependent.row),
         )
         for dependent in _ordered(dependents)
     )

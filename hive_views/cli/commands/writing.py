@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import print_line, shown
 from hive_views.errors import (
     MetadataFileError,
+    NoSuchTableError,
     NoSuchViewError,
     NotAnIcebergViewError,
     UsageError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.drop import DropStep
     from hive_views.dependencies.view_builder import Analyzer
     from hive_views.identifiers import ViewName
+    from hive_views.metastore.row_codec import Row
     from hive_views.spec.metadata import ViewVersion
 
 ENGINE = "hive-views"
@@ -86,7 +88,7 @@ class DroppedView:
 class Dropped:
     """The result of `drop`."""
 
-    view: str
+    view: str | None
     outcome: str
     purged: bool
     metadata_location: str | None = None
@@ -94,6 +96,8 @@ class Dropped:
     dependents: tuple[str, ...] = ()
     remaining_files: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    table: str | None = None
+    text: str | None = None
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -315,10 +319,10 @@ def drop_view(
 ) -> Dropped:
     """Drop a view. Its metadata files are kept, so that `register` can restore it, unless they are purged.
 
-    With --restrict or --cascade also an Iceberg table, whose files are kept.
+    With --restrict or --cascade also an Iceberg or Hive table, whose files are kept.
 
     Args:
-        name: The view, or with --restrict or --cascade an Iceberg table, as database.name.
+        name: The view, or with --restrict or --cascade a table, as database.name.
         purge: Delete its metadata files as well (unless its property gc.enabled is false).
         if_exists: Do not fail if there is no such view.
         restrict: Drop nothing if views depend on it. Without this and --cascade they are left dangling, as in Hive.
@@ -328,60 +332,64 @@ def drop_view(
     if restrict and cascade:
         raise UsageError("--restrict", "cannot be combined with --cascade")
     plain_name = _plain_name(name)
-    is_table = False
+    # Without a keyword a name that turns out to be a table's is probably a mistake.
+    row = _table_row(catalog, name) if restrict or cascade else None
+    names: dict[str, Any] = {"view": plain_name} if row is None else {"view": None, "table": plain_name}
     try:
-        location: str | None = catalog.load_view(name).metadata_location
-    except MetadataFileError as error:
-        location = error.location  # its row can be dropped all the same
-    except NoSuchViewError as error:
-        # Without a keyword a name that turns out to be a table's is probably a mistake.
-        is_table = (restrict or cascade) and catalog.table_exists(plain_name)
-        if not is_table:
-            if not if_exists or error.detail:
-                raise
-            return Dropped(plain_name, "absent", purged=False)
-        if purge:
-            raise UsageError("--purge", f"{plain_name} is a table, whose files this command keeps") from None
-        from hive_views.identifiers import ViewName
-
-        # Its file need not be readable.
-        row = catalog.store.get_row(ViewName.from_text(plain_name))
-        location = None if row is None else row.metadata_location
-    try:
+        if row is not None:
+            if purge:
+                raise UsageError("--purge", f"{plain_name} is a table, whose files this command keeps")
+            location = row.metadata_location
+        else:
+            location = _view_location(catalog, name)
         if dry_run:
             plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
             return Dropped(
-                plain_name,
-                "would be refused" if plan.is_rejected else "would be dropped",
+                **names,
+                outcome="would be refused" if plan.is_rejected else "would be dropped",
                 purged=False,
                 metadata_location=location,
                 others=_other_views(plain_name, plan.steps),
                 dependents=tuple(map(str, plan.dependents)),
                 unknown=tuple(str(lineage.view) for lineage in plan.unknown),
             )
-        if is_table:
+        if row is not None:
             report = catalog.drop_table(plain_name, restrict=restrict, cascade=cascade)
         else:
             report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
-    except NotAnIcebergViewError:
-        raise
-    except NoSuchViewError:
-        if not if_exists:
+    except (NoSuchViewError, NoSuchTableError) as error:
+        if not if_exists or (isinstance(error, NoSuchViewError) and error.detail):
             raise
-        return Dropped(plain_name, "absent", purged=False)
+        return Dropped(**names, outcome="absent", purged=False)
     # The view may have been changed since it was loaded, while the drop waited for its lock.
     own_step = next(step for step in report.steps if str(step.name) == plain_name)
     others = _other_views(plain_name, report.steps)
     return Dropped(
-        plain_name,
-        "dropped",
+        **names,
+        outcome="dropped",
         purged=purge and own_step.metadata_location is None and not own_step.remaining_files,
         metadata_location=own_step.metadata_location,
         remaining_files=own_step.remaining_files,
         others=others,
         dependents=tuple(other.view for other in others),
         unknown=tuple(str(lineage.view) for lineage in report.unknown),
+        text=own_step.text,
     )
+
+
+def _view_location(catalog: HiveViewCatalog, name: str) -> str | None:
+    try:
+        return catalog.load_view(name).metadata_location
+    except MetadataFileError as error:
+        return error.location  # its row can be dropped all the same
+
+
+def _table_row(catalog: HiveViewCatalog, name: str) -> Row | None:
+    """Return the row of a table; None for a view and if nothing has the name."""
+    from hive_views.identifiers import ViewName
+
+    row = catalog.store.get_row(ViewName.parse(name, catalog=catalog.name))
+    return None if row is None or row.kind.is_view else row
 
 
 def register_view(
@@ -444,11 +452,26 @@ def parse_time(text: str) -> int:
     return (zoned_time - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _drop_question(name: str, *, purge: bool = False, cascade: bool = False, dry_run: bool = False, **_: object) -> str:
-    """The question before a view is dropped; empty for a dry run."""
+def _drop_question(
+    catalog: HiveViewCatalog,
+    name: str,
+    *,
+    purge: bool = False,
+    restrict: bool = False,
+    cascade: bool = False,
+    dry_run: bool = False,
+    **_: object,
+) -> str:
+    """The question before a view or table is dropped; empty for a dry run."""
+    if dry_run:
+        return ""
     dependents = " and every view that depends on it (--dry-run lists them)" if cascade else ""
+    row = _table_row(catalog, name) if restrict or cascade else None
+    if row is not None:
+        lost = "" if row.metadata_location else "; the metastore forgets its columns and partitions"
+        return f"Drop table {name}{dependents}? Its files are kept{lost}."
     files = f"{', ' if cascade else ' '}and permanently delete all {'their' if cascade else 'its'} metadata files"
-    return "" if dry_run else f"Drop view {name}{dependents}{files if purge else ''}?"
+    return f"Drop view {name}{dependents}{files if purge else ''}?"
 
 
 def _drop_exit_code(dropped: Dropped) -> ExitCode:
@@ -602,7 +625,7 @@ def _print_dropped(result: Dropped) -> None:
         remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
         print_line(f"{other.view}: {result.outcome if is_dry_run else 'dropped'}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
-    print_line(f"{result.view}: {result.outcome}{purged}")
+    print_line(f"{result.view or result.table}: {result.outcome}{purged}")
     if result.remaining_files:
         locations = ", ".join(map(shown, result.remaining_files))
         print_line(f"These metadata files could not be deleted: {locations}", style="yellow")
@@ -619,8 +642,16 @@ def _print_dropped(result: Dropped) -> None:
     # Views are restored before the views that depend on them.
     restorable = [(result.view, result.metadata_location)]
     restorable += [(other.view, other.metadata_location) for other in reversed(result.others)]
+    if result.table is not None and result.metadata_location is not None:
+        arguments = f"{shown(result.table)!r}, {shown(result.metadata_location)!r}"
+        print_line(f"To bring it back, in Python: catalog.register_table({arguments})", style="dim")
+    elif result.table is not None and result.outcome == "dropped":
+        statement = f"Hive creates it again over its files by: {result.text}"
+        print_line(
+            statement if result.text else "Its row does not imply a statement that creates it again", style="dim"
+        )
     for name, location in restorable:
-        if location:
+        if name and location:
             command = f"hive-views register {shlex.quote(shown(name))} {shlex.quote(shown(location))}"
             print_line(f"To bring it back: {command}", style="dim")
     for other in result.others:

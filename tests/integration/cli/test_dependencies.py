@@ -12,9 +12,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import UndroppableTableError
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Table
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Partition, Table
 from hive_views.rendering.html_page import embed_json
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli
@@ -494,19 +495,83 @@ def test_cascade_with_purge(cli: Cli, shop: str) -> None:
 
 
 def test_drop_of_table_with_keyword(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
-    iceberg, plain = f"{shop}.iceberg", f"{shop}.orders"
+    iceberg = f"{shop}.iceberg"
     location = catalog.create_table(iceberg, Schema(NestedField(1, "id", LongType()))).metadata_location
     for name, source in (("low", "iceberg"), ("high", "low")):
         assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", shop).code == 0
     high, low = f"{shop}.high", f"{shop}.low"
     assert cli("drop", iceberg, "--yes").code == 3
     assert cli("drop", iceberg, "--cascade", "--purge", "--yes").code == 2
-    assert cli("drop", plain, "--cascade", "--yes").code == 4
     restricted = cli("drop", iceberg, "--restrict", "--yes")
     assert restricted.code != 0 and low in restricted.err and high in restricted.err
+    asked = cli("drop", iceberg, "--cascade").err
+    assert (
+        f"Drop table {iceberg} and every view that depends on it (--dry-run lists them)? Its files are kept." in asked
+    )
     planned = json.loads(cli("drop", iceberg, "--cascade", "--dry-run", "--json").out)
     assert [item["view"] for item in planned["others"]] == [high, low]
+    assert (planned["view"], planned["table"]) == (None, iceberg)
     assert catalog.table_exists(iceberg)
     dropped = json.loads(cli("drop", iceberg, "--cascade", "--yes", "--json").out)
     assert (dropped["dependents"], dropped["metadata_location"]) == ([high, low], location)
+    assert (dropped["view"], dropped["table"], dropped["text"]) == (None, iceberg, None)
     assert not catalog.table_exists(iceberg) and not catalog.view_exists(low)
+    catalog.register_table(iceberg, location)
+    printed = cli("drop", iceberg, "--restrict", "--yes").out
+    assert printed.splitlines() == [
+        f"{iceberg}: dropped",
+        f"To bring it back, in Python: catalog.register_table('{iceberg}', '{location}')",
+    ]
+
+
+@pytest.mark.parametrize("table_type", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+def test_drop_of_hive_table_keeps_its_files(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, tmp_path: Path, shop: str, table_type: str
+) -> None:
+    """The row has what no file has: the report has a statement that creates the table again."""
+    name, data = f"{shop}.facts", tmp_path / "facts" / "ds=1" / "rows.txt"
+    data.parent.mkdir(parents=True)
+    data.write_text("1\n")
+    row = hive_row(shop, "facts", table_type, EXTERNAL="TRUE" if table_type == "EXTERNAL_TABLE" else "FALSE")
+    row.sd.cols, row.sd.location = [FieldSchema("id", "bigint", "it's")], f"file:{tmp_path}/facts"
+    row.sd.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+    row.sd.serdeInfo.parameters = {"field.delim": "\\t"}
+    row.partitionKeys = [FieldSchema("ds", "string", None)]
+    row.parameters["owner's"] = "a\\b"
+    with connect(metastore.port) as client:
+        client.create_table(row)
+        sd = client.get_table(shop, "facts").sd
+        sd.location = f"file:{data.parent}"
+        client.add_partition(Partition(["1"], shop, "facts", 0, 0, sd, {}))
+    assert cli("sql", "CREATE VIEW over_facts AS SELECT id FROM facts", "--database", shop).code == 0
+    view = f"{shop}.over_facts"
+    for command in (("drop", name, "--yes"), ("sql", f"DROP TABLE {name} RESTRICT")):
+        assert cli(*command).code != 0
+    assert cli("drop", name, "--restrict", "--yes").code == 4
+    asked = cli("drop", name, "--restrict").err
+    assert f"Drop table {name}? Its files are kept; the metastore forgets its columns and partitions." in asked
+    assert json.loads(cli("drop", name, "--cascade", "--dry-run", "--json").out)["dependents"] == [view]
+    done = json.loads(cli("drop", name, "--cascade", "--yes", "--json").out)
+    assert (done["view"], done["table"], done["outcome"], done["dependents"]) == (None, name, "dropped", [view])
+    assert data.read_text() == "1\n" and catalog.store.get_row(ViewName(shop, "facts")) is None
+    uuid = done["text"].partition("'hive_views_uuid' = '")[2][:36]
+    assert done["text"] == (
+        f"CREATE EXTERNAL TABLE `{shop}`.`facts` (`id` bigint COMMENT 'it\\'s') PARTITIONED BY (`ds` string) "
+        f"ROW FORMAT SERDE '{row.sd.serdeInfo.serializationLib}' WITH SERDEPROPERTIES ('field.delim' = '\\\\t') "
+        f"STORED AS INPUTFORMAT '{row.sd.inputFormat}' OUTPUTFORMAT '{row.sd.outputFormat}' "
+        f"LOCATION 'file:{tmp_path}/facts' TBLPROPERTIES ('hive_views_uuid' = '{uuid}', 'owner\\'s' = 'a\\\\b')"
+    )
+    assert cli("drop", name, "--restrict", "--yes", "--if-exists").out.strip() == f"{name}: absent"
+
+
+def test_materialized_view_of_hive_is_not_dropped(
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+) -> None:
+    name = f"{shop}.kept"
+    with connect(metastore.port) as client:
+        client.create_table(hive_row(shop, "kept", "MATERIALIZED_VIEW"))
+    for arguments in (("--restrict", "--yes"), ("--cascade", "--yes"), ("--restrict", "--dry-run")):
+        assert "Drop it with Hive" in cli("drop", name, *arguments).err
+    with pytest.raises(UndroppableTableError):
+        catalog.drop_table(name)
+    assert catalog.store.get_row(ViewName(shop, "kept")) is not None

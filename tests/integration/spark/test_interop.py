@@ -255,3 +255,26 @@ def test_type_unsupported_by_iceberg_raises_with_column_name(spark, create, data
     with pytest.raises(SqlError, match="column 'x'") as caught:
         create("v", "SELECT INTERVAL '1' DAY AS x")
     assert caught.value.name == "x"
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "(id BIGINT, note STRING, ds STRING) USING PARQUET PARTITIONED BY (ds) COMMENT 'it\\'s'",
+        "(id BIGINT, note STRING) COMMENT 'it\\'s' PARTITIONED BY (ds STRING) STORED AS ORC",
+        "(id BIGINT, note STRING) PARTITIONED BY (ds STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|'",
+    ],
+    ids=["parquet", "orc", "text"],
+)
+def test_dropped_hive_table_is_brought_back_with_its_rows(plain: PlainReader, catalog, database, clauses):
+    """By the statement in the report of the drop; no file is deleted, although the table was a managed one."""
+    name = f"{database}.facts"
+    plain.sql(f"CREATE TABLE {name} {clauses}")
+    plain.sql(f"INSERT INTO {name} VALUES (1, 'one', 'a'), (2, NULL, 'b'), (3, 'it is', 'b')")
+    before = sorted(plain.sql(f"SELECT * FROM {name}"), key=str)
+    (step,) = catalog.drop_table(name, restrict=True).steps
+    assert plain.sql(f"SHOW TABLES IN {database}") == []
+    plain.sql(step.text)
+    plain.sql(f"MSCK REPAIR TABLE {name}")
+    assert sorted(plain.sql(f"SELECT * FROM {name}"), key=str) == before
+    assert len(before) == 3
