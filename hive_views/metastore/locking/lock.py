@@ -349,7 +349,9 @@ class _Acquisition:
                 self._reconcile(self._own_locks())
                 self._is_reconciled = True
             assert self.lock_id is not None
-            response = self.client.check_lock(self.lock_id)
+            new_state = int(self.client.check_lock(self.lock_id).state)
+            if new_state == LockState.ACQUIRED and self._is_shared():
+                new_state = LockState.WAITING
         except GONE as error:
             raise LockError(
                 str(self.name),
@@ -361,7 +363,20 @@ class _Acquisition:
             return state
         self._unreachable_since = None
         self.confirmed_at = now
-        return int(response.state)
+        return new_state
+
+    def _is_shared(self) -> bool:
+        """Whether others hold locks on what this lock, which is granted, locks exclusively.
+
+        Hive 2.3 grants a shared lock before an exclusive one that was requested earlier and still waits, and then the
+        exclusive one, because it compares that with earlier requests only (docs/facts/metastore.md).
+        """
+        return any(
+            lock.state == LockState.ACQUIRED and lock.lockid != self.lock_id
+            for name, lock_type in self._components.items()
+            if lock_type == LockType.EXCLUSIVE
+            for lock in self.client.show_locks(name.database, name.name)
+        )
 
     def _reconcile(self, own_locks: list[ShowLocksResponseElement]) -> int:
         """Keep the lock that is granted, or will be first, and remove the other locks of this acquisition."""

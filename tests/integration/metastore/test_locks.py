@@ -96,6 +96,42 @@ def test_uncontended_lock_takes_two_calls(client: MetastoreClient, proxy: Thrift
     assert proxy.methods == ["lock", "unlock"]
 
 
+def test_lock_that_is_granted_beside_a_shared_one_is_not_used(
+    client: MetastoreClient, observer: MetastoreClient, proxy: ThriftProxy, name: ViewName
+) -> None:
+    """Hive 2.3 grants the shared lock, which is requested later, and does not compare the exclusive one with it."""
+
+    def request(kind: int) -> LockRequest:
+        level, operation = LockLevel.TABLE, DataOperationType.NO_TXN
+        component = LockComponent(kind, level, name.database, name.name, operationType=operation)
+        return LockRequest([component], user="dba", hostname="console")
+
+    first = observer.lock(request(LockType.EXCLUSIVE))
+    held = proxy.on("check_lock", Hold())
+    acquired, released = threading.Event(), threading.Event()
+
+    def acquire() -> None:
+        with hold_lock(client, QUICK, name):
+            acquired.set()
+            released.wait(30)
+
+    thread = threading.Thread(target=acquire)
+    thread.start()
+    held.wait_until_held()
+    observer.unlock(first.lockid)
+    shared = observer.lock(request(LockType.SHARED_READ))
+    held.release()
+    if shared.state == LockState.ACQUIRED:
+        eventually(lambda: proxy.methods.count("check_lock") > 3)
+        assert not acquired.is_set()
+        observer.unlock(shared.lockid)
+    assert acquired.wait(30)
+    released.set()
+    thread.join(30)
+    if shared.state != LockState.ACQUIRED:
+        observer.unlock(shared.lockid)
+
+
 def test_lock_user_defaults_to_connection_user(
     metastore: EmbeddedMetastore, observer: MetastoreClient, name: ViewName
 ) -> None:
