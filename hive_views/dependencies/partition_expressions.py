@@ -19,6 +19,7 @@ Value = str | int | date | bool
 _ISO_DATE = re.compile(r"[1-9]\d{3}-\d\d-\d\d")
 _INTEGER = re.compile(r"-?\d{1,9}")
 _INTEGERS = ("int", "bigint")
+_LOWEST = (-(2**7), -(2**15), -(2**31), -(2**63))
 _STRICT = "strict"
 _DATE_PATTERN = re.compile(rf"(?:%Y|%[md](?:{_STRICT})?|[-/_. ])+")
 """The years from 1000 and the parts of a date that every engine prints alike; sqlglot writes `MM` as `%mstrict`."""
@@ -114,7 +115,8 @@ def evaluate(expression: exp.Expr, value: Value) -> Value | None:
         return node.name if node.is_string else int(node.name) if _INTEGER.fullmatch(node.name) else None
     if isinstance(node, exp.Neg):
         number = evaluate(node.this, value)
-        return -number if type(number) is int else None
+        # Engines return the lowest number of a type itself, or an error.
+        return -number if type(number) is int and number not in _LOWEST else None
     if isinstance(node, exp.And):
         return _and(evaluate(node.this, value), evaluate(node.expression, value))
     if isinstance(node, exp.Or):

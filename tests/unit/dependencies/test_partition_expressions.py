@@ -36,12 +36,14 @@ CASTS = [
     ("cast(k as int)", -(2**31) - 1, None),
     ("cast(k as bigint)", 2**31, 2**31),
     ("cast(k as int) = 1", 2**32 + 1, None),
+    ("-k < 1", 5, True),
+    *(("-k < 1", -(2**bits), None) for bits in (7, 15, 31, 63)),
 ]
 
 
 @pytest.mark.parametrize("dialect", ["hive", "spark"])
 @pytest.mark.parametrize(("sql", "value", "expected"), CASTS)
-def test_cast_out_of_range_is_unknown(dialect: str, sql: str, value: int, expected: int | None) -> None:
+def test_number_out_of_range_is_unknown(dialect: str, sql: str, value: int, expected: int | None) -> None:
     expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
     expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
     assert evaluate(expression, value) == expected
