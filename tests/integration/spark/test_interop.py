@@ -270,7 +270,8 @@ def test_dropped_hive_table_is_brought_back_with_its_rows(plain: PlainReader, ca
     """By the statement in the report of the drop; no file is deleted, although the table was a managed one."""
     name = f"{database}.facts"
     plain.sql(f"CREATE TABLE {name} {clauses}")
-    plain.sql(f"INSERT INTO {name} VALUES (1, 'one', 'a'), (2, NULL, 'b'), (3, 'it is', 'b')")
+    plain.sql(f"INSERT INTO {name} PARTITION (ds = 'a') VALUES (1, 'one')")
+    plain.sql(f"INSERT INTO {name} PARTITION (ds = 'b') VALUES (2, NULL), (3, 'it is')")
     before = sorted(plain.sql(f"SELECT * FROM {name}"), key=str)
     (step,) = catalog.drop_table(name, restrict=True).steps
     assert plain.sql(f"SHOW TABLES IN {database}") == []
