@@ -227,13 +227,13 @@ def test_reasons_concern_given_columns() -> None:
     window = f"sum(a.n) OVER (PARTITION BY {month}) AS s"
     view = relation(ViewName("d", "w"), f"SELECT a.ds, {month} AS m, concat(a.hr, '') AS h, {window} FROM d.a a")
     relations = {**TABLES, view.name: view}
-    for given, expected in (
+    for columns, expected in (
         (["ds"], ["a window of d.w reaches over other values of ds"]),
         (["m"], []),
         (["h"], ["h of d.w is computed: CONCAT(a.hr, '')"]),
         (["ds", "m"], ["a window of d.w reaches over other values of ds"]),
     ):
-        (use,) = find_table_uses(view, relations.get, given).tables
+        (use,) = find_table_uses(view, relations.get, columns).tables
         assert list(use.reasons) == expected
     (use,) = find_table_uses(view, relations.get, []).tables
     assert len(use.reasons) == 3
