@@ -6,6 +6,7 @@ never loaded, replaced or dropped as a table.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -45,7 +46,7 @@ from hive_views.metastore.databases import create_database, database_properties,
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import read_rows, table_names
-from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_kind
+from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_as_json, row_kind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
@@ -290,6 +291,9 @@ class TableCatalog(HiveCatalog):
 
         def drop_current() -> DropStep:
             row = require_table()
+            if row.kind is RowKind.HIVE_TABLE:
+                # As for plain Hive views: no file keeps it, and a caller that is killed afterwards does not report it.
+                logger.warning("Dropping the Hive table %s: %s", name, json.dumps(row_as_json(row)))
             self._drop_row(name)
             return DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
 
