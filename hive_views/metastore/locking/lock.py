@@ -372,7 +372,7 @@ class _Acquisition:
         exclusive one, because it compares that with earlier requests only (docs/facts/metastore.md).
         """
         return any(
-            lock.state == LockState.ACQUIRED and lock.lockid != self.lock_id
+            lock.state == LockState.ACQUIRED and lock.agentInfo != self._agent
             for name, lock_type in self._components.items()
             if lock_type == LockType.EXCLUSIVE
             for lock in self.client.show_locks(name.database, name.name)
