@@ -42,6 +42,8 @@ _ClickError: Any = typer.BadParameter.__bases__[0].__bases__[0]
 class Application(TyperGroup):
     """The group of all commands; converts every error into an exit code and a message."""
 
+    received_signals: int | None = None
+    """A file descriptor with the numbers of the signals that this process received; see `run`."""
     _as_json = False
 
     def main(  # type: ignore[override]  # Click's own signature has overloads
@@ -70,8 +72,18 @@ class Application(TyperGroup):
             except _ClickError as error:
                 code = _report_usage(error, as_json)
             except Exception as error:  # noqa: BLE001 -- printed with its traceback
-                code = exits.report_defect(error, as_json=as_json)
+                if self._is_interrupted():
+                    code = exits.ExitCode.INTERRUPTED
+                else:
+                    code = exits.report_defect(error, as_json=as_json)
         raise SystemExit(int(code))
+
+    def _is_interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed, although a library replaced the KeyboardInterrupt, as Py4J does."""
+        try:
+            return self.received_signals is not None and signal.SIGINT in os.read(self.received_signals, 1000)
+        except BlockingIOError:
+            return False
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A closed pipe (`| head`) is not an error."""
@@ -190,6 +202,12 @@ def run() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # As for Ctrl-C, locks and temporary rows are removed before the process ends.
         signal.signal(number, lambda signal_number, _: sys.exit(128 + signal_number))
+    Application.received_signals, wakeup = os.pipe()
+    for descriptor in (Application.received_signals, wakeup):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(wakeup)
+    # Py4J logs a KeyboardInterrupt with its traceback.
+    logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.cli.app import run
 
 
 def load_view(self: HiveViewCatalog, identifier: object) -> object:
-    """Fails with an unexpected exception."""
+    """Fails with an unexpected exception; for `interrupted.view`, as Py4J does after Ctrl-C."""
+    if identifier == "interrupted.view":
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            logging.exception("KeyboardInterrupt while sending command.")
     raise ZeroDivisionError("a defect")
 
 

@@ -120,6 +120,13 @@ def test_internal_error_prints_traceback(metastore: EmbeddedMetastore, top: str)
     }
 
 
+def test_exception_that_replaces_an_interrupt_prints_no_traceback() -> None:
+    command = [sys.executable, "-m", "tests.integration.cli.defective", "--uri", "thrift://127.0.0.1:1"]
+    for words in (["show", "interrupted.view"], ["--json", "show", "interrupted.view"]):
+        done = run([*command, *words])
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_unencodable_character_is_escaped(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
     name = f"{database}.greek"
     assert cli("create", name, "--sql", "SELECT 'Ελλάδα 😀'", "-c", "n:string").code == 0
