@@ -68,6 +68,8 @@ class TableRead:
     alias_offset: int | None
     """Where an alias has to be inserted so that the text's column names keep working; None if there is an alias."""
     time_travel: TimeTravel | None = None
+    is_argument: bool = False
+    """Whether it is the argument `TABLE(name)` of a table function, which allows no alias but takes a query."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +179,14 @@ def replace_tables(sql: str, replacements: Iterable[Replacement], reads: Iterabl
     qualifiers: set[tuple[str, ...]] = set()
     for replacement in replacements:
         read = replacement.read
-        edits.append((read.start, read.end, replacement.name))
+        alias = quote_identifier(read.parts[-1])
+        if read.is_argument:
+            edits.append((read.start, read.end, f"SELECT * FROM {replacement.name} AS {alias}"))
+        else:
+            edits.append((read.start, read.end, replacement.name))
         if read.alias_offset is not None:
-            alias = quote_identifier(read.parts[-1])
             edits.append((read.alias_offset, read.alias_offset, f" AS {alias}"))
+        if read.alias_offset is not None or read.is_argument:
             parts = tuple(part.lower() for part in replacement.qualified_name)
             qualifiers.update(parts[-length:] for length in range(2, len(parts) + 1))
     if qualifiers:
@@ -352,9 +358,10 @@ def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: Pla
         if at < len(tokens) and tokens[at].keyword == "REPEATABLE":
             at = _after_bracket(tokens, at + 1)
     preceding = [token.keyword or token.text for token in tokens[max(name.index - 2, 0) : name.index]]
-    allows_alias = preceding[-1:] not in (["TABLE"], ["LIKE"]) and preceding != ["TABLE", "("]
+    is_argument = preceding == ["TABLE", "("]
+    allows_alias = preceding[-1:] not in (["TABLE"], ["LIKE"]) and not is_argument
     alias_offset = tokens[at - 1].end if allows_alias and alias is None else None
-    return TableRead(name.parts, name.start, read_end, alias_offset, time_travel)
+    return TableRead(name.parts, name.start, read_end, alias_offset, time_travel, is_argument)
 
 
 def _after_bracket(tokens: list[SparkToken], opening: int) -> int:

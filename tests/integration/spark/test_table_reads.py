@@ -73,7 +73,14 @@ CASES = [
     ),
     ("UPDATE v SET a = (SELECT max(a) FROM w)", "UPDATE v SET a = (SELECT max(a) FROM X AS `w`)"),
     ("DELETE FROM v WHERE a IN (TABLE w)", "DELETE FROM v WHERE a IN (TABLE X)"),
-    ("SELECT * FROM f(TABLE(v)), g(TABLE(v) PARTITION BY a)", "SELECT * FROM f(TABLE(X)), g(TABLE(X) PARTITION BY a)"),
+    (
+        "SELECT * FROM f(TABLE(v)), g(TABLE(v) PARTITION BY v.a)",
+        "SELECT * FROM f(TABLE(SELECT * FROM X AS `v`)), g(TABLE(SELECT * FROM X AS `v`) PARTITION BY v.a)",
+    ),
+    (
+        "SELECT * FROM g(TABLE(db.v) PARTITION BY db.v.a)",
+        "SELECT * FROM g(TABLE(SELECT * FROM X AS `v`) PARTITION BY v.a)",
+    ),
     ("SELECT * FROM t, LATERAL (TABLE v) x", "SELECT * FROM X AS `t`, LATERAL (TABLE X) x"),
     ("CREATE TABLE x USING parquet AS TABLE v", "CREATE TABLE x USING parquet AS TABLE X"),
     ("CACHE TABLE x AS TABLE v", "CACHE TABLE x AS TABLE X"),
