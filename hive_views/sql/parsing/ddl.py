@@ -144,8 +144,8 @@ class Cursor:
             raise self.error("a name of at most three parts")
         return ObjectName(tuple(parts), start)
 
-    def string(self) -> str:
-        """Read a string literal; return its value."""
+    def string(self, *, is_joined: bool = True) -> str:
+        """Read a string literal, joined with those that follow it unless `is_joined` is False; return its value."""
         if self.done or self._words[self.index][0] not in ("'" if self.dialect == "trino" else "'\""):
             raise self.error("a string in quotes")
         value = self._single_string()
@@ -156,7 +156,7 @@ class Cursor:
             touching = self._ends[previous] == self._starts[current]
             if touching and self.dialect == "spark" and self._words[previous][-1] == self._words[current][0]:
                 value += self._words[current][0]
-            elif not touching and self.dialect == "hive":
+            elif not is_joined or (not touching and self.dialect == "hive"):
                 break
             value += self._single_string()
         return value
@@ -179,16 +179,16 @@ class Cursor:
         """Read `'key'` (Spark and Trino: `key` or `first.second` too)."""
         first = self._words[self.index][:1] if not self.done else ""
         if first in ("'", '"') and not (self.dialect == "trino" and first == '"'):
-            return self.string()
+            return self.string(is_joined=self.dialect != "spark")
         parts = [self.identifier()[0]]
         while self.accept("."):
             parts.append(self.identifier()[0])
         return ".".join(parts)
 
     def property_pair(self) -> tuple[str, str]:
-        """Read `'key' = 'value'` (Spark and Trino: `key = value` too)."""
+        """Read `'key' = 'value'` (Spark and Trino: `key = value` too; Spark: also without the sign)."""
         key = self.property_key()
-        if not self.accept("=") and not self.accept("=="):
+        if not self.accept("=") and not self.accept("==") and self.dialect != "spark":
             raise self.error("=")
         return key, self.value()
 

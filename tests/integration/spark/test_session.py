@@ -324,7 +324,7 @@ def test_errors_point_into_the_typed_text(
         ("CREATE VIEW v AS SELECT * FROM other_catalog.x.y", "another catalog"),
         ("CREATE VIEW v SELECT 1", "Expected AS"),
         ("ALTER VIEW there WITH SCHEMA BINDING", "WITH SCHEMA: an Iceberg view does not keep it"),
-        ("ALTER VIEW there SET TBLPROPERTIES ('a' 'b')", "Expected"),
+        ("ALTER VIEW there SET TBLPROPERTIES ('a')", "Expected a value"),
         ("DROP TABLE there", "is a view: use DROP VIEW"),
         ("ALTER VIEW there RENAME TO other_catalog.x.y", "is in another catalog"),
     ],

@@ -34,8 +34,14 @@ STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
     ),
     (
         "spark",
-        "CREATE VIEW v TBLPROPERTIES (a.b = 1, 'c' = true) WITH SCHEMA TYPE EVOLUTION AS select 1",
-        (s.CreateView, {"properties": (("a.b", "1"), ("c", "true")), "schema_mode": "type evolution"}),
+        "CREATE VIEW v TBLPROPERTIES (a.b = 1, 'c' == true, 'd' 'e''f', g 2) WITH SCHEMA TYPE EVOLUTION AS select 1",
+        (
+            s.CreateView,
+            {
+                "properties": (("a.b", "1"), ("c", "true"), ("d", "e'f"), ("g", "2")),
+                "schema_mode": "type evolution",
+            },
+        ),
     ),
     (
         "trino",
