@@ -139,6 +139,11 @@ def _tree(text: Text) -> exp.Expr:
     except RecursionError as error:
         raise _error(text, "The text is nested too deeply", 0) from error
     except (sqlglot.errors.SqlglotError, *_PARSER_DEFECTS) as error:
+        for index, (kind, following) in enumerate(pairwise(text.kinds)):
+            if kind is TokenType.PIPE_GT and following in _SET_OPERATORS:
+                operator = tokens[index + 1]
+                reason = f"Cannot read the text: write the query after |> {operator.text.upper()} in parentheses"
+                raise _error(text, reason, operator.start) from error
         raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
     queries = [tree for tree in trees if tree is not None]
     if len(queries) != 1:

@@ -153,6 +153,8 @@ WITHOUT_SELECT = [
     ("select v2 from t2 where (k, v2) in (table t2)", "in (SELECT t2.k, t2.v2 FROM t2)"),
     ("from t2 select k", "from t2 select t2.k"),
     ("from t2 |> where k > 1", "SELECT t2.k, t2.v2 from t2 |> where t2.k > 1"),
+    ("select k from t2 |> union all (select k from t2)", "select t2.k from t2 |> union all (select t2.k from t2)"),
+    ("from t2 |> union all (table t2)", "SELECT t2.k, t2.v2 from t2 |> union all (SELECT t2.k, t2.v2 FROM t2)"),
     (
         "select v2 from (from t2 |> where k > 1) x",
         "select x.v2 from (SELECT t2.k, t2.v2 from t2 |> where t2.k > 1) x",

@@ -70,7 +70,7 @@ CASES = [
     ("select x.k from (t join u using (k)) x", "write a query"),
     ("select x.w from (t cross join u) x", "write a query"),
     ("select x.k from t x, u x", "one FROM clause has it twice"),
-    ("select k from t where k > 1 |> union all select k from u", "Cannot read the text"),
+    ("select k from t where k > 1 |> union all select k from u", "after |> UNION in parentheses"),
 ]
 CASES_OF_TRINO = [
     ("select * from t pivot (max(v) for k in (1, 2))", "PIVOT"),
