@@ -20,6 +20,7 @@ from hive_views.errors import (
     SqlError,
     ViewAlreadyExistsError,
 )
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.sql.parsing.parser import find_doubled_quote
@@ -248,6 +249,40 @@ def test_views_in_statements_passed_to_spark(
         assert session.sql("SELECT * FROM alike").count() == session.sql("SELECT * FROM orders").count()
         session.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/rows' USING parquet SELECT * FROM v")
         assert session.spark.read.parquet(f"{tmp_path}/rows").columns == ["id", "item"]
+
+
+def test_table_in_place_of_a_dropped_view(
+    spark: SparkSession, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, home: str
+) -> None:
+    table = "CREATE TABLE v (x INT) STORED AS PARQUET"
+    with ViewSession(spark.newSession(), catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        session.sql("CREATE VIEW v AS SELECT 1 AS x")
+        before = catalog.load_view((home, "v")).metadata_location
+        # Spark's writer drops the view before it finds that the place is not empty.
+        with pytest.raises(Exception, match="LOCATION_ALREADY_EXISTS"):
+            session.sql("SELECT 2 AS x").write.mode("overwrite").saveAsTable("v")
+        assert not catalog.view_exists((home, "v"))
+        catalog.register_view((home, "v"), before)
+        assert session.table("v").collect() == [(1,)]
+        session.sql("DROP VIEW v")
+        with pytest.raises(SqlError, match="LOCATION_ALREADY_EXISTS"):
+            session.sql(table)
+        catalog.register_view((home, "v"), before)
+        catalog.drop_view((home, "v"), purge_files=True)
+        session.sql(table)
+        session.sql("DROP TABLE v")
+    unique = {"uri": metastore.uri, "warehouse": metastore.warehouse, "unique-table-location": "true"}
+    with HiveViewCatalog("prod", **unique) as other, ViewSession(spark.newSession(), other) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        session.sql("CREATE VIEW v AS SELECT 1 AS x")
+        session.sql("DROP VIEW v")
+        session.sql(table)
+        session.sql("DROP TABLE v")
+        session.sql("CREATE VIEW v AS SELECT 1 AS x")
+        session.sql("SELECT 2 AS x").write.mode("overwrite").saveAsTable("v")  # as with Spark's own views
+        assert session.sql("SELECT * FROM v").collect() == [(2,)]
+        session.sql("DROP TABLE v")
 
 
 def test_doubled_quotes_are_rejected_on_spark_3(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
