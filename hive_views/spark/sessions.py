@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -91,19 +91,25 @@ def is_spark_3(session: SparkSession) -> bool:
     return str(session.version).startswith("3.")
 
 
-def _session_package(session: SparkSession) -> Any:
-    """The JVM's package with the classes of a classic session, which Spark 4 moved."""
-    package: Any = session._jvm
-    for part in session._jsparkSession.getClass().getPackageName().split("."):
-        package = getattr(package, part)
-    return package
+@cache
+def java_class(jvm: Any, name: str) -> Any:
+    """A class of the JVM, or the value of a static field; cached, since Py4J makes a call for each part of the name."""
+    return reduce(getattr, name.split("."), jvm)
+
+
+def _session_class(session: SparkSession, name: str) -> Any:
+    """A class of the package of classic sessions, which Spark 4 moved; the JVM's Spark has the version of PySpark."""
+    from pyspark import __version__
+
+    package = "org.apache.spark.sql" if __version__.startswith("3.") else "org.apache.spark.sql.classic"
+    return java_class(session._jvm, f"{package}.{name}")
 
 
 def run_plan(session: SparkSession, plan: Any) -> DataFrame:
     """Run an analyzed plan of a classic session."""
     from pyspark.sql import DataFrame
 
-    datasets = getattr(_session_package(session), "Dataset$").__getattr__("MODULE$")
+    datasets = _session_class(session, "Dataset$.MODULE$")
     return DataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
@@ -113,7 +119,7 @@ def active_session(session: SparkSession) -> Iterator[None]:
     if not is_classic(session):
         yield
         return
-    active_sessions = _session_package(session).SparkSession
+    active_sessions = _session_class(session, "SparkSession")
     previous = active_sessions.getActiveSession()
     active_sessions.setActiveSession(session._jsparkSession)
     try:

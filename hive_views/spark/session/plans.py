@@ -16,7 +16,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
-from hive_views.spark.sessions import GLOBAL_TEMP, active_session, is_classic, run_plan, spark_exceptions
+from hive_views.spark.sessions import (
+    GLOBAL_TEMP,
+    active_session,
+    is_classic,
+    java_class,
+    run_plan,
+    spark_exceptions,
+)
 from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
 
 if TYPE_CHECKING:
@@ -42,6 +49,7 @@ _CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 _LEAVES = frozenset({"RelationV2", "Relation", "HiveTableRelation", "StreamingRelationV2"})
 _NOT_ICEBERG = frozenset({"Relation", "HiveTableRelation"})
 """The leaves for tables that Spark's session catalog reads itself."""
+_EXECUTION = "org.apache.spark.sql.execution"
 _ERROR = "org.apache.spark."
 """How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
 _TRUNCATED = re.compile(r"(\.\.\. \d+ more characters|Truncated plan of \d+ characters)\Z")
@@ -98,7 +106,7 @@ class AnalyzedStatement:
     frame: DataFrame | None
     """The result, if the statement is a query on a classic session."""
     plan: Any = None
-    """The plan of a change on a classic session, which `PlanReader.run` runs without a second analysis."""
+    """The plan on a classic session, which `PlanReader.run` runs without a second analysis."""
 
 
 class PlanReader:
@@ -111,43 +119,44 @@ class PlanReader:
         """The plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
         session = session or self._spark
         if is_classic(session):
-            return tuple(plan_nodes(complete_plan(_parsed_plan(session, text).treeString())))
+            return tuple(plan_nodes(_printed(session, _parsed_plan(session, text))))
         return tuple(plan_nodes(_explained(session, text, None)["parsed"]))
 
     def analyzed(self, text: str, args: Any = None) -> AnalyzedStatement | None:
         """A statement after Spark's analysis, without running it; None if Spark rejects it."""
-        frame, change = None, None
+        frame, plan, tree = None, None, ""
         try:
             if is_classic(self._spark):
                 if is_query(text):
                     frame = self._spark.sql(text) if args is None else self._spark.sql(text, args)
-                    tree = frame._jdf.queryExecution().analyzed().treeString()
+                    plan = frame._jdf.queryExecution().analyzed()
                 elif args is None:
                     java_session = self._spark._jsparkSession
-                    skip = self._spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-                    plan = _parsed_plan(self._spark, text)
-                    analyzed = java_session.sessionState().executePlan(plan, skip).analyzed()
-                    tree = analyzed.treeString()
-                    change = analyzed if _changes_rows(text) else None
-                else:
-                    tree = _explained(self._spark, text, args)["analyzed"]
-            else:
+                    skip = java_class(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode").SKIP()
+                    parsed = _parsed_plan(self._spark, text)
+                    plan = java_session.sessionState().executePlan(parsed, skip).analyzed()
+            if plan is None:
                 tree = _explained(self._spark, text, args)["analyzed"]
         except spark_exceptions():
             return None
+        if plan is not None:
+            tree = _printed(self._spark, plan)
         if tree.startswith(_ERROR):
             return None
-        return AnalyzedStatement(tuple(relations_of(tuple(plan_nodes(complete_plan(tree))))), frame, change)
+        return AnalyzedStatement(tuple(relations_of(tuple(plan_nodes(tree)))), frame, plan)
+
+    def explaining(self, text: str, plan: Any) -> Any:
+        """An EXPLAIN statement of an analyzed plan; None for EXTENDED, which shows the parsed plan, and on Connect."""
+        if plan is None:
+            return None
+        mode = _parsed_plan(self._spark, text).mode()
+        if mode.name() == "extended":
+            return None
+        return java_class(self._spark._jvm, f"{_EXECUTION}.command.ExplainCommand")(plan, mode)
 
     def run(self, plan: Any) -> DataFrame:
-        """Run an analyzed change."""
+        """Run an analyzed plan."""
         return run_plan(self._spark, plan)
-
-
-def _changes_rows(text: str) -> bool:
-    """Whether a statement is INSERT, UPDATE, DELETE or MERGE, also after WITH or FROM."""
-    first = next((token.keyword for token in spark_tokens(text)), "")
-    return first in _CHANGE_WORDS or (first in ("WITH", "FROM") and not is_query(text))
 
 
 def is_query(text: str) -> bool:
@@ -202,6 +211,16 @@ def _parsed_plan(session: SparkSession, text: str) -> Any:
     """The plan of a classic session's parser, which takes its settings from the session that is active in the JVM."""
     with active_session(session):
         return session._jsparkSession.sessionState().sqlParser().parsePlan(text)
+
+
+def _printed(session: SparkSession, plan: Any) -> str:
+    """A plan of a classic session as EXPLAIN prints it."""
+    try:
+        return complete_plan(plan.treeString())
+    except spark_exceptions():
+        # Types such as TIME are printed only if the JVM's active session, which is often another one, enables them.
+        with active_session(session):
+            return complete_plan(plan.treeString())
 
 
 def complete_plan(printed: str) -> str:

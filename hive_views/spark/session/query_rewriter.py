@@ -115,7 +115,7 @@ class PreparedStatement:
     frame: DataFrame | None = None
     """Its result, if Spark has analyzed it already."""
     plan: Any = None
-    """Its analyzed plan, if it is a change of rows that can be run by `run`."""
+    """Its analyzed plan, which `run` runs without a second analysis."""
 
     @classmethod
     def unchanged(cls, text: str) -> PreparedStatement:
@@ -190,9 +190,10 @@ class QueryRewriter:
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):
-            return PreparedStatement(
-                RewrittenText.unchanged(text), {}, frame, analyzed.plan if statement == text else None
-            )
+            plan = analyzed.plan
+            if statement != text:
+                plan = self._plans.explaining(text, plan) if analyzed.frame is not None and args is None else None
+            return PreparedStatement(RewrittenText.unchanged(text), {}, frame, plan)
         try:
             reads = table_reads(text, self._plans.parsed)
         except spark_exceptions():
@@ -206,9 +207,8 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
-        return replace(
-            prepared, frame=frame, plan=analyzed.plan if analyzed is not None and statement == text else None
-        )
+        plan = None if analyzed is None or statement != text or is_function(text) else analyzed.plan
+        return replace(prepared, frame=frame, plan=plan)
 
     def run(self, plan: Any) -> DataFrame:
         """Run the plan of a prepared statement."""

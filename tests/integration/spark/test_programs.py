@@ -1,4 +1,6 @@
-"""dbt and Airflow, with the files of docs/how-to/spark-programs.md, in environments of their own (make test-programs).
+"""The Thrift server with beeline, dbt and Airflow, with the files and commands of docs/how-to/spark-programs.md.
+
+dbt and Airflow have environments of their own (make test-programs).
 
 The other programs of that page are run by tests/integration/docs/test_guides.py.
 """
@@ -6,8 +8,11 @@ The other programs of that page are run by tests/integration/docs/test_guides.py
 from __future__ import annotations
 
 import os
+import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +20,7 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.local_metastore.standalone import free_port
 from hive_views.spark.runtime import fetch_runtime
 from tests.integration.docs.test_guides import BLOCK, DOCS
 from tests.integration.spark.conftest import CACHE
@@ -86,6 +92,57 @@ def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, t
     view = sales.load_view((database, "cheapest"))
     assert "min(total)" in (view.original_text or "")
     assert f"`{database}`.`cheap`" in (view.expanded_text or "")
+
+
+def test_thrift_server_returns_views_to_beeline(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
+    sales.execute(
+        f"CREATE VIEW {database}.cheap (id COMMENT 'the key', price) AS SELECT id, total FROM {database}.orders"
+    )
+    page = (DOCS / "how-to" / "spark-programs.md").read_text(encoding="utf-8")
+    [commands] = [block for _, _, block in BLOCK.findall(page) if "HiveThriftServer2" in block]
+    port = free_port()
+    start, query = re.split(r"(?<!\\)\n", commands.replace("10000", str(port)).strip())
+    environment = {
+        "PATH": f"{SPARK_SUBMIT.parent}{os.pathsep}{os.environ['PATH']}",
+        "ICEBERG": str(fetch_runtime(CACHE)),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    statements = []
+    for catalog in ("prod", "spark_catalog"):
+        statements += [f"SELECT * FROM {catalog}.{database}.cheap", f"DESCRIBE {catalog}.{database}.cheap"]
+    log = tmp_path / "server.log"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            ["bash", "-c", f"exec {start}"],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until_listening(server, port, log)
+        printed = run(
+            tmp_path,
+            "bash",
+            "-c",
+            query.replace("'SELECT * FROM prod.sales.large_orders'", f"'{';'.join(statements)}'"),
+        )
+    finally:
+        server.terminate()
+        server.wait(60)
+    rows, description = ["id\tprice", "1\t20"], ["col_name\tdata_type\tcomment", "id\tint\tthe key", "price\tint\t"]
+    assert [line for line in printed.splitlines() if "\t" in line] == 2 * [*rows, *description]
+
+
+def wait_until_listening(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Wait until a server accepts connections."""
+    deadline = time.monotonic() + 300
+    while server.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.5)
+    raise AssertionError(log.read_text()[-5000:])
 
 
 def test_airflow_submits_the_program(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
