@@ -11,6 +11,7 @@ nothing was changed (`rejections`), and never once a request went without a repl
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 import uuid
@@ -55,6 +56,7 @@ from hive_views.metastore.row_codec import (
     new_row,
     read_row,
     renamed_row,
+    row_as_json,
 )
 from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
@@ -173,11 +175,23 @@ def drop(
         if expected_location is not None and row.metadata_location != expected_location:
             raise _conflict(name, expected_location, row.metadata_location)
         check()
+        _log_unrecorded_row(store, row)
         if store.config.lock.enabled:
             _send_view_drop(store, row, request)
         else:
             _drop_renamed(store, row)
     return row
+
+
+def _log_unrecorded_row(store: MetastoreStore, row: Row) -> None:
+    """Log a row before it is dropped if no readable file holds its text, e.g. because another program changed it."""
+    try:
+        is_recorded = find_unrecorded_text(row, store.files.read(row.metadata_location or "")) is None
+    except HiveViewsError:
+        is_recorded = False
+    if not is_recorded:
+        document = json.dumps(row_as_json(row))
+        logger.warning("Dropping the view %s, whose text is in no readable metadata file: %s", row.name, document)
 
 
 def _send_view_drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> None:

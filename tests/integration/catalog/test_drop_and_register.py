@@ -22,6 +22,7 @@ from hive_views.errors import (
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, files_below, hive_row, path, version
+from tests.integration.legacy_import.rows import alter
 
 
 def test_drop_and_register_restores_everything(catalog: HiveViewCatalog, database: str) -> None:
@@ -266,3 +267,21 @@ def test_view_with_moved_files_can_be_registered(catalog: HiveViewCatalog, datab
     assert back.metadata_location.startswith(f"file:{tmp_path}/new/metadata/00001-")
     assert back.uuid() == view.uuid()
     assert files_below(tmp_path / "old") == set()
+
+
+@pytest.mark.parametrize("is_file_lost", [False, True])
+def test_dropped_row_is_logged_if_no_file_has_its_text(catalog, raw, database, caplog, is_file_lost):
+    for name in ("kept", "changed"):
+        catalog.create_view_from_sql(f"{database}.{name}", "SELECT 1 AS id")
+    if is_file_lost:
+        catalog.store.files.delete(catalog.load_view(f"{database}.changed").metadata_location)
+    else:
+        row = raw.get_table(database, "changed")
+        row.viewOriginalText = row.viewExpandedText = "select 7 as id"
+        alter(raw, row)
+    text = raw.get_table(database, "changed").viewExpandedText
+    catalog.drop_view(f"{database}.kept")
+    assert not caplog.records
+    catalog.drop_view(f"{database}.changed")
+    (record,) = [record for record in caplog.records if "in no readable metadata file" in record.message]
+    assert json.dumps(text) in record.message
