@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.drop import drop_view
-from hive_views.errors import HiveViewsError, MetadataFileNotFoundError, RevertError
+from hive_views.errors import HiveViewsError, MetadataFileError, MetadataFileNotFoundError, RevertError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import directory_of
 from hive_views.io.table_files import is_collected
@@ -30,6 +31,8 @@ from hive_views.legacy_import.storage import (
     remove_storage,
 )
 from hive_views.metastore.commit.hive_view_commit import swap_row
+from hive_views.metastore.drift import find_drift
+from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import (
     PREVIOUS_METADATA_LOCATION,
     Row,
@@ -195,11 +198,13 @@ def _revert(
         return RevertOutcome(name, RevertStatus.ALREADY)
     if row.kind is not RowKind.ICEBERG_VIEW:
         raise RevertError(str(name), "it is not an Iceberg view any more")
-    return _restore(catalog, row, _legacy_row(store, row, history, name), force, has_journal=True)
+    return _restore(catalog, row, _legacy_row(store, row, history, name, entry.fingerprint), force, has_journal=True)
 
 
-def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewName) -> Row:
+def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewName, fingerprint: str) -> Row:
     backup = row.parameters.get(LEGACY_ROW)
+    if backup is None:
+        _check_imported(store, row, history)
     for announcement in history.announcements.get(name, ()):
         if backup in (None, announcement.backup):
             try:
@@ -208,7 +213,27 @@ def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewNam
                 raise RevertError(str(name), f"its legacy row in the journal is broken: {error}") from error
     if backup is None:
         raise RevertError(str(name), "neither the journal nor the view names its legacy row")
-    return read_backup(store.files, backup, str(name))
+    legacy = read_backup(store.files, backup, str(name))
+    if row_fingerprint(legacy) != fingerprint:
+        raise RevertError(
+            str(name),
+            f"it was imported from another row ({legacy.name}); revert it with --view and without the journal",
+        )
+    return legacy
+
+
+def _check_imported(store: MetastoreStore, row: Row, history: History) -> None:
+    """Raise RevertError if a row that names no legacy row is not that of the imported view."""
+    announcements = history.announcements.get(row.name, ())
+    for announcement in announcements:
+        with suppress(HiveViewsError):
+            if store.files.read(announcement.metadata_location).view_uuid.lower() == (row.uuid or "").lower():
+                return
+    files = ", ".join(announcement.metadata_location for announcement in announcements)
+    raise RevertError(
+        str(row.name),
+        f"another view has this name now. Rename or drop it; `hive-views register` restores the imported one ({files})",
+    )
 
 
 def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, has_journal: bool) -> RevertOutcome:
@@ -227,6 +252,10 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
         metadata = store.files.read(row.metadata_location or "")
     except HiveViewsError:
         metadata = None  # with `force`
+    backup = row.parameters.get(LEGACY_ROW)
+    # Any program can write the parameter, so it must not make another view an imported one.
+    if metadata is not None and backup is not None and metadata.properties.get(LEGACY_ROW) != backup:
+        raise RevertError(str(name), f"its row names the legacy row {backup}, and its metadata file does not")
     swap_row(store, row, legacy)
     # After the swap: the legacy row needs no new storage, the view needs it.
     outcome = _remove_unused_storages(catalog, name, storages, force)
@@ -286,10 +315,25 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
         raise RevertError(str(target), "the view was changed since its import; use force to lose the changes")
     storages = _storages(row)
     if not force:
+        _check_undrifted(store, target)
         for storage in storages:
             check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
     return _remove_unused_storages(catalog, name, storages, force)
+
+
+def _check_undrifted(store: MetastoreStore, target: ViewName) -> None:
+    """Raise RevertError if another program changed the row of a copy, or its metadata file cannot be read."""
+    try:
+        loaded = load_view(store, target)
+    except MetadataFileError as error:
+        raise RevertError(str(target), f"{error}; use force to drop its row all the same") from error
+    drift = find_drift(loaded.row, loaded.metadata, store.config)
+    if drift:
+        fields = ", ".join(difference.field for difference in drift)
+        raise RevertError(
+            str(target), f"its row was changed since its import ({fields}); use force to lose the changes"
+        )
 
 
 def _storages(row: Row) -> list[StoragePlan]:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from pydantic import TypeAdapter
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     BadRequestError,
@@ -116,6 +117,8 @@ class _JournalEntry:
     metadata_location: str
     fingerprint: str
 
+
+_ENTRY = TypeAdapter(_JournalEntry)
 
 _LINE_START = b'{"view": '
 """The start of each line of a journal."""
@@ -250,7 +253,8 @@ def _is_copy(view: View, entry: _JournalEntry) -> bool:
     if fingerprint(metadata) != entry.fingerprint:
         return False
     if isinstance(view, HiveView):
-        return view.metadata_location == entry.metadata_location
+        # What another program changed in the row is in no file.
+        return view.metadata_location == entry.metadata_location and not view.drift
     # PyIceberg does not return the location of the metadata file that a REST server reads.
     return metadata_directory(metadata) == entry.metadata_location.rpartition("/")[0]
 
@@ -399,6 +403,6 @@ def _read_journal(journal: Path) -> list[_JournalEntry]:
     """The copies, oldest first."""
     try:
         complete, _, _ = journal.read_bytes().rpartition(b"\n")
-        return [_JournalEntry(**parse_json(line)) for line in complete.splitlines()]
+        return [_ENTRY.validate_python(parse_json(line)) for line in complete.splitlines()]
     except (OSError, ValueError, TypeError) as error:
         raise JournalError(str(journal), f"it cannot be read: {error}") from error

@@ -8,6 +8,7 @@ from hive_views.config import REQUIRE_ENGINES
 from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
+from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions, RenameRule
@@ -260,6 +261,49 @@ def test_revert_refuses_changed_views_unless_forced(plan, views, catalog, journa
     forced = revert_run(catalog, journal, names=[ViewName(views, "big")], force=True)
     assert [outcome.status for outcome in forced] == [RevertStatus.REVERTED]
     assert encode_row(catalog.store.get_row(ViewName(views, "big"))) == before
+
+
+@pytest.mark.parametrize("with_journal", [True, False])
+def test_forced_revert_keeps_another_view_of_the_name(plan, views, catalog, journal, raw, with_journal):
+    run_plan(plan(), catalog, journal)
+    name = ViewName(views, "big")
+    legacy_row = catalog.store.get_row(name).parameters[LEGACY_ROW]
+    catalog.drop_view(str(name))
+    catalog.create_view_from_sql(str(name), "SELECT 42 AS other")
+    if with_journal:
+        (outcome,) = revert_run(catalog, journal, names=[name], force=True)
+    else:
+        # Any program can write the row parameter.
+        row = raw.get_table(*name.identifier)
+        row.parameters[LEGACY_ROW] = legacy_row
+        alter(raw, row)
+        (outcome,) = revert_views(catalog, [name], force=True)
+    assert outcome.status is RevertStatus.REFUSED
+    assert ("another view" if with_journal else "metadata file does not") in outcome.text
+    assert catalog.load_view(str(name)).original_text == "SELECT 42 AS other"
+
+
+def test_forced_revert_restores_view_whose_row_lost_its_parameters(plan, views, catalog, journal):
+    import_plan = plan()
+    name = ViewName(views, "big")
+    before = encode_row(catalog.store.get_row(name))
+    run_plan(import_plan, catalog, journal)
+    catalog.load_view(str(name)).update().remove_properties(LEGACY_ROW, LEGACY_FINGERPRINT).commit()
+    (outcome,) = revert_run(catalog, journal, names=[name], force=True)
+    assert outcome.status is RevertStatus.REVERTED
+    assert encode_row(catalog.store.get_row(name)) == before
+
+
+def test_revert_refuses_copy_that_another_program_changed(views, catalog, journal, raw):
+    options = ImportOptions(renames=(RenameRule.parse("big:big_new"),))
+    run_plan(plan_import(catalog, databases=[views], options=options), catalog, journal)
+    row = raw.get_table(views, "big_new")
+    row.viewOriginalText = row.viewExpandedText = "select 7 as id, 1.0 as amount"
+    alter(raw, row)
+    outcomes = {outcome.name.name: outcome for outcome in revert_run(catalog, journal)}
+    assert outcomes["big"].status is RevertStatus.REFUSED and "expanded-text" in outcomes["big"].text
+    (forced,) = revert_run(catalog, journal, names=[ViewName(views, "big")], force=True)
+    assert forced.status is RevertStatus.REVERTED and not catalog.view_exists(f"{views}.big_new")
 
 
 def test_run_refuses_row_that_changed_since_the_plan(plan, views, catalog, journal, raw):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hive_views.errors import InvalidPropertyError, JournalError
 from hive_views.view_copy import CopyStatus, copy_views, plan_copy, revert_copies
 from hive_views.view_copy.metadata import fingerprint, metadata_of
 from tests.faults.view_changes import ALTER_TABLE
+from tests.integration.legacy_import.rows import alter
 from tests.integration.view_copy.conftest import forwarder
 from tests.proxy import Hold
 
@@ -101,6 +103,19 @@ def test_revert_drops_unchanged_copies_only(catalog, rest, database, name, journ
     assert [view.outcome for view in revert_copies(rest, journal)] == ["absent", "changed", "absent"]
 
 
+def test_revert_keeps_copy_that_another_program_changed(catalog, database, journal, raw):
+    view = catalog.create_view_from_sql(f"{database}.v", "SELECT 1 AS id")
+    entry = (f"{database}.v", view.metadata_location, fingerprint(view.metadata))
+    journal.write_text(json.dumps(dict(zip(("view", "metadata_location", "fingerprint"), entry, strict=True))) + "\n")
+    row = raw.get_table(database, "v")
+    original, row.viewExpandedText = row.viewExpandedText, "select 7 as id"
+    alter(raw, row)
+    assert [each.outcome for each in revert_copies(catalog, journal)] == ["changed"]
+    row.viewExpandedText = original
+    alter(raw, row)
+    assert [each.outcome for each in revert_copies(catalog, journal)] == ["dropped"]
+
+
 def test_plan_reports_what_the_target_lacks(catalog, rest, database, tmp_path):
     table = catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())]))
     view, materialized = f"{database}.large", f"{database}.totals"
@@ -155,9 +170,10 @@ def test_catalogs_of_one_metastore_are_rejected(catalog, properties, name):
 def test_invalid_journal_is_reported(rest, journal):
     with pytest.raises(JournalError):
         revert_copies(rest, journal)
-    journal.write_text("{}\n")
-    with pytest.raises(JournalError):
-        revert_copies(rest, journal)
+    for line in ("{}", '{"view": 5, "metadata_location": "/f", "fingerprint": ""}'):
+        journal.write_text(f"{line}\n")
+        with pytest.raises(JournalError):
+            revert_copies(rest, journal)
 
 
 def test_lost_answer_leaves_an_unknown_outcome(catalog, rest, rest_server, name, journal):
