@@ -190,8 +190,11 @@ def _revert(
     store = catalog.store
     row = store.get_row(name)
     if row is None:
+        files = ", ".join(announcement.metadata_location for announcement in history.announcements.get(name, ()))
         raise RevertError(
-            str(name), "it no longer exists. If it was renamed, revert it by its new name (--view) without the journal"
+            str(name),
+            "it no longer exists. If it was renamed, revert it by its new name (--view) without the journal; if it was "
+            f"dropped, restore it with `hive-views register` ({files}) first",
         )
     if row_fingerprint(row) == entry.fingerprint:
         _remove_storages(catalog, _announced_storages(history, name), force)  # of a killed run or revert

@@ -294,6 +294,25 @@ def test_forced_revert_restores_view_whose_row_lost_its_parameters(plan, views, 
     assert encode_row(catalog.store.get_row(name)) == before
 
 
+def test_dropped_view_is_reverted_after_it_was_registered(plan, views, catalog, journal):
+    import_plan = plan()
+    name = ViewName(views, "big")
+    before = catalog.store.get_row(name)
+    run_plan(import_plan, catalog, journal)
+    location = catalog.load_view(str(name)).metadata_location
+    catalog.drop_view(str(name))
+    (outcome,) = revert_run(catalog, journal, names=[name])
+    assert outcome.status is RevertStatus.REFUSED and f"register` ({location})" in outcome.text
+    catalog.register_view(str(name), location)
+    (outcome,) = revert_run(catalog, journal, names=[name])
+    assert outcome.status is RevertStatus.REFUSED and "owner" in outcome.text
+    (outcome,) = revert_run(catalog, journal, names=[name], force=True)
+    assert outcome.status is RevertStatus.REVERTED
+    after = catalog.store.get_row(name)
+    after.table.createTime = before.table.createTime  # the server sets it when the view is registered
+    assert encode_row(after) == encode_row(before)
+
+
 def test_revert_refuses_copy_that_another_program_changed(views, catalog, journal, raw):
     options = ImportOptions(renames=(RenameRule.parse("big:big_new"),))
     run_plan(plan_import(catalog, databases=[views], options=options), catalog, journal)
