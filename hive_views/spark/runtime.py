@@ -8,8 +8,11 @@ first, and fails if that contains a pom without its jar.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,4 +226,26 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("hive_views").enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _deferred_interrupt():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[None]:
+    """Raise a KeyboardInterrupt only when the body has ended: an interrupted start of Spark leaves a JVM behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python delivers signals to the main thread
+        return
+    interrupts: list[int] = []
+
+    def record(number: int, _: object) -> None:
+        interrupts.append(number)
+
+    previous = signal.signal(signal.SIGINT, record)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is record:  # a new SparkContext sets its own
+            signal.signal(signal.SIGINT, signal.default_int_handler if previous is None else previous)
+    if interrupts:
+        raise KeyboardInterrupt

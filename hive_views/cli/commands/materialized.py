@@ -123,6 +123,7 @@ class StoredPage:
     time: str | None
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    freshness: str | None = None
 
 
 @dataclass(frozen=True)
@@ -310,6 +311,7 @@ def materialized_rows(
         iso_time(stored.timestamp_ms),
         tuple(table.column_names),
         tuple(tuple(map(_plain, row.values())) for row in table.to_pylist()),
+        str(catalog.materialized.freshness(name)) if version is None and at_ms is None else None,
     )
 
 
@@ -379,6 +381,7 @@ def _print_rows(result: StoredPage) -> None:
         print_line("it was never refreshed")
         return
     print_table(result.columns, (("NULL" if value is None else value for value in row) for row in result.rows))
+    print_line(f"stored {result.time}" + (f"; {shown(result.freshness)}" if result.freshness else ""))
 
 
 def _print_expired(result: ExpiredRows) -> None:

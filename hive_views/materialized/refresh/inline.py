@@ -158,7 +158,8 @@ class _Inliner:
         if catalog.lower() not in self._catalogs:
             raise self._error(
                 f"the text of {view} reads the catalog {catalog}, which is not known to be this one: open this catalog "
-                f"under that name, or define {view} without it"
+                f"under that name (on the command line, configure it and add --catalog {catalog}), or define {view} "
+                "without it"
             )
 
     def _error(self, reason: str) -> RefreshError:

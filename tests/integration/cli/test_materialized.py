@@ -132,7 +132,8 @@ def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout:
     assert (page["snapshot_id"], sorted(page["rows"])) == (first, [[1, "a"], [2, "b"]])
     then = cli("mv", "rows", name, "--at", listed[0]["time"], "--json").json
     assert then["snapshot_id"] == listed[0]["snapshot_id"] and len(then["rows"]) == (3 if layout == "attached" else 2)
-    assert sorted(cli("mv", "rows", name).out.splitlines())[-1].split() == ["id", "shop"]
+    *printed, state = cli("mv", "rows", name).out.splitlines()
+    assert sorted(printed)[-1].split() == ["id", "shop"] and state.startswith("stored 20") and "; fresh" in state
     assert len(cli("mv", "rows", name, "--limit", "1", "--json").json["rows"]) == 1
     assert cli("mv", "rows", name, "--version", "1").code == 3
     words = ("mv", "replace", name, "--sql", "SELECT shop FROM sales", "--json")
