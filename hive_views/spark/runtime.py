@@ -219,15 +219,21 @@ def _logging_option() -> str:
 
 
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     check_spark_version(version("pyspark"))
-    settings = spark_settings(uri, warehouse, conf)
-    builder = SparkSession.builder.master("local[2]").appName("hive_views").enableHiveSupport()
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    settings = {
+        "spark.master": "local[2]",
+        "spark.app.name": "hive_views",
+        "spark.sql.catalogImplementation": "hive",
+        **spark_settings(uri, warehouse, conf),
+    }
+    spark_conf = SparkConf().setAll(settings.items())
     with _deferred_interrupt():
-        return builder.getOrCreate()
+        SparkContext.getOrCreate(spark_conf)
+    with _deferred_interrupt():  # again: the context has set its own handler
+        return SparkSession.builder.config(conf=spark_conf).getOrCreate()
 
 
 @contextmanager
