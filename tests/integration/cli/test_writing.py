@@ -301,6 +301,8 @@ def test_drop_and_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None
         "dependents": [],
         "remaining_files": [],
         "unknown": [],
+        "table": None,
+        "text": None,
     }
     assert not catalog.view_exists(top)
     back = cli("register", top, dropped["metadata_location"], "--json").json
