@@ -16,7 +16,8 @@ from hive_views.legacy_import.plan import plan_views, scan_row
 from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.row_codec import Row, encode_row
+from hive_views.metastore.store import MetastoreStore
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
 from tests.integration.legacy_import.conftest import entry_of
@@ -249,6 +250,20 @@ def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catal
     outcome = importer.write_files(pending, is_shared=True)
     assert (outcome.status, outcome.reason) == (ImportStatus.FAILED, Reason.METASTORE)
     assert "metadata_location" not in raw.get_table(views, "base").parameters
+
+
+def test_row_that_is_read_beside_a_swap_is_read_again(plan, views, catalog, journal, monkeypatch):
+    import_plan, read, mixed = plan(), MetastoreStore.get_row, []
+
+    def get_row(store: MetastoreStore, name: ViewName) -> Row | None:
+        row = read(store, name)
+        if name == ViewName(views, "base") and not mixed:
+            mixed.append(row)
+            row.table.viewExpandedText = "select 1"
+        return row
+
+    monkeypatch.setattr(MetastoreStore, "get_row", get_row)
+    assert run_plan(import_plan, catalog, journal).complete and mixed
 
 
 def test_two_runs_at_once_convert_each_view_once(views, add, plan, open_catalog, tmp_path):
