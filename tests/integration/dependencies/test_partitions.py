@@ -349,7 +349,7 @@ def test_partitions_of_evolved_iceberg_table_are_those_of_its_files(catalog, run
         wanted = {column: value for column, value in values.items() if column in current.values()}
         files = [(task.file.record_count, identity_values(table, task.file)) for task in table.scan().plan_files()]
         needed = [count for count, of_file in files if may_contain({c: v for _, c, v in of_file}, wanted)]
-        # Fields are compared by name, and a text that looks like Hive's NULL is not.
+        # Values are found by the names of fields, and the name of Hive's default partition counts as unknown.
         followed = [
             (count, {c: v for name, c, v in of_file if current.get(name) == c and v != DEFAULT_PARTITION})
             for count, of_file in files

@@ -1,4 +1,4 @@
-"""Expansion makes calls in proportion to the length of the text, in every clause; `make bench` measures its time."""
+"""Expansion makes calls in proportion to the length of the text, in every clause."""
 
 from __future__ import annotations
 
