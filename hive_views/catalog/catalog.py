@@ -80,7 +80,8 @@ class HiveViewCatalog(TableCatalog):
     PyIceberg's configuration: `hive_views.load_catalog("prod")`. It connects at the first call, is safe to share
     between threads, and keeps connections until `close()`.
 
-    All methods raise MetastoreError if the metastore fails or cannot be reached.
+    An `identifier` is `database.name`, as text or as a tuple, optionally after the catalog's name. All methods raise
+    MetastoreError if the metastore fails or cannot be reached.
     """
 
     def __enter__(self) -> HiveViewCatalog:
@@ -101,12 +102,6 @@ class HiveViewCatalog(TableCatalog):
 
     def load_view(self, identifier: str | Identifier) -> HiveView:
         """Load a view.
-
-        Args:
-            identifier: `database.name`.
-
-        Returns:
-            The view in its current state.
 
         Raises:
             NoSuchViewError: If there is no such view, or a table has the name.
@@ -180,9 +175,6 @@ class HiveViewCatalog(TableCatalog):
     def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
         """Read the columns of a table or view from its metastore row.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             Name (lower case) and Hive type of each column, partition columns last; empty if there is no such object.
         """
@@ -225,9 +217,6 @@ class HiveViewCatalog(TableCatalog):
             or_replace: Replace the definition of an existing view.
             analyzer: Computes the column types; see `author`.
             summary: Additional entries of the version's summary, e.g. `engine-name`.
-
-        Returns:
-            The view.
 
         Raises:
             SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
@@ -276,9 +265,6 @@ class HiveViewCatalog(TableCatalog):
             properties: View properties to add; other properties are kept.
             analyzer: Computes the column types; see `author`.
             summary: Additional entries of the version's summary, e.g. `engine-name`.
-
-        Returns:
-            The view.
 
         Raises:
             SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
@@ -335,9 +321,6 @@ class HiveViewCatalog(TableCatalog):
                 timestamp are assigned here.
             location: Its base location; None is a directory below the database's location.
             properties: View properties.
-
-        Returns:
-            The new view.
 
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
@@ -408,9 +391,6 @@ class HiveViewCatalog(TableCatalog):
             location: A new base location; None keeps the current one.
             properties: View properties to add; other properties are kept.
             may_lose_dialects: Allow the new version to have no text for a dialect that the current one has.
-
-        Returns:
-            The replaced view.
 
         Raises:
             NoSuchViewError, TableAlreadyExistsError: If there is no such view, or a table has the name.
@@ -483,9 +463,6 @@ class HiveViewCatalog(TableCatalog):
             identifier: `database.name`.
             metadata_location: The file's URI.
 
-        Returns:
-            The new view.
-
         Raises:
             ViewAlreadyExistsError, TableAlreadyExistsError, NotAnIcebergViewError: If the name is taken.
             NoSuchNamespaceError: If the database does not exist.
@@ -523,9 +500,6 @@ class HiveViewCatalog(TableCatalog):
             from_identifier: The current name.
             to_identifier: The new name.
 
-        Returns:
-            The renamed view.
-
         Raises:
             NoSuchViewError: If there is no such view.
             NoSuchNamespaceError: If the new database does not exist.
@@ -554,9 +528,6 @@ class HiveViewCatalog(TableCatalog):
             identifier: `database.name`.
             analyzer: Computes the column types; see `author`.
 
-        Returns:
-            What changed.
-
         Raises:
             NoSuchViewError: If there is no such view.
             SqlError: If the typed text no longer resolves; nothing is changed.
@@ -567,12 +538,6 @@ class HiveViewCatalog(TableCatalog):
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
         """Overwrite a view's row from its metadata file, discarding changes by other programs (`view.drift`).
-
-        Args:
-            identifier: `database.name`.
-
-        Returns:
-            The repaired view.
 
         Raises:
             NoSuchViewError: If there is no such view.
@@ -590,9 +555,6 @@ class HiveViewCatalog(TableCatalog):
         Args:
             identifier: `database.name`.
             analyzer: Computes the column types; see `author`.
-
-        Returns:
-            The view with its new version.
 
         Raises:
             NoSuchViewError: If there is no such view.
@@ -777,9 +739,6 @@ class HiveViewCatalog(TableCatalog):
         Args:
             identifier: `database.name` of a table or view; the object need not exist.
             direction: Sources or dependents.
-
-        Returns:
-            The input of `tree`.
         """
         from hive_views.dependencies.render import read_tree
 
@@ -931,9 +890,6 @@ class HiveViewCatalog(TableCatalog):
             partitions: For each partition, a value for each partition column.
             if_not_exists: Ignore partitions that exist already.
 
-        Returns:
-            The names of the added partitions.
-
         Raises:
             NoSuchViewError: If there is no such view.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
@@ -952,9 +908,6 @@ class HiveViewCatalog(TableCatalog):
             identifier: `database.name` of an Iceberg view.
             partitions: Values of some or all partition columns: drops every partition with these values.
             if_exists: Ignore missing partitions.
-
-        Returns:
-            The names of the dropped partitions.
 
         Raises:
             NoSuchViewError: If there is no such view.
@@ -1040,9 +993,6 @@ def load_catalog(name: str | None = None, **properties: str) -> HiveViewCatalog:
         name: The catalog's name; None is the default catalog.
         properties: Catalog properties; they override the configured ones. With a `uri`, the configuration need not
             have the catalog.
-
-    Returns:
-        The catalog. It connects at the first call.
 
     Raises:
         CatalogConfigurationError: If the configuration cannot be read, or does not have the catalog.

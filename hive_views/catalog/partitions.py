@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from hive_views.errors import InvalidViewError, MetadataFileError, MetastoreRefusedError, NoSuchViewError
+from hive_views.errors import InvalidViewError, MetadataFileError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore import partitions as metastore_partitions
 from hive_views.metastore.locking.lock import hold_lock
@@ -87,9 +87,7 @@ def _locked(store: MetastoreStore, name: ViewName) -> AbstractContextManager[obj
 
 
 def _load_row(store: MetastoreStore, name: ViewName) -> Row:
-    row = store.get_row(name)
-    if row is None or not row.kind.is_view:
-        raise NoSuchViewError(str(name))
+    row = store.get_view_row(name)
     if not row.partition_keys:
         checked_values(row, ())  # raises: the view has no partition columns
     return row

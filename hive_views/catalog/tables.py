@@ -268,9 +268,6 @@ class TableCatalog(HiveCatalog):
             restrict: Drop nothing if a view depends on the table.
             cascade: Drop every view that depends on the table first.
 
-        Returns:
-            The dropped objects, in order.
-
         Raises:
             NoSuchTableError: If there is no such table.
             UndroppableTableError: If it is a transactional table or a materialized view of Hive.
@@ -305,9 +302,6 @@ class TableCatalog(HiveCatalog):
         Deletes the files that the table's metadata names and that are below its location or below the directories in
         its properties `write.data.path` and `write.metadata.path`. Other files are kept and logged. No file is deleted
         if the table has the property `gc.enabled=false`, as in Iceberg.
-
-        Args:
-            identifier: `database.name`.
 
         Returns:
             The dropped table, with its metadata file if it is kept, and the files that could not be deleted.
@@ -373,9 +367,6 @@ class TableCatalog(HiveCatalog):
 
     def remove_table(self, identifier: str | Identifier) -> None:
         """Drop an Iceberg table without looking for dependents, whatever the catalog's properties say.
-
-        Args:
-            identifier: `database.name`.
 
         Raises:
             NoSuchTableError: If there is no such table.

@@ -169,9 +169,6 @@ class HiveView(View):
     def refresh(self) -> HiveView:
         """Load the view again.
 
-        Returns:
-            The view in its current state.
-
         Raises:
             NoSuchViewError: If it was dropped.
         """
@@ -206,9 +203,6 @@ class ViewUpdate:
             version: The new texts and defaults, e.g. from `hive_views.define`. The commit assigns id and timestamp.
             schema: The new columns; None keeps the current ones.
             may_lose_dialects: Allow the new version to have no text for a dialect that the current one has.
-
-        Returns:
-            This update.
         """
         metadata = self._loaded.metadata
         columns = metadata.raw_schema(metadata.current_schema_id) or {} if schema is None else schema
@@ -221,9 +215,6 @@ class ViewUpdate:
         Args:
             properties: Keys and values.
             more: Properties whose keys are Python identifiers.
-
-        Returns:
-            This update.
 
         Raises:
             InvalidPropertyError: If a property cannot be stored, has an invalid value, or is also removed.
@@ -245,9 +236,6 @@ class ViewUpdate:
         Args:
             keys: The keys.
 
-        Returns:
-            This update.
-
         Raises:
             InvalidPropertyError: If a key is not a string, or is also set.
         """
@@ -265,9 +253,6 @@ class ViewUpdate:
 
         Args:
             comment: The comment; None removes it.
-
-        Returns:
-            This update.
         """
         return self.remove_properties("comment") if comment is None else self.set_properties({"comment": comment})
 
@@ -276,9 +261,6 @@ class ViewUpdate:
 
         Args:
             location: URI or absolute path of a directory.
-
-        Returns:
-            This update.
 
         Raises:
             InvalidPropertyError: If it is neither a URI nor an absolute path.
@@ -296,9 +278,6 @@ class ViewUpdate:
             timestamp_ms: A time, in milliseconds from the epoch, at which the version was current.
             may_lose_dialects: Allow the version to have no text for a dialect that the current one has.
 
-        Returns:
-            This update.
-
         Raises:
             NoSuchVersionError: If the metadata does not have the version.
             InvalidPropertyError: If neither or both are given.
@@ -315,9 +294,6 @@ class ViewUpdate:
 
     def commit(self) -> HiveView:
         """Commit all changes atomically.
-
-        Returns:
-            The view in its new state.
 
         Raises:
             CommitFailedError: If the definition was changed concurrently, or the retries are exhausted.

@@ -36,10 +36,7 @@ ColumnLineage = Mapping[str, tuple[ColumnName, ...]]
 
 def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
     """Return the columns of direct dependencies that each column of a view is computed from."""
-    row = store.get_row(name)
-    if row is None or not row.kind.is_view:
-        raise NoSuchViewError(str(name))
-    return _lineage_of_row(store, row, MetastoreSchemas(store))
+    return _lineage_of_row(store, store.get_view_row(name), MetastoreSchemas(store))
 
 
 def column_lineages(store: MetastoreStore, names: Iterable[ViewName], rows: RowCache) -> dict[ViewName, ColumnLineage]:

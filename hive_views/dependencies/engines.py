@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hive_views.config import ENGINES
 from hive_views.dependencies.view_text import read_view_text, text_of_version
-from hive_views.errors import EngineRequirementError, HiveViewsError, NoSuchViewError, SqlError
+from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
@@ -66,10 +66,7 @@ class EngineChecker:
 
     def check_name(self, name: ViewName) -> tuple[EngineFinding, ...]:
         """Return the findings about a view; raises NoSuchViewError."""
-        row = self._store.get_row(name)
-        if row is None or not row.kind.is_view:
-            raise NoSuchViewError(str(name))
-        return self.check(row)
+        return self.check(self._store.get_view_row(name))
 
     def check(self, row: Row) -> tuple[EngineFinding, ...]:
         """Return the findings about the view of a row, and about the views that it reads; none for a table."""

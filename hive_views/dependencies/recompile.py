@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
-from pyiceberg.types import NestedField
 from sqlglot import exp
 
-from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape
+from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
@@ -153,8 +152,8 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         analyzer=analyzer,
         column_names=None if list(text_names) == [column.lower() for column in row_names] else row_names,
     )
-    comments = [comment for _, _, comment in row.columns]
-    schema = Schema(*(_with_comment(*pair) for pair in zip(definition.schema.fields, comments, strict=True)))
+    columns = zip(definition.schema.fields, row.columns, strict=True)
+    schema = Schema(*(with_comment(field, comment or None) for field, (_, _, comment) in columns))
     # The texts in other dialects describe the view before the external change.
     new_version = AddVersion(schema, definition.version, may_lose_dialects=True)
     return commit_changes(store, loaded, [new_version, *properties])
@@ -244,10 +243,6 @@ def keep_spelling(new: Schema, old: Schema) -> Schema:
             field = field.model_copy(update=update)
         fields.append(field)
     return assign_fresh_schema_ids(Schema(*fields, identifier_field_ids=new.identifier_field_ids))
-
-
-def _with_comment(field: NestedField, comment: str | None) -> NestedField:
-    return field if not comment else field.model_copy(update={"doc": comment})
 
 
 def _is_same_definition(version: ViewVersion, other: ViewVersion) -> bool:

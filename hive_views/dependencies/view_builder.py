@@ -114,7 +114,7 @@ def build_definition(
             count = len(definition.schema.fields)
             raise SqlError(f"{count} columns have {len(column_comments)} comments: give one or None for each")
         fields = zip(definition.schema.fields, column_comments, strict=True)
-        return replace(definition, schema=Schema(*(_with_comment(field, comment) for field, comment in fields)))
+        return replace(definition, schema=Schema(*(with_comment(field, comment) for field, comment in fields)))
     return definition
 
 
@@ -162,7 +162,7 @@ def build_definition_of_statement(
     columns = statement.columns if isinstance(statement, CreateView) else None
     if columns is not None:
         pairs = zip(schema.fields, columns, strict=True)
-        schema = Schema(*(_with_comment(field, spec.comment) for field, spec in pairs))
+        schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
     to_text = row_text if for_trino else hive_text
@@ -335,7 +335,8 @@ def _reads_iceberg(store: MetastoreStore, name: ViewName, results: dict[ViewName
     )
 
 
-def _with_comment(field: NestedField, comment: str | None) -> NestedField:
+def with_comment(field: NestedField, comment: str | None) -> NestedField:
+    """Return a column with a comment, or unchanged if there is none."""
     if comment is None:
         return field
     return NestedField(field.field_id, field.name, field.field_type, required=field.required, doc=comment)

@@ -44,9 +44,6 @@ def examine(
         write: Create a temporary row and a temporary file; False skips the checks that need them.
         on_finding: Called with each finding as soon as it is available.
 
-    Returns:
-        The findings.
-
     Raises:
         InvalidIdentifierError: If `database` is not a valid database name.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hive_views.catalog.catalog import HiveViewCatalog
@@ -61,16 +61,7 @@ def export_script(
     Raises:
         NoSuchNamespaceError: If a database does not exist.
     """
-    exported = []
-    ordered = _order_names(catalog, databases, names)
-    reasons = _unexpanded_reasons(catalog.store, ordered)
-    for name in ordered:
-        try:
-            loaded = _load(catalog.store, name, reasons)
-            exported.append(ExportedView(name, _statement(catalog.store, loaded), None, loaded.row.metadata_location))
-        except HiveViewsError as error:
-            exported.append(ExportedView(name, None, str(error)))
-    return tuple(exported)
+    return _export(catalog.store, _order_names(catalog, databases, names), lambda loaded: None)
 
 
 def script_text(exported: Sequence[ExportedView]) -> str:
@@ -107,21 +98,31 @@ def export_rows(
         databases: Databases whose views are all exported.
         names: Further views.
 
-    Returns:
-        One entry per view.
-
     Raises:
         NoSuchNamespaceError: If a database does not exist.
     """
-    exported = []
+    store = catalog.store
+
+    def swap(loaded: LoadedView) -> None:
+        swap_row(store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_internal))
+
     # Views are exported before those that they read.
-    ordered = _order_names(catalog, databases, names)
-    reasons = _unexpanded_reasons(catalog.store, ordered)
-    for name in reversed(ordered):
+    return _export(store, _order_names(catalog, databases, names)[::-1], swap)
+
+
+def _export(
+    store: MetastoreStore, names: Sequence[ViewName], act: Callable[[LoadedView], None]
+) -> tuple[ExportedView, ...]:
+    """Return the statement of each view in the given order, after `act` on it; a view that fails has a problem."""
+    exported = []
+    reasons = _unexpanded_reasons(store, names)
+    for name in names:
         try:
-            loaded = _load(catalog.store, name, reasons)
-            statement = _statement(catalog.store, loaded)
-            swap_row(catalog.store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_internal))
+            if name in reasons:
+                raise _NoTextError(reasons[name])
+            loaded = load_view(store, name)
+            statement = _statement(store, loaded)
+            act(loaded)
             exported.append(ExportedView(name, statement, None, loaded.row.metadata_location))
         except HiveViewsError as error:
             exported.append(ExportedView(name, None, str(error)))
@@ -146,12 +147,6 @@ def _unexpanded_reasons(store: MetastoreStore, names: Sequence[ViewName]) -> dic
         for problem in checks[name].problems
         if problem.validity is Validity.UNEXPANDED
     }
-
-
-def _load(store: MetastoreStore, name: ViewName, unexpanded_reasons: Mapping[ViewName, str]) -> LoadedView:
-    if name in unexpanded_reasons:
-        raise _NoTextError(unexpanded_reasons[name])
-    return load_view(store, name)
 
 
 def _is_internal(key: str) -> bool:

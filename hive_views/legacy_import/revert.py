@@ -101,9 +101,6 @@ def revert_run(
         to: The catalog of the new views; None for `catalog`.
         progress: Called after each view.
 
-    Returns:
-        The outcome of each view.
-
     Raises:
         JournalError: If the journal cannot be used.
         PlanError: If the run was for another target.
@@ -132,9 +129,6 @@ def revert_views(
         catalog: The catalog of the views.
         names: The views.
         force: Discard changes since the import, instead of refusing to revert such a view.
-
-    Returns:
-        The outcome of each view.
     """
     return tuple(_outcome(name, partial(_revert_from_backup, catalog, name, force)) for name in names)
 

@@ -191,9 +191,6 @@ def dry_run(
         to: The catalog for the new views; None for `catalog`.
         progress: Called after each view.
 
-    Returns:
-        How each view would end.
-
     Raises:
         PlanError: If the plan is for another target.
     """

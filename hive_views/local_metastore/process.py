@@ -103,9 +103,6 @@ class MetastoreProcess(ABC):
         Args:
             timeout_s: Time limit in seconds.
 
-        Returns:
-            This object.
-
         Raises:
             EmbeddedMetastoreError: If it is running already, the directory is in use, or the start fails.
         """

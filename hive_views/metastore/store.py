@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hive_views.config import CatalogConfig
-from hive_views.errors import MetastoreRefusedError
+from hive_views.errors import MetastoreRefusedError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -60,6 +60,13 @@ class MetastoreStore:
         """Return the row of a table or view of any kind, or None if there is none."""
         table = self.client.get_table(name.database, name.name)
         return None if table is None else read_row(table)
+
+    def get_view_row(self, name: ViewName) -> Row:
+        """Return the row of an Iceberg view or a plain Hive view; raises NoSuchViewError if there is none."""
+        row = self.get_row(name)
+        if row is None or not row.kind.is_view:
+            raise NoSuchViewError(str(name))
+        return row
 
 
 class LoadedView(NamedTuple):

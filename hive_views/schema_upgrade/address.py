@@ -93,9 +93,6 @@ def parse_address(
         password: The user's password.
         schema: The schema, where it is not the user's own.
 
-    Returns:
-        The parsed address.
-
     Raises:
         UsageError: If it cannot be parsed, contains a password, names an unsupported database, or requires TLS; or if
             a schema is given for MySQL or MariaDB.

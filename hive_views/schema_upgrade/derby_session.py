@@ -79,19 +79,15 @@ class DerbySession(Session):
             raise
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         return self._run(sql, values, self._rows)  # type: ignore[no-any-return]
 
     def execute(self, sql: str, values: Values | None = None) -> int:
-        """Execute a statement and return the number of affected rows."""
         return self._run(sql, values, lambda statement: int(statement.executeUpdate()))  # type: ignore[no-any-return]
 
     def commit(self) -> None:
-        """Commit the transaction."""
         self._guard(None, self._connection.commit)
 
     def rollback(self) -> None:
-        """Roll back the transaction."""
         self._guard(None, self._connection.rollback)
 
     def other_sessions(self) -> list[str]:

@@ -36,9 +36,6 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         session: The database.
         rows: Whether rows are examined as well.
 
-    Returns:
-        The schema.
-
     Raises:
         NotAMetastoreError: If the database has no tables TBLS and TABLE_PARAMS.
         DatabaseError: If the database fails.

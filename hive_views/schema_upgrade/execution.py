@@ -81,9 +81,6 @@ def apply(
         skip: IDs of steps to leave out, for example because they are blocked, with the steps that depend on them.
         progress: Called after every statement and after every commit of a batch.
 
-    Returns:
-        The applied and the already complete steps.
-
     Raises:
         InvalidPlanError: If the plan is for another database.
         PlanChangedError: If the schema differs from the one that the plan was made for.

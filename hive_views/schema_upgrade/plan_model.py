@@ -150,9 +150,6 @@ def loads(text: str) -> UpgradePlan:
     Args:
         text: What `dumps` returned.
 
-    Returns:
-        The plan.
-
     Raises:
         InvalidPlanError: If the text is not a plan, was edited, or has another format version.
     """

@@ -33,9 +33,6 @@ def render(plan: UpgradePlan) -> str:
 
     Args:
         plan: The plan.
-
-    Returns:
-        The text of the script.
     """
     sql = dialect_of(plan.dialect)
     return "\n".join(_Renderer(plan, sql).lines()) + "\n"

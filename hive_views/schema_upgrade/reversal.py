@@ -88,9 +88,6 @@ def rollback(
         while_running: Continue although other sessions use the database.
         progress: Called after every statement that changes something and after every commit of a batch.
 
-    Returns:
-        The restored values and undone steps.
-
     Raises:
         InvalidPlanError: If no plan with that ID was applied.
         NotAMetastoreError: If the database is not a metastore.

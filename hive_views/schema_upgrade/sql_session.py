@@ -78,7 +78,6 @@ class SqlSession(Session):
             self.execute(f"SET ROLE {self.dialect.quote(owners[0][0])}")
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         from sqlalchemy import text
 
         return self._guard(  # type: ignore[no-any-return]
@@ -86,7 +85,6 @@ class SqlSession(Session):
         )
 
     def execute(self, sql: str, values: Values | None = None) -> int:
-        """Execute a statement and return the number of affected rows."""
         from sqlalchemy import text
 
         def run() -> int:
@@ -98,11 +96,9 @@ class SqlSession(Session):
         return int(self._guard(sql, run))
 
     def commit(self) -> None:
-        """Commit the transaction."""
         self._guard(None, self._connection.commit)
 
     def rollback(self) -> None:
-        """Roll back the transaction."""
         self._guard(None, self._connection.rollback)
 
     def other_sessions(self) -> list[str]:

@@ -70,9 +70,6 @@ def verify(
         files: Reads the metadata files of Iceberg views, to compare rows with them; None skips that.
         progress: Called after each batch of views.
 
-    Returns:
-        The findings.
-
     Raises:
         UsageError: If the target is not a valid version.
         DatabaseError: If the database fails.

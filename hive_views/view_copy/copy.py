@@ -168,9 +168,6 @@ def copy_views(
         journal: The file that records the copies, for `revert_copies`; an existing one is extended.
         location: As for `plan_copy`.
 
-    Returns:
-        The views in the given order.
-
     Raises:
         InvalidPropertyError: If both catalogs are on the same metastore.
         JournalError: If the journal cannot be written.

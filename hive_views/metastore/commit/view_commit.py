@@ -91,9 +91,6 @@ def commit(
         discard_text: Whether to overwrite a view text in the row that no metadata file holds.
         precondition: A condition on other views, checked under their shared locks.
 
-    Returns:
-        The committed view.
-
     Raises:
         CommitFailedError: If the view has changed since `base`.
         CommitStateUnknownError: If the outcome could not be determined.

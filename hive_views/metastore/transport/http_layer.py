@@ -38,7 +38,6 @@ class HttpLayer:
         """Whether the server keeps the connection for another request."""
 
     def outgoing(self, data: bytes) -> bytes:
-        """See `Layer`."""
         return f"{self._head}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
 
     def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:

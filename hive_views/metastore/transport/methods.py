@@ -72,28 +72,16 @@ def call_first_supported(
 
 # Reads of missing objects, and requests without required fields, which the server rejects before it executes them.
 _PROBES: dict[str, Callable[[Client], object]] = {
-    "getVersion": lambda client: client.getVersion(),
     "get_catalogs": lambda client: client.get_catalogs(),
-    "get_config_value": lambda client: client.get_config_value("hive.txn.timeout", ""),
     "get_current_notificationEventId": lambda client: client.get_current_notificationEventId(),
-    "get_all_databases": lambda client: client.get_all_databases(),
-    "get_database": lambda client: client.get_database(""),
     "get_table": lambda client: client.get_table("", ""),
     "get_table_req": lambda client: client.get_table_req(ttypes.GetTableRequest()),
-    "get_table_objects_by_name": lambda client: client.get_table_objects_by_name("default", ["-"]),
     "get_table_objects_by_name_req": lambda client: client.get_table_objects_by_name_req(ttypes.GetTablesRequest()),
-    "get_tables": lambda client: client.get_tables("default", "-"),
     "get_tables_by_type": lambda client: client.get_tables_by_type("default", "-", "-"),
-    "get_all_tables": lambda client: client.get_all_tables(""),
     "get_table_meta": lambda client: client.get_table_meta("-", "-", []),
     "get_table_names_by_filter": lambda client: client.get_table_names_by_filter("", "", 0),
-    "get_partitions": lambda client: client.get_partitions("", "", 0),
-    "get_partition_names": lambda client: client.get_partition_names("", "", 0),
     "alter_table_req": lambda client: client.alter_table_req(ttypes.AlterTableRequest()),
     "drop_table_req": lambda client: client.drop_table_req(ttypes.DropTableRequest()),
     "lock": lambda client: client.lock(ttypes.LockRequest()),
-    "check_lock": lambda client: client.check_lock(ttypes.CheckLockRequest()),
-    "unlock": lambda client: client.unlock(ttypes.UnlockRequest()),
-    "heartbeat": lambda client: client.heartbeat(ttypes.HeartbeatRequest()),
     "show_locks": lambda client: client.show_locks(ttypes.ShowLocksRequest()),
 }

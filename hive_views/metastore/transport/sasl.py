@@ -61,15 +61,12 @@ class Plain:
         self._message = f"\0{user}\0{password}".encode()
 
     def respond(self, challenge: bytes) -> bytes:
-        """See `Mechanism`."""
         return self._message
 
     def wrap(self, data: bytes) -> list[bytes]:
-        """See `Mechanism`."""
         return [data]
 
     def unwrap(self, frame: bytes) -> bytes:
-        """See `Mechanism`."""
         return frame
 
 
@@ -87,7 +84,6 @@ class Token(Plain):
         self._expected = ""
 
     def respond(self, challenge: bytes) -> bytes:
-        """See `Mechanism`."""
         fields = {
             key.lower(): quoted or bare
             for key, quoted, bare in re.findall(
@@ -158,7 +154,6 @@ class Kerberos:
         )
 
     def respond(self, challenge: bytes) -> bytes:
-        """See `Mechanism`."""
         try:
             if not self._context.complete:
                 step = f"get a ticket for {self._service}" if not challenge else f"check {self._service}"
@@ -186,7 +181,6 @@ class Kerberos:
         return choice
 
     def wrap(self, data: bytes) -> list[bytes]:
-        """See `Mechanism`."""
         if self._level == _AUTH:
             return [data]
         parts = (data[start : start + self._limit] for start in range(0, len(data), self._limit))
@@ -197,7 +191,6 @@ class Kerberos:
             raise ConnectionError(f"the request cannot be encrypted: {error}") from error
 
     def unwrap(self, frame: bytes) -> bytes:
-        """See `Mechanism`."""
         if self._level == _AUTH:
             return frame
         try:

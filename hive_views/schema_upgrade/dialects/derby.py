@@ -79,7 +79,6 @@ class Derby(Dialect):
         return f"CAST({expression} AS VARCHAR(128))"
 
     def locks(self, kind: str) -> str:
-        """How a step affects concurrent users of the database."""
         return "the whole database: only one process can open it"
 
     def guarded(self, change: Change) -> str:
@@ -106,7 +105,6 @@ class Derby(Dialect):
         return self.bounded(statements, "0", "9223372036854775807", "")
 
     def head(self) -> str:
-        """The beginning of a script."""
         return (
             "-- Run it with ij as the user that Hive connects as (APP by default).\n"
             "-- The script is one transaction: if it is interrupted, nothing is changed.\n"
@@ -114,5 +112,4 @@ class Derby(Dialect):
         )
 
     def use(self, schema: str) -> str:
-        """Select the schema of the tables."""
         return f"SET SCHEMA {self.quote(schema)};"

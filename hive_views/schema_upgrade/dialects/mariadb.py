@@ -125,19 +125,15 @@ class MariaDb(Dialect):
     one_row = " FROM DUAL"
 
     def quote(self, name: str) -> str:
-        """An identifier, quoted."""
         return quote_identifier(name)
 
     def literal(self, text: str) -> str:
-        """A string literal."""
         return _literal(text)
 
     def drop_index(self, name: str, table: str) -> str:
-        """Drop an index."""
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def limit(self, count: int) -> str:
-        """The clause that limits a query to a number of rows."""
         return f"LIMIT {count}"
 
     def short_text(self, expression: str) -> str:
@@ -149,7 +145,6 @@ class MariaDb(Dialect):
         return f"GROUP_CONCAT({key} ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of the needed type."""
         if needed.kind == "varchar":
             return column.length is None or column.length >= needed.length
         return _LENGTHS.get(column.type, 0) >= _LENGTHS["mediumtext"]
@@ -161,7 +156,6 @@ class MariaDb(Dialect):
         return (self._modify(table, column, kind, collation),)
 
     def recode(self, table: str, column: Column) -> str | None:
-        """Let a column of texts hold every character."""
         if column.charset is None or column.charset == "utf8mb4":
             return None
         kind = "longtext" if column.type == "longtext" else "mediumtext"
@@ -202,7 +196,6 @@ class MariaDb(Dialect):
         return f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {' '.join(parts)}"
 
     def guarded(self, change: Change) -> str:
-        """A statement for a script that may run twice: it checks the catalog first."""
         if not change.missing:
             return f"{change.statement};"
         if change.missing == "table":
@@ -227,7 +220,6 @@ class MariaDb(Dialect):
         )
 
     def head(self) -> str:
-        """What a script begins with."""
         return (
             f"SET NAMES utf8mb4;\nSET SESSION sql_mode = '{SQL_MODE}';\nSET SESSION sql_safe_updates = 0;\n"
             f"SET SESSION lock_wait_timeout = 60;\nSET SESSION {self.time_limit} = 0;"

@@ -54,7 +54,6 @@ class Oracle(Dialect):
         return super().column(column) + checked
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of the needed type."""
         if needed.kind == "varchar":
             return column.type == "clob" or (column.length or 0) >= needed.length
         return column.type == "clob"
@@ -78,11 +77,9 @@ class Oracle(Dialect):
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
     def number_as_text(self, expression: str) -> str:
-        """A number as a CLOB."""
         return f"TO_CLOB(TO_CHAR({expression}))"
 
     def guarded(self, change: Change) -> str:
-        """A statement for a script that may run twice: a block that checks the catalog first."""
         table, name = self.literal(change.table), self.literal(change.name)
         if change.missing == "width" and change.needed is not None and change.needed.kind != "varchar":
             return self._with_spare_column(change.statement, change.table, change.name)
@@ -161,7 +158,6 @@ class Oracle(Dialect):
         )
 
     def head(self) -> str:
-        """What a script begins with."""
         return (
             "WHENEVER SQLERROR EXIT FAILURE\nSET DEFINE OFF\nALTER SESSION SET DDL_LOCK_TIMEOUT = 60;\n"
             "DECLARE\n  found NUMBER;\nBEGIN\n"

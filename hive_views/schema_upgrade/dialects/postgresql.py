@@ -46,21 +46,17 @@ class PostgreSql(Dialect):
         return name.lower() if table.islower() else name
 
     def limit(self, count: int) -> str:
-        """The end of a query that gives at most so many rows."""
         return f"LIMIT {count}"
 
     def gather(self, key: str) -> str | None:
-        """All ids of a group as one text."""
         return f"STRING_AGG(CAST({key} AS text), ',' ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of the needed type."""
         if column.length is None:
             return True
         return needed.kind == "varchar" and column.length >= needed.length
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more."""
         return (self._alter(table, column, self.type(needed)),)
 
     def restore(self, table: str, column: Column) -> tuple[str, str] | None:
@@ -84,7 +80,6 @@ class PostgreSql(Dialect):
         return f"CAST({expression} AS text)"
 
     def guarded(self, change: Change) -> str:
-        """A statement for a script that may run twice: a block that checks the catalog first."""
         if not change.missing:
             return f"{change.statement};"
         here = "current_schema()"
@@ -105,7 +100,6 @@ class PostgreSql(Dialect):
         return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
 
     def batches(self, statements: Sequence[str], size: int) -> str:
-        """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
         body = self.bounded(statements, "first_id", f"(first_id + {size - 1})", "    ")
         return (
             "DO $$\nDECLARE\n  first_id bigint := 0;\n  last_id bigint;\nBEGIN\n"
@@ -114,7 +108,6 @@ class PostgreSql(Dialect):
         )
 
     def head(self) -> str:
-        """What a script begins with."""
         return (
             "\\set ON_ERROR_STOP on\nSET client_encoding = 'UTF8';\n"
             "SET lock_timeout = '60s';\nSET statement_timeout = 0;"

@@ -38,15 +38,12 @@ class SqlServer(Dialect):
     add = "ADD"
 
     def quote(self, name: str) -> str:
-        """An identifier, in brackets."""
         return f"[{name.replace(']', ']]')}]"
 
     def literal(self, text: str) -> str:
-        """A string literal."""
         return "N" + super().literal(text)
 
     def drop_index(self, name: str, table: str) -> str:
-        """Drop an index."""
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:
@@ -55,15 +52,12 @@ class SqlServer(Dialect):
         return column.type == "nvarchar" and (size < 0 or (needed.kind == "varchar" and size >= needed.length))
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more."""
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
 
     def number_as_text(self, expression: str) -> str:
-        """A number as text."""
         return f"CAST({expression} AS nvarchar(20))"
 
     def guarded(self, change: Change) -> str:
-        """A statement for a script that may run twice."""
         if not change.missing:
             return f"{change.statement};\nGO"
         needed = change.needed
@@ -92,7 +86,6 @@ class SqlServer(Dialect):
         )
 
     def batches(self, statements: Sequence[str], size: int) -> str:
-        """Statements over a range of rows, repeated in batches, each in a transaction of its own."""
         body = self.bounded(statements, "@first_id", f"(@first_id + {size - 1})", "  ")
         return (
             "DECLARE @first_id bigint = 0;\nDECLARE @last_id bigint = " + self.largest_id() + ";\n"
@@ -105,7 +98,6 @@ class SqlServer(Dialect):
         return super().comment(line.replace("$(", "$ ("))
 
     def head(self) -> str:
-        """What a script begins with."""
         return (
             ":on error exit\nSET XACT_ABORT ON;\nSET LOCK_TIMEOUT 60000;\nGO\n"
             "IF COALESCE(OBJECT_SCHEMA_NAME(OBJECT_ID(N'TBLS', N'U')), N'') <> SCHEMA_NAME()\n"

@@ -17,9 +17,10 @@ from sqlglot import exp
 
 from hive_views.dependencies.partition_expressions import with_value
 from hive_views.dependencies.partition_flow import Relation, TableUse, TableUses, find_table_uses
-from hive_views.dependencies.partitions import DEFAULT_PARTITION, may_match
+from hive_views.dependencies.partitions import may_match
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.partitions import DEFAULT_PARTITION
 from hive_views.sql.analysis.references import references
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand

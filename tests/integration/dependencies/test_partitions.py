@@ -14,7 +14,8 @@ from pyiceberg.transforms import HourTransform, IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType, TimestampType
 
 from examples.mark_partitions import mark
-from hive_views.dependencies.partitions import PartitionDependencies, TableDependency, Trust
+from hive_views.dependencies.partitions import PartitionDependencies, TableDependency
+from hive_views.dependencies.table_partitions import Trust
 from hive_views.errors import InvalidViewError, NoSuchViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Partition

@@ -471,7 +471,7 @@ def test_supported_methods_are_probed_once(client: MetastoreClient, proxy: Thrif
     assert len(proxy.calls) == calls_before
 
 
-@pytest.mark.parametrize("method", ["get_table_req", "lock", "check_lock", "unlock", "heartbeat", "get_database"])
+@pytest.mark.parametrize("method", ["get_table_req", "get_table_meta", "lock", "show_locks"])
 def test_connection_is_usable_after_probe(client: MetastoreClient, database: str, method: str) -> None:
     assert client.supports(method)
     assert client.get_all_tables(database) == []
