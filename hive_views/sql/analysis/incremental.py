@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
@@ -108,6 +109,8 @@ class IncrementalQuery:
         """The columns of the tables, as far as they are known."""
         self.query = parse_query(sql, dialect)
         self.tree = self.query.tree
+        if TokenType.PIPE_GT in self.query.text.kind_set:
+            raise NotIncrementalError("the pipe operator |>")
         self._numbers: dict[int, int] = {}
         """The index into `leaves` by the id of the table's node."""
         leaves: list[TableLeaf] = []

@@ -155,3 +155,14 @@ SPARK_FUNCTIONS = frozenset(
 
 A name without a database that is not among them is a temporary function, or one of the author's current database.
 """
+
+SPARK_ARRAY_FUNCTIONS = frozenset(
+    {
+        *("array", "array_append", "array_compact", "array_distinct", "array_except", "array_insert"),
+        *("array_intersect", "array_prepend", "array_remove", "array_repeat", "array_sort", "array_union"),
+        *("arrays_zip", "collect_list", "collect_set", "concat", "filter", "flatten", "map_entries", "map_keys"),
+        *("map_values", "regexp_extract_all", "reverse", "sentences", "sequence", "shuffle", "slice"),
+        *("sort_array", "split", "transform"),
+    }
+)
+"""Functions of Spark whose result is an array where explode() takes it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from operator import attrgetter
+from typing import Any
 
 import sqlglot
 from sqlglot.dialects.dialect import Dialect
@@ -81,6 +82,12 @@ class Text:
         """The text in lower case, to skip searches for words that do not occur."""
         self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
         """Token index by the character where the token starts."""
+        self.pipe_stars: dict[int, Any] = {}
+        """The stars that pipe operators imply (`pipes.PipeStar`), by the position of the token added for each."""
+        self.pipe_markers: set[int] = set()
+        """The positions of the aliases added for queries under pipe operators."""
+        self.added_tokens = 0
+        """The number of tokens that are not in the text."""
         self._match: dict[int, int] | None = None
         self._enclosing: list[int] | None = None
 

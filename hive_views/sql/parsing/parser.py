@@ -29,6 +29,7 @@ from hive_views.sql.parsing.hive_grammar import (
     unsupported_token,
 )
 from hive_views.sql.parsing.lexer import Text, parser_of, spark_tokens
+from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -127,6 +128,9 @@ def _tree(text: Text) -> exp.Expr:
         raise _error(text, f"A view's text must be a query, not '{tokens[0].text[:40]}'", tokens[0].start)
     if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
+    if text.dialect != "spark" and TokenType.PIPE_GT in text.kind_set:
+        start = tokens[text.kinds.index(TokenType.PIPE_GT)].start
+        raise _error(text, "Cannot read the text: only Spark reads the pipe operator |>", start)
     if text.dialect == "hive":
         _check_pairs(text)
         index = unsupported_token(text)
@@ -134,16 +138,13 @@ def _tree(text: Text) -> exp.Expr:
             raise _unsupported_error(text, index)
     try:
         trees = _trees(text)
+    except SqlError:
+        raise
     except ParseError as error:
         raise _parse_error(text, error) from error
     except RecursionError as error:
         raise _error(text, "The text is nested too deeply", 0) from error
     except (sqlglot.errors.SqlglotError, *_PARSER_DEFECTS) as error:
-        for index, (kind, following) in enumerate(pairwise(text.kinds)):
-            if kind is TokenType.PIPE_GT and following in _SET_OPERATORS:
-                operator = tokens[index + 1]
-                reason = f"Cannot read the text: write the query after |> {operator.text.upper()} in parentheses"
-                raise _error(text, reason, operator.start) from error
         raise _error(text, f"Cannot read the text: {error}"[:300], 0) from error
     queries = [tree for tree in trees if tree is not None]
     if len(queries) != 1:
@@ -280,13 +281,36 @@ def _readable_tokens(text: Text) -> list[Token]:
 
 
 def _readable_spark_tokens(text: Text) -> list[Token]:
-    """Write `SELECT * FROM t` for `FROM t` and `TABLE t`, drop the options in `t WITH (…)`; `window(…)` is a call."""
+    """Write pipe operators as nested queries, `SELECT * FROM t` for `FROM t` and `TABLE t`; drop `WITH (options)`."""
+    replacements = _spark_replacements(text)
+    chains = pipe_chains(text) if TokenType.PIPE_GT in text.kind_set else {}
+
+    def emit(first: int, last: int) -> list[Token]:
+        readable: list[Token] = []
+        copied_to = index = first
+        while index <= last:
+            words, end = replacements.get(index, (None, index))
+            if words is None and index in chains:
+                end = text.match.get(index, last + 1) - 1
+                words = [text.tokens[index], *chain_tokens(text, index + 1, end, chains[index], emit)]
+            if words is not None:
+                readable += text.tokens[copied_to:index]
+                readable += words
+                copied_to = end + 1
+            index = end + 1
+        return readable + text.tokens[copied_to : last + 1]
+
+    last = len(text.tokens) - 1
+    if -1 in chains:
+        return chain_tokens(text, 0, last, chains[-1], emit)
+    return emit(0, last) if replacements or chains else text.tokens
+
+
+def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
+    """Return what is read for some tokens of a Spark text, and up to which token; `window(…)` is a call."""
     kinds, tokens = text.kinds, text.tokens
-    readable: list[Token] = []
-    copied_to = 0
+    replacements: dict[int, tuple[list[Token], int]] = {}
     for index in [position for position, kind in enumerate(kinds) if kind in _REWRITTEN]:
-        if index < copied_to:
-            continue
         kind, token = kinds[index], tokens[index]
         is_call = index + 1 < len(kinds) and kinds[index + 1] is TokenType.L_PAREN
         words: list[tuple[TokenType, str]]
@@ -301,10 +325,9 @@ def _readable_spark_tokens(text: Text) -> list[Token]:
             words, end = [(TokenType.VAR, token.text)], index
         else:
             continue
-        readable += tokens[copied_to:index]
-        readable += [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
-        copied_to = end + 1
-    return readable + tokens[copied_to:]
+        written = [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
+        replacements[index] = written, end
+    return replacements
 
 
 _REWRITTEN = frozenset({TokenType.WITH, TokenType.TABLE, TokenType.FROM, TokenType.WINDOW})

@@ -403,10 +403,11 @@ def _queries_around(item: exp.Expr, start: int) -> int:
 
 
 _BEFORE_FIRST_ITEM = frozenset({TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.HINT, TokenType.COMMA})
-_QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
+_QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE})
 _ITEM_ENDS = frozenset(
     {
         *(TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.WHERE, TokenType.LIMIT, TokenType.ORDER_BY),
         *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.GROUP_BY, TokenType.HAVING),
+        TokenType.PIPE_GT,
     }
 )

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -256,6 +257,8 @@ class DialectRules:
     interval_units: frozenset[str] | None = None
     """The units of an INTERVAL; None where they are not checked."""
     resolve_function: Callable[[ResolutionContext, exp.Func, Environment], None] = accept
+    has_pivots: bool = False
+    """Whether PIVOT and UNPIVOT are resolved."""
     check_source: Callable[[ResolutionContext, exp.Expr], None] = accept
     check_laterals: Callable[[ResolutionContext, exp.Expr, Sequence[exp.Expr], Sequence[exp.Expr]], None] = accept
     check_table: Callable[[ResolutionContext, exp.Table], None] = accept
@@ -350,6 +353,8 @@ class ResolutionContext:
         in_grouping_sets: Whether the expressions of GROUPING SETS are being resolved.
         has_windows: Whether the last SELECT contains window functions.
         named_windows: The window functions of the last SELECT that give their column its name.
+        pipe_stars: The stars that pipe operators imply: whether their columns are fixed, and the texts of these.
+        pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
 
@@ -406,6 +411,8 @@ class ResolutionContext:
         self.in_grouping_sets = False
         self.has_windows = False
         self.named_windows: Sequence[exp.Expr] = ()
+        self.pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = []
+        self.pivots: set[int] = set()
         self.reparsed_trees: list[exp.Expr] = []
         self._types: TypeInference | None = None
         self._weak = ref(self)
@@ -430,8 +437,11 @@ class ResolutionContext:
     def keeps_using(self) -> bool:
         """Whether no USING can be written as ON, since a part of the text depends on it that stays as it is.
 
-        These are a star in a function other than `count(*)`, an element of FROM without alias, and NATURAL JOIN.
+        These are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and pipe
+        operators.
         """
+        if self.text.pipe_markers or self.text.pipe_stars:
+            return True
         for star in self.tree.find_all(exp.Star):
             parent = star.parent
             while isinstance(parent, (exp.Column, exp.Alias)):

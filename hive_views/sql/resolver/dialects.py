@@ -21,7 +21,7 @@ from hive_views.sql.parsing.builtin_functions import (
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
-from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext
+from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
 from hive_views.sql.resolver.ordering import keys_of
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
@@ -66,9 +66,7 @@ def _check_hive_source(context: ResolutionContext, node: exp.Expr) -> None:
 
 def _check_pivots(context: ResolutionContext, node: exp.Expr) -> None:
     if node.args.get("pivots"):
-        raise context.fail(
-            "PIVOT and UNPIVOT are not supported, since their columns are not known: write a query without them", node
-        )
+        raise context.fail("PIVOT and UNPIVOT: Trino has no such clause", node)
 
 
 def _check_hive_laterals(
@@ -241,5 +239,7 @@ SPARK = replace(
     star_includes_using=True,
     exploded_name="col",
     has_struct_stars=True,
+    has_pivots=True,
+    check_source=accept,
 )
 DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}

@@ -551,6 +551,8 @@ def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None
     if identifier is None or not identifier._meta:
         return
     meta = identifier._meta
+    if meta["start"] in context.text.pipe_markers:
+        return
     written = context.text.sql[meta["start"] : meta["end"] + 1]
     if written[0].isdigit() and written != identifier.name:
         raise context.fail(f"'{written}' cannot be a name here: write it in quotes", identifier, written)

@@ -87,7 +87,7 @@ class Resolution:
 
 
 def _check_all_tables(context: ResolutionContext) -> None:
-    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE, PIVOT after a join."""
+    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE; refuse PIVOT after a join."""
     stack: list[Any] = [context.tree]
     while stack:
         node = stack.pop()
@@ -102,8 +102,8 @@ def _check_all_tables(context: ResolutionContext) -> None:
                     node,
                     node.name,
                 )
-        elif kind is exp.Pivot:
-            raise context.fail("PIVOT and UNPIVOT after a join are not supported: write a query without them", node)
+        elif kind is exp.Pivot and id(node) not in context.pivots:
+            raise context.fail("PIVOT and UNPIVOT after a join are not supported: put the join into a query", node)
         if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
             for value in node.args.values():
                 if type(value) is list:

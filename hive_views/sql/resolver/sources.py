@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
+from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, SPARK_ARRAY_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
@@ -33,6 +33,7 @@ from hive_views.sql.resolver.names import (
     visit_children,
     written_join_column,
 )
+from hive_views.sql.resolver.pivots import resolve_pivots, write_as_query
 from hive_views.sql.resolver.scopes import (
     AmbiguousName,
     JoinColumn,
@@ -71,12 +72,19 @@ def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock
             alias, scope = _resolve_table_function(context, node, node.this, block)
         else:
             alias, scope = resolve_table(context, node, block)
+        if node.args.get("pivots"):
+            alias, scope = None, resolve_pivots(context, node, alias, scope, block)
         return _resolve_nested_joins(context, node, alias, scope, block)
     if isinstance(node, exp.Subquery):
         alias, scope = _resolve_derived_table(context, node, block)
+        if node.args.get("pivots"):
+            alias, scope = None, resolve_pivots(context, node, alias, scope, block)
         return _resolve_nested_joins(context, node, alias, scope, block)
     if isinstance(node, exp.Values):
-        return _resolve_values(context, node, block)
+        alias, scope = _resolve_values(context, node, block)
+        if node.args.get("pivots") and context.dialect.has_pivots:
+            return None, resolve_pivots(context, node, alias, scope, block)
+        return alias, scope
     if isinstance(node, exp.Lateral):
         return None, resolve_lateral(context, Scope(), node, block)
     if isinstance(node, exp.Unnest):
@@ -154,6 +162,9 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     has_sample = TokenType.TABLE_SAMPLE in context.text.kind_set
     if has_sample or node.args.get("pivots"):
         context.dialect.check_table_suffix(context, node)
+    if node.args.get("pivots") and context.dialect.has_pivots:
+        write_as_query(context, node, schema.columns)
+        scope.qualifiers = {}
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
     context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
@@ -305,6 +316,8 @@ def _resolve_derived_table(
     context.dialect.check_derived_table(context, node)
     inner = node.this
     identifier = alias_identifier(node)
+    if identifier is not None and (identifier._meta or {}).get("start") in context.text.pipe_markers:
+        return None, _resolve_pipe(context, node, block)
     if _is_relation(inner):
         return _resolve_relation(context, node, block)
     require_alias(context, identifier, "A derived table needs an alias: write (SELECT …) name", inner)
@@ -317,6 +330,32 @@ def _resolve_derived_table(
     scope = rename_columns(context, scope, alias, node.args.get("alias"))
     context.sources[id(node)] = Source(node, alias, scope)
     return alias, scope
+
+
+def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBlock) -> Scope:
+    """Resolve the query under a pipe operator, whose table aliases the operator can name."""
+    scope = context.resolve_query(context, node, block.ctes, outer=block.outer, level=block.level + 1)
+    result = Scope()
+    for column in scope.columns:
+        table, name = scope.names[column]
+        owner = _owner(context, column, table)
+        if name in result.tables.get(owner, {}) or context.renamed_columns.get(column, name) != column.name:
+            at = context.select_items.get(column, node)
+            raise context.fail(f"The rows before |> have the column {name} twice: give one another name", at, name)
+        result.put(owner, name, column.copy(column.internal, owner, name))
+    result.merged = MergedColumns(result.tables, result.join_columns())
+    for alias in result.tables:
+        block.aliases.setdefault(str(alias))
+    return result
+
+
+def _owner(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
+    """Return the table alias by which Spark knows a column of a SELECT list; a generated one for none."""
+    item = context.select_items.get(column)
+    if type(item) is exp.Column and type(item.this) is not exp.Star:
+        bound = context.bindings.get(id(item))
+        table = bound.table if bound is not None and id(item) not in context.fields else None
+    return table if table and not table.startswith("__") else "__pipe"
 
 
 def _is_relation(node: exp.Expr) -> bool:
@@ -431,6 +470,8 @@ def _resolve_join(
         if at is not None and context.text.raw(at - 1) != "(":
             raise context.fail("USING needs its columns in parentheses", name)
     node = join.this
+    if node.args.get("pivots") and context.dialect.has_pivots:
+        raise context.fail("PIVOT and UNPIVOT in a join are not supported: put the table into a query", node)
     condition = join.args.get("on")
     if isinstance(node, (exp.Lateral, exp.Unnest)):
         if join.args.get("using") or join.args.get("method") == "NATURAL":
@@ -757,7 +798,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
         return None
     type_text = context.mode.collection_type(context, arguments[0])
     if type_text is None:
-        return None
+        return _generated_names(context, name, arguments[0]) if context.dialect.has_lateral_aliases else None
     inner = hive_types.arguments(type_text)
     kind = hive_types.base(type_text)
     if name == "inline":
@@ -772,6 +813,28 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
         return [*position_column, ("key", inner[0]), ("value", inner[1])]
     takes = "an array or a map" if name == "explode" else "an array"
     raise context.fail(f"{name}() takes {takes} as a parameter, not {type_text}", function, name)
+
+
+def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) -> list[tuple[str, str | None]] | None:
+    """Return the columns of explode(), posexplode() or inline() in Spark where only the shape of the value is known."""
+    called = function_name(context, argument) if isinstance(argument, exp.Func) else None
+    if name != "inline":
+        columns: list[tuple[str, str | None]] = [("pos", "int"), ("col", None)]
+        return columns[name == "explode" :] if called in SPARK_ARRAY_FUNCTIONS or type(argument) is exp.DPipe else None
+    first = argument.expressions[0] if type(argument) is exp.Array and argument.expressions else None
+    if not isinstance(first, exp.Struct) or function_name(context, first) != "struct":
+        return [("key", None), ("value", None)] if called == "map_entries" else None
+    names: list[str] = []
+    for position, item in enumerate(first.expressions):
+        value = item.expression if type(item) is exp.PropertyEQ else item
+        if type(value) is exp.Column and (type(value.this) is exp.Star or id(value) in context.fields):
+            return None
+        is_named = type(item) is exp.PropertyEQ and type(value) not in (exp.Dot, exp.Bracket)
+        is_value = type(value) in (exp.Literal, exp.Null, exp.Boolean)
+        if not is_named and not is_value:
+            return None
+        names.append(item.this.name.lower() if is_named else f"col{position + 1}")
+    return [(item, None) for item in names] if len(set(names)) == len(names) else None
 
 
 def produced_origins(context: ResolutionContext, function: exp.Expr, position: int) -> tuple[exp.Expr, ...]:

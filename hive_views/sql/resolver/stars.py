@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.hive_exact.planner_names import planned_column
 from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
@@ -25,7 +27,7 @@ from hive_views.sql.resolver.names import (
     resolve,
     written_join_column,
 )
-from hive_views.sql.resolver.scopes import AmbiguousName, MergedKey, Scope, ScopeColumn
+from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import produced_columns, produced_origins, resolve_arguments
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
@@ -285,6 +287,10 @@ def _expand_star(
     pattern: re.Pattern[str] | None = None,
 ) -> None:
     """Replace a star by its columns, and add them to the block's result."""
+    pipe_star = context.text.pipe_stars.get((item._meta or {}).get("start", -1)) if type(item) is exp.Star else None
+    if pipe_star is not None:
+        _expand_pipe_star(context, item, pipe_star, ungrouped, block, output)
+        return
     if context.dialect.has_struct_stars and type(item) is exp.Column:
         if not _names_table(ungrouped, item):
             _expand_struct(context, item, ungrouped, block, output)
@@ -449,6 +455,57 @@ def _expand_merged_star(
     _write_star(context, item, columns)
 
 
+def _expand_pipe_star(
+    context: ResolutionContext, item: exp.Expr, star: PipeStar, scope: Scope, block: QueryBlock, output: Scope
+) -> None:
+    """Add the columns of a star that a pipe operator implies, and note their text."""
+    if scope.merged is not None:
+        entries = scope.merged.visible
+    else:
+        entries = [JoinColumn(name, (alias,)) for alias in block.aliases for name in scope.tables.get(alias, ())]
+    positions = [_position_of(context, entries, token) for token in star.names]
+    if star.kind == "before":
+        entries = entries[: positions[0]]
+    elif star.kind == "after":
+        entries = entries[positions[0] + 1 :]
+    else:
+        entries = [entry for position, entry in enumerate(entries) if position not in positions]
+    if star.kind == "drop" and not entries:
+        raise context.fail("DROP leaves no column", context.text.tokens[star.first].start)
+    columns: StarColumns = []
+    for entry in entries:
+        name = entry.name
+        is_single = len(entry.tables) == 1
+        owner = entry.tables[0] if is_single else None
+        source = scope.column_of(entry)
+        if is_single:
+            check_hidden_key(context, scope, owner, name, item)
+        text = _written(context, owner if entry.is_qualified else "", name) if is_single else context.quote(name)
+        if any(text == other for other, _, _ in columns):
+            raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
+        columns.append((text, text, _put_star_column(context, owner, name, source, output, item)))
+    is_fixed = star.kind == "all" and _is_one_query(item.parent)
+    context.pipe_stars.append((star, is_fixed, columns))
+
+
+def _is_one_query(select: exp.Expr | None) -> bool:
+    """Return whether a FROM clause contains one query or VALUES, whose columns the text determines."""
+    clause = select.args.get("from_") if isinstance(select, exp.Select) else None
+    if select is None or clause is None or not isinstance(clause.this, (exp.Subquery, exp.Values)):
+        return False
+    return not any(node.args.get(name) for node in (select, clause.this) for name in ("joins", "laterals"))
+
+
+def _position_of(context: ResolutionContext, entries: list[JoinColumn], token: int) -> int:
+    """Return the position of a column that SET or DROP names."""
+    name = unquote_identifier(context.text.raw(token)).lower()
+    positions = [position for position, entry in enumerate(entries) if entry.name == name]
+    if len(positions) != 1:
+        reason = f"The rows before |> have {'no' if not positions else 'more than one'} column {name}"
+        raise context.fail(reason, context.text.tokens[token].start, name)
+    return positions[0]
+
+
 def _using_columns(
     context: ResolutionContext, item: exp.Expr, ungrouped: Scope, table: str | None, output: Scope
 ) -> StarColumns:
@@ -508,6 +565,7 @@ def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns
 
 def write_expanded_stars(context: ResolutionContext) -> None:
     """Write the columns of all stars; called when all renamed columns are known."""
+    _write_pipe_stars(context)
     renamed = context.renamed_columns
     for first, last, columns in context.expanded_stars:
         first_word = context.text.raw(first)
@@ -520,6 +578,28 @@ def write_expanded_stars(context: ResolutionContext) -> None:
             ]
             written = ", ".join(texts)
             edits.replace(first, last, f"SELECT {written} {from_word}" if is_missing else written)
+
+
+def _write_pipe_stars(context: ResolutionContext) -> None:
+    """Write what pipe operators imply as SELECT; columns that the text determines are written if one is renamed."""
+    renamed, quote = context.renamed_columns, context.quote
+    for star, is_fixed, columns in context.pipe_stars:
+        if is_fixed and not any(column in renamed for _, _, column in columns):
+            continue
+        context.has_star = True
+        texts = [text + (f" AS {quote(renamed[column])}" if column in renamed else "") for text, _, column in columns]
+        names = [quote(unquote_identifier(context.text.raw(token))) for token in star.names]
+        for edits in (context.edits, context.star_edits):
+            if star.kind == "all":
+                edits.append(star.last, f" |> SELECT {', '.join(texts)}")
+            elif star.kind == "after":
+                edits.append(star.last, f" AS {', '.join([*names, *texts])}")
+            elif star.kind == "before":
+                operator = " |> " if context.text.kinds[star.first] is TokenType.COMMA else ""
+                edits.replace(star.first, star.last, f"{operator}SELECT {''.join(f'{text}, ' for text in texts)}")
+            else:
+                end = "," if star.kind == "extend" else ""
+                edits.replace(star.first, star.last, f"SELECT {', '.join(texts)}{end}")
 
 
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:

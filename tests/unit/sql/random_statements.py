@@ -156,7 +156,8 @@ class Generator:
         roll = self.random.random()
         free = [word for word in (*WORDS, "x", "y") if word not in taken]
         if depth > 0 and self.spend(0.3):
-            text, columns = self.query(depth - 1, None, unique=True)
+            inner = self.piped if self.spark and self.chance(0.25) else self.query
+            text, columns = inner(depth - 1, None, unique=True)
             alias = self.pick(*free)
             text = f"({text}) {self.pick('', 'as ')}{alias}"
             if self.spark and self.chance(0.1):
@@ -180,11 +181,45 @@ class Generator:
             )  # fmt: skip
         return self.table(taken)
 
+    def pivoted(self, columns: Columns) -> tuple[str, Columns, Columns] | None:
+        """A PIVOT or UNPIVOT, the columns that stay, and the new ones; None where the columns do not fit."""
+        numbers = [name for name, kind in columns if kind == "i"]
+        if len(numbers) < 2 or any(kind in "m" for _, kind in columns):
+            return None
+        if self.chance(0.4):
+            chosen = self.random.sample(numbers, self.random.randint(1, 2))
+            name, value = self.random.sample((*WORDS, "n", "v"), 2)
+            items = ", ".join(self.written(item) + self.pick("", "", f" as {self.word()}") for item in chosen)
+            text = f"unpivot {self.pick('', 'include nulls ')}({value} for {name} in ({items}))"
+            return text, [item for item in columns if item[0] not in chosen], [(name, "s"), (value, "i")]
+        key, value = self.random.sample(numbers, 2)
+        names = self.random.sample((*WORDS, "p", "q"), 2)
+        values = [f"{number} as {name}" if self.chance(0.6) else str(number) for number, name in enumerate(names, 1)]
+        shown = [item.rpartition(" ")[2] for item in values]
+        calls = [f"{self.pick('max', 'sum', 'min')}({self.written(value)})"]
+        new: Columns = [(name if name.isalpha() else f"`{name}`", "i") for name in shown]
+        if self.chance(0.3):
+            calls = [f"max({value}) m", "count(*)"]
+            new = [(f"`{name}_{call}`", "i") for name in shown for call in ("m", "count(1)")]
+        text = f"pivot ({', '.join(calls)} for {self.written(key)} in ({', '.join(values)}))"
+        return text, [item for item in columns if item[0] not in (key, value)], new
+
     def from_clause(self, depth: int, outer: Block | None) -> tuple[str, Block]:
         """A FROM clause and what it makes visible."""
         block = Block(outer=outer)
         text, first = self.source(depth, (), outer)
         block.sources.append(first)
+        names = [name for name, _ in first.columns]
+        pivot = (
+            self.pivoted(first.columns) if self.spark and len(set(names)) == len(names) and self.spend(0.12) else None
+        )
+        if pivot is not None:
+            text = f"{text} {pivot[0]}"
+            block.sources = [Source(first.alias, pivot[1]), Source("", pivot[2])]
+            if pivot[0].startswith("unpivot") and self.chance(0.3):
+                alias = self.pick(*WORDS)
+                text += f" {self.pick('', 'as ')}{alias}"
+                block.sources = [Source(alias, pivot[1] + pivot[2])]
         while self.spend(0.4):
             text = self.join(text, block, depth)
         while self.spend(0.12):
@@ -274,6 +309,8 @@ class Generator:
         if name in block.merged:
             count = 1
         roll = self.random.random()
+        if not source.alias or name.startswith("`"):
+            return name + suffix
         if roll < (0.6 if count == 1 else 0.04):
             return self.written(name) + suffix
         if self.spark and source.database and roll > 0.93:
@@ -416,6 +453,83 @@ class Generator:
         if with_:
             self.ctes.pop()
         return with_ + text, columns
+
+    def piped(self, depth: int, outer: Block | None, *, unique: bool = False) -> tuple[str, Columns]:
+        """A query with pipe operators and its columns."""
+        text, block = self.from_clause(depth, outer)
+        text = f"from {text}"
+        if self.chance(0.3):
+            items, columns, tail = self.items(block, True, None)
+            text = f"select {', '.join(items)} {text}{self.where(block, 0)}{tail}"
+            block = Block([Source("", columns)], outer=outer)
+        for _ in range(self.random.randint(1, 4)):
+            operator, block = self.operator(block, depth)
+            text += f" |> {operator}"
+        columns = [column for source in block.sources for column in source.columns]
+        names = [name for name, _ in columns]
+        if unique and len(set(names)) < len(names):
+            items, columns, tail = self.items(block, True, "ii")
+            text += f" |> select {', '.join(items)}{tail}"
+        return text, columns
+
+    def operator(self, block: Block, depth: int) -> tuple[str, Block]:
+        """A pipe operator, and what the next one can name."""
+        columns = [column for source in block.sources for column in source.columns]
+        names = [name for name, _ in columns]
+        own = Block(block.sources, block.merged, block.outer)
+        roll = self.random.random()
+        if roll < 0.2 or not columns:
+            return f"where {self.condition(block, depth)}", own
+        if roll < 0.32:
+            kind = self.pick("i", "i", "s")
+            name = self.pick(*WORDS, "z")
+            text = f"extend {self.value(block, kind, 1)} {self.pick('', 'as ')}{name}"
+            return text, Block([*block.sources, Source("", [(name, kind)])], block.merged, block.outer)
+        if roll < 0.46:
+            name, kind = self.random.choice(columns)
+            kind = kind if kind in "isd" else "i"
+            rest = [
+                Source(item.alias, [column for column in item.columns if column[0] != name]) for item in block.sources
+            ]
+            text = f"set {self.written(name) if name.isalnum() else name} = {self.value(block, kind, 1)}"
+            return text, Block([*rest, Source("", [(name, kind)])], block.merged - {name}, block.outer)
+        if roll < 0.54 and len(columns) > 1:
+            name = self.random.choice(names)
+            rest = [
+                Source(item.alias, [column for column in item.columns if column[0] != name]) for item in block.sources
+            ]
+            return f"drop {name}", Block(rest, block.merged - {name}, block.outer)
+        if roll < 0.60 and len(set(names)) == len(names):
+            alias = self.word()
+            return f"as {alias}", Block([Source(alias, columns)], outer=block.outer)
+        if roll < 0.72:
+            items, columns, tail = self.items(block, True, None)
+            return f"select {', '.join(items)}{tail}", Block([Source("", columns)], outer=block.outer)
+        if roll < 0.80:
+            key = self.value(block, "i", self.random.choice([0, 0, 1]))
+            call = f"{self.pick('max', 'sum')}({self.value(block, 'i', 1)}) as {self.pick('m', 'a')}"
+            text = f"aggregate {call}, count(*) as n group by {key} as {self.pick('k', 'g')}"
+            return text, Block([Source("", [(text.rpartition(" ")[2], "i"), ("n", "i")])], outer=block.outer)
+        if roll < 0.88 and self.budget > 0:
+            before = len(block.sources)
+            text = self.join("", block, 0).strip()
+            is_operator = not text.startswith((",", "lateral")) and bool(text)
+            if is_operator:
+                return text, block
+            del block.sources[before:]
+        if roll < 0.95 and len(set(names)) == len(names):
+            pivot = self.pivoted(columns)
+            if pivot is not None:
+                return pivot[0], Block([Source("", pivot[1] + pivot[2])], outer=block.outer)
+        if self.chance(0.5):
+            return f"order by {self.any_column(block, 'is')}", own
+        kinds = "".join(kind for _, kind in columns)
+        if set(kinds) <= set("isd") and self.chance(0.7):
+            right, _ = self.select(0, None, False, kinds=kinds)
+            return f"{self.pick('union all', 'except', 'union')} {self.pick(right, f'({right})')}", Block(
+                [Source("", columns)], outer=block.outer
+            )
+        return "tablesample (100 percent)", own
 
     def set_operation(self, depth: int, outer: Block | None, unique: bool) -> tuple[str, Columns]:
         text, columns = self.select(depth, outer, True, kinds=self.pick("i", "is", "iis", "di"))
@@ -572,4 +686,6 @@ class Generator:
         """A query."""
         self.ctes = []
         self.budget = self.random.randint(0, 6)
+        if self.spark and self.chance(0.2):
+            return self.piped(1, None)[0]
         return self.query(2, None)[0]

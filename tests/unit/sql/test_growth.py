@@ -86,6 +86,16 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
     )
     yield (
         "spark",
+        "values of pivot",
+        lambda count: f"select * from u pivot (max(v) for k in ({_repeat('#')(count)}))",
+    )
+    yield (
+        "spark",
+        "columns of pipe operators",
+        lambda count: f"from u |> extend {_repeat('k + # as a#')(count)} |> select k, {_repeat('a#')(count)}",
+    )
+    yield (
+        "spark",
         "lateral aliases",
         lambda count: "select 1 as a0, " + ", ".join(f"a{n} + 1 as a{n + 1}" for n in range(count)) + " from u",
     )

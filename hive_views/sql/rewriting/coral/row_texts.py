@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.trino_translation import (
@@ -91,7 +92,7 @@ def apply_rules(
         return result if result.expanded == text else None
 
     current = read(sql)
-    if current is None:
+    if current is None or _is_only_for_spark(current.resolution):
         return sql
     kinds = {type(node) for node in current.resolution.tree.walk()}
     for rule in dict.fromkeys(rule for rule, kind in RULES if kind in kinds):
@@ -101,6 +102,11 @@ def apply_rules(
                 break
             current = rewritten
     return current.expanded
+
+
+def _is_only_for_spark(resolution: Resolution) -> bool:
+    """Return whether neither Hive nor Trino reads a text: PIVOT and pipe operators."""
+    return bool(resolution.context.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
 
 
 def _severity(sql: str, schemas: Schemas, database: str, functions: Mapping[str, str] | None) -> int:

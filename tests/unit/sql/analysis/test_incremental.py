@@ -108,6 +108,11 @@ def test_aggregate_functions_are_never_treated_as_scalar(function):
             query.added([0], grouped=query.aggregate([None], [False]) is not None)
 
 
+def test_pipe_operators_are_refused():
+    with pytest.raises(NotIncrementalError, match="pipe operator"):
+        IncrementalQuery("FROM t |> WHERE x > 1 |> SELECT x", "spark", "db")
+
+
 @pytest.mark.parametrize("sql", ["{}", "SELECT a.y FROM ({}) AS a", "SELECT x AS y FROM t UNION ALL {}"])
 def test_transform_scripts_are_refused(sql):
     query = IncrementalQuery(sql.format("SELECT TRANSFORM(x) USING 'wc' AS (y) FROM t"), "spark", "db")

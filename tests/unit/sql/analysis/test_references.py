@@ -84,7 +84,7 @@ RELATIONS = [  # dialects, query, what it reads; `?` if it may read more, or can
     ("spark", "SELECT * FROM a PIVOT (sum(x) FOR y IN (1)) JOIN (SELECT * FROM b) UNPIVOT (x FOR y IN (c, d))", "a b"),
     ("spark", "FROM a JOIN b SELECT x", "a b"),
     ("spark", "FROM b |> JOIN a USING (x) |> WHERE EXISTS (SELECT 1 FROM c) |> UNION ALL (SELECT * FROM d)", "b a c d"),
-    ("spark", "FROM b |> UNION ALL TABLE a", "?"),
+    ("spark", "FROM b |> UNION ALL TABLE a", "b a"),
     ("hive spark", "SELECT (SELECT max(x) FROM a), sum(x) FILTER (WHERE x IN (SELECT x FROM b)), named_struct('a', (SELECT 1 FROM c)), CASE WHEN x THEN (SELECT 1 FROM d) END, y[(SELECT 1 FROM e)] FROM f", "a b c d e f"),
     ("hive spark", "SELECT first(x) OVER (ORDER BY (SELECT 1 FROM b)) FROM a JOIN c ON a.x = (SELECT max(x) FROM d) WHERE x = ANY (SELECT x FROM e)", "b a c d e"),
     ("hive spark", "SELECT x FROM a GROUP BY x HAVING max(y) > (SELECT 1 FROM b) ORDER BY (SELECT 1 FROM c) LIMIT 3", "a b c"),

@@ -73,6 +73,10 @@ CASES = [
     "spark | with recursive x(a, b, c) as (select a, b, c from r union all select b, c, 1 from x) select a, b from x"
     " | a=r.a,r.b,r.c b=r.b,r.c",
     "spark | select x.* from (select k, v from t where v > (select max(w) from u)) x | k=t.k v=t.v",
+    "spark | select * from u pivot (max(w) for k in (1 as a, 2 as b)) | v=u.v a=u.k,u.w b=u.k,u.w",
+    "spark | select * from u unpivot (n for c in (v, w)) | k=u.k c= n=u.v,u.w",
+    "spark | from u |> set v = w + 1 |> drop k |> extend v * w as y | w=u.w v=u.w y=u.w",
+    "spark | from t |> join u using (k) |> aggregate max(w) as m group by t.v + 1 as g | g=t.v m=u.w",
     "trino | select x.e, t.v from t cross join unnest(arr) as x(e) | e=t.arr v=t.v",
     "trino | select k, u.w from t join u using (k) | k=t.k w=u.w",
 ]
