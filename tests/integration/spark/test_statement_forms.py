@@ -218,7 +218,11 @@ DEFINITIONS = [
     "FROM t |> UNION ALL (TABLE t)",
     "SELECT * FROM t FULL JOIN one ON h = k",
     "SELECT * FROM t FULL JOIN (SELECT k AS h, epoch FROM one) USING (h)",
+    "FROM one |> SET k = k + 1 |> DROP epoch |> AS x |> WHERE x.k > 0",
+    "SELECT * FROM one PIVOT (count(*) FOR k IN (1, 2 AS two))",
     *extended(
+        "SELECT * FROM (SELECT k, k + 1 AS l FROM one) UNPIVOT (v FOR n IN (k, l AS L))",
+        "SELECT * FROM inline(array(struct(1, 2 AS b)))",
         "SELECT id + 1 AS n FROM range(3) AS r",
         "SELECT * FROM explode(array(1, 2))",
         "SELECT * FROM posexplode(array(5)) AS e(p, c)",
