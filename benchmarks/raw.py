@@ -32,35 +32,44 @@ class RawMetastore:
         """Read a row."""
         return self.client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table
 
-    def lock(self, database: str, name: str) -> int:
-        """Acquire the exclusive lock; returns its ID."""
-        component = ttypes.LockComponent(
-            type=ttypes.LockType.EXCLUSIVE,
-            level=ttypes.LockLevel.TABLE,
-            dbname=database,
-            tablename=name,
-            operationType=ttypes.DataOperationType.NO_TXN,
-        )
-        request = ttypes.LockRequest(component=[component], user="bench", hostname=socket.gethostname())
+    def lock(self, database: str, name: str, source: str | None = None) -> int:
+        """Acquire the exclusive lock, and a shared one on a source; returns its ID."""
+        types = {name: ttypes.LockType.EXCLUSIVE}
+        if source is not None:
+            types[source] = ttypes.LockType.SHARED_READ
+        components = [
+            ttypes.LockComponent(
+                type=kind,
+                level=ttypes.LockLevel.TABLE,
+                dbname=database,
+                tablename=locked,
+                operationType=ttypes.DataOperationType.NO_TXN,
+            )
+            for locked, kind in types.items()
+        ]
+        request = ttypes.LockRequest(component=components, user="bench", hostname=socket.gethostname())
         return self.client.lock(request).lockid
 
     def unlock(self, lock_id: int) -> None:
         """Release the lock."""
         self.client.unlock(ttypes.UnlockRequest(lockid=lock_id))
 
-    def create(self, table: ttypes.Table) -> None:
-        """The calls that create a view."""
+    def create(self, table: ttypes.Table, source: str) -> None:
+        """The calls that create a view over a table, which must still exist under the lock."""
         self.client.get_database(table.dbName)
-        lock_id = self.lock(table.dbName, table.tableName)
+        lock_id = self.lock(table.dbName, table.tableName, source)
+        self.get(table.dbName, source)
         try:
             self.get(table.dbName, table.tableName)
         except ttypes.NoSuchObjectException:
             self.client.create_table(table)
         self.unlock(lock_id)
 
-    def swap(self, table: ttypes.Table, location: str) -> None:
-        """The calls that replace a view."""
-        lock_id = self.lock(table.dbName, table.tableName)
+    def swap(self, table: ttypes.Table, location: str, source: str | None = None) -> None:
+        """The calls that replace a view; its table must still exist under the lock."""
+        lock_id = self.lock(table.dbName, table.tableName, source)
+        if source is not None:
+            self.get(table.dbName, source)
         current = self.get(table.dbName, table.tableName)
         expected = current.parameters["metadata_location"]
         current.parameters = {**current.parameters, "metadata_location": location}
