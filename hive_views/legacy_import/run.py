@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -70,8 +70,13 @@ RunProgress = Callable[[int, int, ImportOutcome], None]
 
 _AHEAD = 3
 """Number of views that are computed, and whose files are written, during the swap of another one."""
+_TABLES_OF = 100
+"""Number of views for which the rows of the tables that they read are read together."""
 _THREADS = 2
 """Number of threads that compute views and write files: one computes while the other waits for the disk."""
+
+TableRows = dict[ViewName, Row]
+"""Rows of tables that several views read."""
 
 _CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
 
@@ -139,9 +144,10 @@ def run_plan(
         # By level, so that neighbors seldom read each other.
         entries = sorted(plan.entries, key=lambda entry: entry.level)
         started: dict[ViewName, tuple[Future[PendingImport | ImportOutcome], bool]] = {}
+        tables: TableRows = {}
 
         def prepare(entry: PlanEntry) -> PendingImport | ImportOutcome:
-            step = importer.compute(entry)
+            step = importer.compute(entry, tables)
             if isinstance(step, PendingImport):
                 journal.announce([step.announcement])
                 step = importer.write_files(step)
@@ -153,6 +159,8 @@ def run_plan(
 
         try:
             for number, entry in enumerate(entries):
+                if number % _TABLES_OF == 0:
+                    tables = importer.read_tables(entries[number : number + _TABLES_OF + ahead])
                 if not state.must_convert(entry):
                     continue
                 for later in entries[number : number + 1 + ahead]:
@@ -377,14 +385,27 @@ class Importer:
         """Return whether the Iceberg view replaces the legacy row."""
         return self.to_properties is None and entry.in_place
 
-    def compute(self, entry: PlanEntry) -> PendingImport | ImportOutcome:
+    def read_tables(self, entries: Iterable[PlanEntry]) -> TableRows:
+        """Read the rows of the tables that some views read, in batches, for `compute`.
+
+        Rows of views are left out, since imports change them.
+        """
+        names = {name for entry in entries if entry.status is PlanStatus.READY for name in entry.reads}
+        store = planned_store(self.target.store)
+        try:
+            store.fetch(names - self.targets.keys(), most_calls=1)
+        except MetastoreError as error:
+            logger.info("Tables are read one by one: %s", error)
+        return {name: row for name, row in store.fetched.items() if row is not None and not row.kind.is_view}
+
+    def compute(self, entry: PlanEntry, tables: TableRows | None = None) -> PendingImport | ImportOutcome:
         """Convert a view in memory; the outcome if there is nothing to swap.
 
-        The only rows written are those of Hive tables that get a UUID for lineage.
+        The only rows written are those of Hive tables that get a UUID for lineage; `tables` is updated then.
         """
         started = time.perf_counter()
         try:
-            step = self._compute(entry)
+            step = self._compute(entry, {} if tables is None else tables)
         except HiveViewsError as error:
             step = _outcome_of_error(entry, error)
         return replace(step, seconds=time.perf_counter() - started)
@@ -439,7 +460,9 @@ class Importer:
         """Delete the files and the storage of a view that will not be swapped."""
         self._delete(pending.converted, pending.converted.location, pending.converted.backup)
 
-    def _compute(self, entry: PlanEntry, *, is_second_read: bool = False) -> PendingImport | ImportOutcome:
+    def _compute(
+        self, entry: PlanEntry, tables: TableRows, *, is_second_read: bool = False
+    ) -> PendingImport | ImportOutcome:
         row = self.source.store.get_row(entry.name)
         target_row = row if self.is_in_place(entry) else self.target.store.get_row(entry.target)
         if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
@@ -454,9 +477,9 @@ class Importer:
         if not is_legacy(row) or row_fingerprint(row) != entry.fingerprint:
             if not is_second_read:
                 # The server reads a row by several queries; beside the swap of another run it returns parts of both.
-                return self._compute(entry, is_second_read=True)
+                return self._compute(entry, tables, is_second_read=True)
             raise ConversionError(Reason.CHANGED, f"the row of {entry.name} changed since the plan; plan again")
-        converted = self._convert_and_mark(entry, row, target_row)
+        converted = self._convert_and_mark(entry, row, target_row, tables)
         if converted.text != entry.new_text or converted.columns != entry.columns:
             raise ConversionError(
                 Reason.CHANGED,
@@ -473,10 +496,12 @@ class Importer:
             return ImportOutcome(entry.name, entry.target, ImportStatus.WOULD_CONVERT)
         return PendingImport(entry, row, converted, 0.0)
 
-    def _convert_and_mark(self, entry: PlanEntry, row: Row, target_row: Row | None) -> ConvertedView:
+    def _convert_and_mark(self, entry: PlanEntry, row: Row, target_row: Row | None, tables: TableRows) -> ConvertedView:
         store = self.target.store
-        # Each view reads the rows anew, and each row once.
-        view_store = self.dry_run_store or planned_store(store)
+        # Each view reads the rows of other views anew, and each row once.
+        view_store = self.dry_run_store or planned_store(
+            store, {name: tables[name] for name in entry.reads if name in tables}
+        )
         view_store.fetched[entry.target] = target_row
         converted = self._convert(entry, row, view_store)
         if self.dry_run_store is not None or not store.config.mark_hive_tables:
@@ -489,6 +514,9 @@ class Importer:
         for source in unmarked:
             identify(store, source)
             view_store.fetched.pop(source.name)
+            marked = view_store.get_row(source.name)
+            if marked is not None and source.name in tables:
+                tables[source.name] = marked
         return self._convert(entry, row, view_store)
 
     def _convert(self, entry: PlanEntry, row: Row, view_store: PlannedStore) -> ConvertedView:

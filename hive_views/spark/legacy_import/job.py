@@ -380,7 +380,8 @@ def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanE
 
 
 def _compute(importer: Importer, entries: list[PlanEntry]) -> list[PendingImport | ImportOutcome]:
-    return [importer.compute(entry) for entry in entries]
+    tables = importer.read_tables(entries)
+    return [importer.compute(entry, tables) for entry in entries]
 
 
 def _swap(importer: Importer, tasks: list[tuple[PendingImport, bool]]) -> list[ImportOutcome]:
