@@ -1,11 +1,11 @@
-"""Import of legacy views: views per second, share of the swaps, growth, memory, executor cores.
+"""Import of legacy views: views per second, share of the swaps, growth, memory, drivers, executor cores.
 
 The reference is the minimum cost of each view: the metastore calls that replace a row (lock, read, alter, unlock) and
-two synced files. Each size is measured with a new metastore and a new Python process, so that memory is measured per
-size. `HIVE_VIEWS_BENCH_SIZES=500,2000` sets the numbers of views. `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures
-another server than the embedded one, without the part on Spark, whose own client calls methods that newer servers no
-longer have. The compare-and-swap of the server reads a Derby table completely, so its time grows with the number of
-rows.
+two synced files. Each size and driver is measured with a new metastore and a new Python process, so that memory is
+measured per size. `HIVE_VIEWS_BENCH_SIZES=500,2000` sets the numbers of views, `HIVE_VIEWS_BENCH_DRIVERS=alone` the
+drivers. `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures another server than the embedded one, without the plan on
+executor cores, whose Spark calls methods that newer servers no longer have. The compare-and-swap of the server reads
+a Derby table completely, so its time grows with the number of rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -28,16 +29,20 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import read_journal
 from hive_views.legacy_import.plan import ImportPlan, plan_import
 from hive_views.legacy_import.report.report import report_run
-from hive_views.legacy_import.run import run_plan
+from hive_views.legacy_import.run import RunResult, run_plan
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.spark.legacy_import.job import SparkImport
 from tests.conftest import started as started_server
 
 SIZES = tuple(map(int, os.environ.get("HIVE_VIEWS_BENCH_SIZES", "1000,10000").split(",")))
 """How many views, the fewest first."""
 SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
 """The metastore, `release/database`."""
+ALONE = "alone"
+DRIVERS = tuple(os.environ.get("HIVE_VIEWS_BENCH_DRIVERS", f"{ALONE};local[2];local-cluster[2,1,1024]").split(";"))
+"""Where the import runs: in one process, or on the executors of a Spark with this master; separated by semicolons."""
 CORES = (1, 2)
 """Executor cores."""
 _FLOOR = 200
@@ -50,26 +55,33 @@ def run(directory: Path) -> Iterator[Result]:
     """Measure on a metastore of its own for each size."""
     by_size: dict[int, dict[str, float]] = {}
     for size in SIZES:
-        with started_server(directory / f"import-{size}", SERVER) as metastore:
-            _fill(metastore, "legacy", size)
-            command = [sys.executable, "-m", "benchmarks.legacy_import", metastore.uri, metastore.warehouse]
-            done = subprocess.run(
-                [*command, str(directory / f"journal-{size}"), str(size)],
-                cwd=_REPOSITORY,
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            )
-            measured = by_size[size] = json.loads(done.stdout)
-            floor, bare = _floor(metastore, directory / f"floor-{size}", size)
-            yield from _lines(size, measured, floor, bare)
-            if size == SIZES[0] and SERVER == EMBEDDED_VERSION:
-                yield from _cores(metastore, size)
+        for driver in DRIVERS:
+            name = f"{size}-{DRIVERS.index(driver)}"
+            with started_server(directory / f"import-{name}", SERVER) as metastore:
+                _fill(metastore, "legacy", size)
+                command = [sys.executable, "-m", "benchmarks.legacy_import", metastore.uri, metastore.warehouse]
+                done = subprocess.run(
+                    [*command, str(directory / f"journal-{name}"), str(size), driver],
+                    cwd=_REPOSITORY,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=True,
+                )
+                measured = json.loads(done.stdout.splitlines()[-1])
+                connections = 1 if driver == ALONE else max(CORES)
+                yield _rate(metastore, directory / f"rate-{name}", size, driver, connections, measured["ran"])
+                if driver != ALONE:
+                    continue
+                by_size[size] = measured
+                floor, bare = _floor(metastore, directory / f"floor-{name}", size)
+                yield from _lines(size, measured, floor, bare)
+                if size == SIZES[0] and SERVER == EMBEDDED_VERSION:
+                    yield from _cores(metastore, size)
     if len(by_size) > 1:
         yield from _growth(by_size)
 
 
-def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
+def measure(uri: str, warehouse: str, journal: str, views: str, driver: str) -> None:
     """Plan, run and report in this process, and print seconds and megabytes as JSON."""
     size, measured = int(views), {}
     with HiveViewCatalog("bench", uri=uri, warehouse=warehouse) as catalog:
@@ -81,10 +93,11 @@ def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
         measured["planned"] = perf_counter() - started
         measured["plan"] = _memory()
         _check(plan, size)
-        started = perf_counter()
-        if not run_plan(plan, catalog, Path(journal)).complete:
-            raise AssertionError("the import is not complete")
-        measured["ran"] = perf_counter() - started
+        with _runner(driver, plan, catalog, Path(journal)) as run_import:
+            started = perf_counter()
+            if not run_import().complete:
+                raise AssertionError("the import is not complete")
+            measured["ran"] = perf_counter() - started
         measured["run"] = _memory()
     del plan
     started = perf_counter()
@@ -93,6 +106,58 @@ def measure(uri: str, warehouse: str, journal: str, views: str) -> None:
     measured["reported"] = perf_counter() - started
     measured["report"] = _memory()
     print(json.dumps(measured))
+
+
+@contextmanager
+def _runner(
+    driver: str, plan: ImportPlan, catalog: HiveViewCatalog, journal: Path
+) -> Iterator[Callable[[], RunResult]]:
+    """Yield what runs the plan; a Spark is started before and stopped afterwards."""
+    if driver == ALONE:
+        yield lambda: run_plan(plan, catalog, journal)
+        return
+    from tests.integration.spark.cluster_import import start_cluster
+
+    spark = start_cluster(driver, journal.parent / f"{journal.name}-spark")
+    try:
+        spark.sparkContext.parallelize(range(8), 8).map(lambda number: number).count()  # starts the Python workers
+        job = SparkImport(spark, catalog, most_calls=max(CORES))
+        yield lambda: job.run(plan, journal, verify="none")
+    finally:
+        spark.stop()
+
+
+def _rate(
+    metastore: MetastoreProcess, directory: Path, size: int, driver: str, connections: int, seconds: float
+) -> Result:
+    """Compare with the metastore's own rate: bare calls and files for some of the views on as many connections."""
+
+    def replace_rows(first: int) -> int:
+        raw = RawMetastore(metastore.port)
+        try:
+            numbers = range(first, min(_FLOOR, size), connections)
+            for number in numbers:
+                for name in ("backup", "metadata"):
+                    write_file(directory / str(number) / name, b"x" * 2048)
+                table = raw.get("legacy", f"v_{number:05d}")
+                raw.swap(table, f"{table.parameters['metadata_location']}")
+            return len(numbers)
+        finally:
+            raw.close()
+
+    with ThreadPoolExecutor(connections) as pool:
+        started = perf_counter()
+        bare_rate = sum(pool.map(replace_rows, range(connections))) / (perf_counter() - started)
+    rate = size / seconds
+    return Result(
+        f"import of {size:,} views, {driver}",
+        f"{rate:.1f} views/s",
+        f"lock, get, alter, unlock by bare Thrift and two synced files, connections: {connections}",
+        f"{bare_rate:.1f} views/s",
+        f"{rate / bare_rate:.0%}",
+        ">= 90 %",
+        rate >= 0.9 * bare_rate,
+    )
 
 
 def _lines(size: int, measured: dict[str, float], floor: float, bare: float) -> list[Result]:
@@ -176,7 +241,6 @@ def _floor(metastore: MetastoreProcess, directory: Path, size: int) -> tuple[flo
 
 def _cores(metastore: MetastoreProcess, size: int) -> list[Result]:
     """The part that is ours, over 1 and 2 executor cores of one Spark: a plan, and of that what follows the reading."""
-    from hive_views.spark.legacy_import.job import SparkImport
     from hive_views.spark.runtime import plain_session
 
     _fill(metastore, "cores", size)  # legacy views again

@@ -20,18 +20,22 @@ from hive_views.spark.legacy_import.job import SparkImport
 ROOT = Path(__file__).parents[3]
 
 
-def main(uri: str, warehouse: str, database: str, journal: str) -> None:
-    # Workers write into Spark's home, so it is a directory of links.
-    home = Path(journal).parent / "spark"
+def start_cluster(master: str, home: Path) -> SparkSession:
+    """Start a session whose executors import this repository; `home` is created for the files of its workers."""
     home.mkdir()
     for entry in Path(pyspark.__file__).parent.iterdir():
         (home / entry.name).symlink_to(entry)
     os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local-cluster[2,1,600]").config("spark.executor.memory", "600m")
+    builder = SparkSession.builder.master(master).config("spark.executor.memory", "600m")
     builder = builder.config("spark.executorEnv.PYTHONPATH", str(ROOT)).config("spark.ui.enabled", "false")
-    spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    return builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+
+
+def main(uri: str, warehouse: str, database: str, journal: str) -> None:
+    # Workers write into Spark's home, so it is a directory of links.
+    spark = start_cluster("local-cluster[2,1,600]", Path(journal).parent / "spark")
     properties = {"uri": uri, "warehouse": warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
     with HiveViewCatalog("prod", **properties) as catalog:
         plan = plan_import(catalog, databases=[database])
