@@ -145,6 +145,10 @@ HIDE_STORAGE_TABLES = "hive-views.hide-storage-tables"
 HIDE_STORAGE_TABLES_DEFAULT = False
 """Leave the storage tables of materialized views out of listings of tables."""
 
+REWRITE_QUERIES = "hive-views.rewrite-queries"
+REWRITE_QUERIES_DEFAULT = False
+"""Let queries of a `ViewSession` on tables read the fresh stored rows of materialized views."""
+
 REQUIRE_ENGINES = "hive-views.require-engines"
 ENGINES = ("spark", "hive", "trino")
 """Engines, separated by commas, that have to return the author's rows for a new definition; other definitions are
@@ -271,6 +275,7 @@ class CatalogConfig(NamedTuple):
     """Whether `DEPENDENCY_MODE` is `strict`."""
     mark_hive_tables: bool
     hide_storage_tables: bool
+    rewrite_queries: bool
     hive2_compatible: bool
     require_engines: tuple[str, ...]
     view_defaults: Mapping[str, str]
@@ -326,6 +331,7 @@ class CatalogConfig(NamedTuple):
             strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
             mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
             hide_storage_tables=_boolean(properties, HIDE_STORAGE_TABLES, HIDE_STORAGE_TABLES_DEFAULT),
+            rewrite_queries=_boolean(properties, REWRITE_QUERIES, REWRITE_QUERIES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             require_engines=required_engines(properties) or (),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),

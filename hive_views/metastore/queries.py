@@ -161,6 +161,11 @@ def names_by_table_type(store: MetastoreStore, database: str, table_type: str) -
     return sorted(ViewName(database, name) for name in names)
 
 
+def names_with_parameter(store: MetastoreStore, database: str, key: str) -> list[ViewName] | None:
+    """Return the tables and views of a database whose row has a parameter; None if the server cannot filter."""
+    return _filter_names(store, database, f'{FILTER_FIELD}{key} like ".*"')
+
+
 def read_rows(
     store: MetastoreStore,
     names: Sequence[ViewName],

@@ -86,7 +86,7 @@ class MaterializedReader:
                 reading = self._catalog.materialized.reading(name.identifier)
             except HiveViewsError as error:
                 logger.warning("%s was not refreshed for a query: %s", name, error)
-        computed = self._other_settings(reading.settings) if reading.from_storage else ""
+        computed = self.other_settings(reading.settings) if reading.from_storage else ""
         if reading.when_stale is WhenStale.FAIL and (computed or not reading.from_storage):
             reason = f"they were computed with {computed}" if computed else str(reading.freshness)
             raise StaleRowsError(str(name), reason)
@@ -96,23 +96,28 @@ class MaterializedReader:
         self._add_note(Note(name, reading.from_storage, reading.why))
         if not reading.from_storage:
             return None
-        return self._load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
+        return self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
 
     def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
         """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
-        computed = self._other_settings(stored.settings)
+        computed = self.other_settings(stored.settings)
         reason = f"storage: {stored}" + (f", computed with {computed}" if computed else "")
         self._add_note(Note(stored.view, True, reason))
-        return self._load(stored.storage, stored.metadata_location, stored.snapshot_id)
+        return self.load(stored.storage, stored.metadata_location, stored.snapshot_id)
 
-    def _other_settings(self, recorded: Mapping[str, str]) -> str:
+    def other_settings(self, recorded: Mapping[str, str]) -> str:
         """The recorded settings of stored rows that differ from the session's, as text."""
         differing = differing_settings(recorded, result_settings(self._spark, recorded)) if recorded else []
         if self._spark.conf.get(_WAP_BRANCH, None):
             differing.append(_WAP_BRANCH)  # a refresh never reads the branch, which the definition does
         return format_settings(recorded, differing)
 
-    def _load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:
+    def add_rewritten(self, name: ViewName) -> None:
+        """Record that a query which does not name a materialized view reads its stored rows."""
+        self._add_note(Note(name, True, "storage: fresh; the query was rewritten"))
+
+    def load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:
+        """The rows of a storage table's snapshot."""
         # Iceberg's reader takes the location of a metadata file in place of a name, for storage without a table.
         table = metadata_location
         if storage is not None:

@@ -145,12 +145,15 @@ class PlanReader:
             return None
         return AnalyzedStatement(tuple(relations_of(tuple(plan_nodes(tree)))), frame, plan)
 
-    def explaining(self, text: str, plan: Any) -> Any:
-        """An EXPLAIN statement of an analyzed plan; None for EXTENDED, which shows the parsed plan, and on Connect."""
+    def explaining(self, text: str, plan: Any, *, is_rewritten: bool = False) -> Any:
+        """An EXPLAIN statement of an analyzed plan; None on Connect, and for EXTENDED, which shows the parsed plan.
+
+        For a plan that was rewritten, EXTENDED shows that plan as the parsed one.
+        """
         if plan is None:
             return None
         mode = _parsed_plan(self._spark, text).mode()
-        if mode.name() == "extended":
+        if mode.name() == "extended" and not is_rewritten:
             return None
         return java_class(self._spark._jvm, f"{_EXECUTION}.command.ExplainCommand")(plan, mode)
 

@@ -51,9 +51,10 @@ from hive_views.spark.session.names import (
     NameResolver,
     ResolvedName,
 )
-from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
+from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
+from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
     Replacement,
     TableRead,
@@ -175,6 +176,14 @@ class QueryRewriter:
         self._plans = PlanReader(spark)
         self._materialized = MaterializedReader(spark, catalog, can_read_iceberg=names.has_iceberg_catalog)
         self.notes = self._materialized.notes
+        self._substitution: Substitution | None = None
+        if catalog.store.config.rewrite_queries:
+            self._substitution = Substitution(spark, catalog, names, helper, self._materialized)
+
+    def forget_materialized_views(self) -> None:
+        """Search the materialized views that may answer queries again."""
+        if self._substitution is not None:
+            self._substitution.forget()
 
     def prepare(self, text: str, args: Arguments = None) -> PreparedStatement:
         """A user's statement, with the views replaced that Spark does not read according to their definition.
@@ -190,6 +199,11 @@ class QueryRewriter:
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):
+            rewritten = self._with_stored_rows(
+                PreparedStatement.unchanged(text), analyzed, is_explain=statement != text
+            )
+            if rewritten is not None:
+                return rewritten
             plan = analyzed.plan
             if statement != text:
                 plan = self._plans.explaining(text, plan) if analyzed.frame is not None and args is None else None
@@ -207,8 +221,25 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
+        if analyzed is not None and not is_function(text):
+            rewritten = self._with_stored_rows(prepared, analyzed, is_explain=statement != text)
+            if rewritten is not None:
+                return rewritten
         plan = None if analyzed is None or statement != text or is_function(text) else analyzed.plan
         return replace(prepared, frame=frame, plan=plan)
+
+    def _with_stored_rows(
+        self, prepared: PreparedStatement, analyzed: AnalyzedStatement, *, is_explain: bool
+    ) -> PreparedStatement | None:
+        """A query, or its EXPLAIN, that reads stored rows in place of tables; None if it reads none."""
+        if self._substitution is None or analyzed.frame is None:
+            return None
+        frame = self._substitution.rewritten(analyzed.plan)
+        if frame is None or not is_explain:
+            return None if frame is None else replace(prepared, frame=frame)
+        plan = frame._jdf.queryExecution().analyzed()
+        text = prepared.rewritten.original
+        return replace(prepared, plan=self._plans.explaining(text, plan, is_rewritten=True))
 
     def run(self, plan: Any) -> DataFrame:
         """Run the plan of a prepared statement."""

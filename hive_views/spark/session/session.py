@@ -245,6 +245,8 @@ class ViewSession:
         is_comment = (first, second) == ("COMMENT", "ON") and third.upper() in ("VIEW", "MATERIALIZED")
         if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH") or is_comment:
             frame = self._statements.run(text)
+            if frame is not None:
+                self._queries.forget_materialized_views()
             if frame is None and first == "SHOW":
                 frame = self._statements.run_show_views(text)
             if frame is not None:
