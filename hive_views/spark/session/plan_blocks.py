@@ -91,6 +91,9 @@ class Definition:
     select_outputs: Any
     """The positions of the usable columns by expression, a map of Java."""
     group_outputs: Any
+    """The same for a GROUP BY with the same keys."""
+    key_outputs: Any
+    """Those of `group_outputs` that tell all values of the keys apart, for other keys and for conditions."""
 
 
 @dataclass
@@ -167,7 +170,7 @@ class PlanBlocks:
         if not self._has_matched_operators(plan):
             return None
         attributes = self._list(plan.output())
-        group, group_outputs = self._defined_group(plan, attributes)
+        group, group_outputs, key_outputs = self._defined_group(plan, attributes)
         leaves = self._select_leaves(plan)
         select: _Select | None = self._select(plan, self._offsets(leaves))
         assert select is not None
@@ -176,15 +179,15 @@ class PlanBlocks:
         select_outputs = self._usable(attributes, select.outputs) if select is not None else None
         if select is None and group is None:
             return None
-        return Definition(select, group, select_outputs, group_outputs)
+        return Definition(select, group, select_outputs, group_outputs, key_outputs)
 
-    def _defined_group(self, plan: Any, attributes: list[Any]) -> tuple[_Group | None, Any]:
-        """The definition as a GROUP BY, and its usable columns."""
+    def _defined_group(self, plan: Any, attributes: list[Any]) -> tuple[_Group | None, Any, Any]:
+        """The definition as a GROUP BY, its usable columns, and those of them for other groups."""
         node = plan
         while _kind(node) == "Project":
             node = node.child()
         if _kind(node) != "Aggregate":
-            return None, None
+            return None, None, None
         leaves = self._select_leaves(node.child())
         child = self._select(node.child(), self._offsets(leaves))
         keys = tuple(self._bound(key, child.outputs) for key in self._list(node.groupingExpressions()))
@@ -192,8 +195,21 @@ class PlanBlocks:
         outputs = self._projected(plan, node, grouped)
         parts = (*child.predicates, *keys)
         if not all(map(self._is_exact, parts)) or not all(map(self._has_exact_rows, leaves)):
-            return None, None
-        return _Group(tuple(leaves), child.predicates, keys), self._usable(attributes, outputs)
+            return None, None, None
+        # Groups have one of the values that are equal: 0.0 and -0.0, or maps in another order.
+        merged = [key.canonicalized() for key in keys if _has_equal_values(key)]
+        precise = {name: expression for name, expression in outputs.items() if not self._contains(expression, merged)}
+        group = _Group(tuple(leaves), child.predicates, keys)
+        return group, self._usable(attributes, outputs), self._usable(attributes, precise)
+
+    def _contains(self, expression: Any, parts: Sequence[Any]) -> bool:
+        """Whether an expression contains one of some parts outside of aggregates."""
+        if not parts or _kind(expression) == "AggregateExpression":
+            return False
+        canonical = expression.canonicalized()
+        return any(canonical.equals(part) for part in parts) or any(
+            self._contains(child, parts) for child in self._list(expression.children())
+        )
 
     def _projected(self, plan: Any, bottom: Any, outputs: dict[int, Any]) -> dict[int, Any]:
         """The columns of projections over an operator with some columns."""
@@ -206,8 +222,8 @@ class PlanBlocks:
         """The positions of the columns whose values do not depend on the order of computation, by expression."""
         positions = java_class(self._jvm, "java.util.HashMap")()
         for position, attribute in enumerate(attributes):
-            expression = outputs[_id(attribute)]
-            if self._is_exact(expression):
+            expression = outputs.get(_id(attribute))
+            if expression is not None and self._is_exact(expression):
                 positions.putIfAbsent(expression.canonicalized(), position)
         return positions
 
@@ -281,10 +297,9 @@ class PlanBlocks:
             group = definition.group
             if group is None:
                 return None
-            rewriting = _Rewriting(definition.group_outputs, load)
             for offsets in self._assignments(self._select_leaves(plan.child()), group.leaves):
                 try:
-                    return self._grouped(plan, attributes, group, offsets, rewriting)
+                    return self._grouped(plan, attributes, definition, group, offsets, load)
                 except _NoMatchError:
                     continue
             return None
@@ -310,13 +325,21 @@ class PlanBlocks:
         return self._class("plans.logical.Project")(self._seq(items), self._filtered(conditions, rewriting))
 
     def _grouped(
-        self, plan: Any, attributes: list[Any], defined: _Group, offsets: list[int], rewriting: _Rewriting
+        self,
+        plan: Any,
+        attributes: list[Any],
+        definition: Definition,
+        defined: _Group,
+        offsets: list[int],
+        load: Callable[[], StoredRows],
     ) -> Any:
         child = self._select(plan.child(), offsets)
         conditions = self._remaining(child.predicates, defined.predicates)
         keys = [self._bound(key, child.outputs) for key in self._list(plan.groupingExpressions())]
         outputs = {_id(item): self._bound(item, child.outputs) for item in self._list(plan.aggregateExpressions())}
-        if _are_same(keys, defined.keys):
+        is_same = _are_same(keys, defined.keys)
+        rewriting = _Rewriting(definition.key_outputs if conditions or not is_same else definition.group_outputs, load)
+        if is_same:
             if conditions and not keys:
                 raise _NoMatchError  # the single row is of all rows
             items = [self._named(item, self._rewritten(outputs[_id(item)], rewriting)) for item in attributes]
@@ -543,6 +566,11 @@ def _is_inner(join: Any) -> bool:
 def _has_floats(expression: Any) -> bool:
     """Whether the type of an expression contains floating-point numbers, or texts that are equal to others."""
     return any(word in _type(expression) for word in ("float", "double", "collate", "variant"))
+
+
+def _has_equal_values(expression: Any) -> bool:
+    """Whether a type has values that are equal and can be told apart."""
+    return _has_floats(expression) or "map<" in _type(expression)
 
 
 def _is_exact_aggregate(function: Any) -> bool:

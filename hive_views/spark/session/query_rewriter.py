@@ -185,10 +185,11 @@ class QueryRewriter:
         if self._substitution is not None:
             self._substitution.forget()
 
-    def prepare(self, text: str, args: Arguments = None) -> PreparedStatement:
+    def prepare(self, text: str, args: Arguments = None, *, is_rewritable: bool = True) -> PreparedStatement:
         """A user's statement, with the views replaced that Spark does not read according to their definition.
 
-        Spark's analyzer determines what the statement reads, before and after views are replaced.
+        Spark's analyzer determines what the statement reads, before and after views are replaced. A query may read the
+        stored rows of materialized views in place of tables.
 
         Raises:
             SqlError: If it reads one of these views where its name cannot be replaced.
@@ -196,6 +197,7 @@ class QueryRewriter:
         self.notes.clear()
         statement = blank_explain(text)
         self._materialized.may_refresh = statement == text
+        is_rewritable = is_rewritable and not is_function(text)
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):
@@ -221,15 +223,15 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
-        if analyzed is not None and not is_function(text):
-            rewritten = self._with_stored_rows(prepared, analyzed, is_explain=statement != text)
+        if analyzed is not None and is_rewritable:
+            rewritten = self._with_stored_rows(prepared, analyzed, statement != text)
             if rewritten is not None:
                 return rewritten
         plan = None if analyzed is None or statement != text or is_function(text) else analyzed.plan
         return replace(prepared, frame=frame, plan=plan)
 
     def _with_stored_rows(
-        self, prepared: PreparedStatement, analyzed: AnalyzedStatement, *, is_explain: bool
+        self, prepared: PreparedStatement, analyzed: AnalyzedStatement, is_explain: bool
     ) -> PreparedStatement | None:
         """A query, or its EXPLAIN, that reads stored rows in place of tables; None if it reads none."""
         if self._substitution is None or analyzed.frame is None:

@@ -297,7 +297,8 @@ class _Reader:
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a view; Spark reads tables, with the reader's options."""
-        if self._session._queries.prepare(f"SELECT * FROM {_checked_name(name)}").views:
+        prepared = self._session._queries.prepare(f"SELECT * FROM {_checked_name(name)}", is_rewritable=False)
+        if prepared.views:
             return self._session.table(name)
         return self._reader.table(name)
 
