@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import WhenStale
 from hive_views.materialized.refresh.failures import FailedRefresh
-from hive_views.materialized.state.refresh_state import RefreshState
+from hive_views.materialized.state.refresh_state import (
+    ACTION,
+    REASON,
+    STARTED_MS,
+    RefreshState,
+    row_count,
+    summary_of,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,8 @@ class Reading:
     """The engine settings under which the rows were computed: a session with other settings reads the definition."""
     when_stale: WhenStale = WhenStale.RECOMPUTE
     """What a query does if the rows must not answer it (`hive-views.when-stale`)."""
+    may_have_fresh_partitions: bool = False
+    """If the rows must not answer: whether those of some partitions may; see `partial_reading`."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,27 @@ class PastRefresh:
     """The number of rows that it wrote."""
     bytes: int | None = None
     """The size of the files with the stored rows."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, state: RefreshState) -> PastRefresh:
+        """Read the refresh that wrote a snapshot."""
+        summary = summary_of(snapshot)
+
+        def number(key: str) -> int | None:
+            return int(summary[key]) if summary.get(key, "").isdecimal() else None
+
+        started = state.started_ms if state.started_ms is not None else number(STARTED_MS)
+        return cls(
+            snapshot.snapshot_id,
+            snapshot.timestamp_ms,
+            state,
+            summary.get(ACTION),
+            summary.get(REASON),
+            None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
+            row_count(summary),
+            number("added-records") or 0,
+            number("total-files-size"),
+        )
 
 
 @dataclass(frozen=True)

@@ -29,30 +29,27 @@ from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.freshness.checker import FreshnessChecker
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import (
-    MaterializedView,
-    load_materialized,
-    recorded_refresh,
-)
+from hive_views.materialized.layouts.loading import MaterializedView, load_materialized, recorded_refresh
 from hive_views.materialized.lifecycle import CreateRequest, create_materialized, to_materialized, to_plain_view
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
+from hive_views.materialized.partial_reads import (
+    PartialReading,
+    StalePartitions,
+    may_have_fresh_partitions,
+    partial_reading,
+    stale_partitions,
+)
 from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, target_lag_ms, when_stale
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
-from hive_views.materialized.refresh.failures import (
-    FailedRefresh,
-    failed_refreshes,
-    last_failure,
-    record_failure,
-)
+from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
 from hive_views.materialized.refresh.inline import catalog_names
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
-from hive_views.materialized.state.refresh_state import ACTION, REASON, STARTED_MS, row_count, summary_of
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import Row, RowKind
@@ -62,13 +59,11 @@ from hive_views.spec.staleness_policy import METADATA
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import DataScan
-    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.typedef import Identifier
 
     from hive_views.dependencies.drop import DropReport
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.refresh.stage import Engine
-    from hive_views.materialized.state.refresh_state import RefreshState
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -421,6 +416,38 @@ class MaterializedViews:
         """
         return self._decide(identifier, allow_stale_data, max_staleness_ms, now_ms)[1]
 
+    def stale_partitions(self, identifier: str | Identifier) -> StalePartitions | None:
+        """Determine which partitions of the stored rows are stale, if a refresh would recompute only those.
+
+        Args:
+            identifier: `database.name`.
+
+        Returns:
+            The stale partitions: all other stored rows are those of the definition, under the settings of the last
+            refresh. None if the rows are fresh, or if a change of a source may have changed any row.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+        """
+        return stale_partitions(self._store, self._tables, self.load(identifier), self._checker)
+
+    def partial_reading(self, identifier: str | Identifier, engine: Engine) -> PartialReading | None:
+        """Decide how a query reads the stored rows of the fresh partitions, and the definition for the others.
+
+        Args:
+            identifier: `database.name`.
+            engine: The engine of the query.
+
+        Returns:
+            What to read; None if the rows are fresh, or if a change of a source may have changed any row.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+        """
+        return partial_reading(self._store, self._tables, self.load(identifier), self._checker, engine)
+
     def scan(
         self,
         identifier: str | Identifier,
@@ -486,7 +513,7 @@ class MaterializedViews:
                 continue
             state = recorded_refresh(view, snapshot).state
             if state is not None:
-                refreshes.append(_past_refresh(snapshot, state))
+                refreshes.append(PastRefresh.of(snapshot, state))
         return refreshes
 
     def failed_refreshes(self, identifier: str | Identifier) -> list[FailedRefresh]:
@@ -789,10 +816,11 @@ class MaterializedViews:
         freshness = self._checker.check(view, rows, now_ms, max_staleness_ms)[1]
         allow_stale = view.allow_stale_data if allow_stale_data is None else allow_stale_data
         snapshot = view.snapshot
-        has_other_rows = any(reason.cause in _OTHER_ROWS for reason in freshness.reasons)
-        is_allowed = freshness.usable or (allow_stale and not has_other_rows)
+        is_allowed = freshness.usable or (allow_stale and not freshness.has_other_rows)
         if snapshot is None or view.storage is None or not is_allowed:
-            return view, Reading(False, f"definition: {freshness}", freshness, when_stale=when_stale(view.properties))
+            why, policy = f"definition: {freshness}", when_stale(view.properties)
+            has_partitions = not freshness.has_other_rows and may_have_fresh_partitions(view, freshness)
+            return view, Reading(False, why, freshness, when_stale=policy, may_have_fresh_partitions=has_partitions)
         why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
         reading = Reading(
             True,
@@ -867,7 +895,7 @@ class MaterializedViews:
                 return None
             view = self._load(name, rows)
             freshness, state = self._checker.check(view, rows)[1], view.last_refresh().state
-            last = None if view.snapshot is None or state is None else _past_refresh(view.snapshot, state)
+            last = None if view.snapshot is None or state is None else PastRefresh.of(view.snapshot, state)
             failure = last_failure(view, freshness.refreshed_ms)
             return ListedView(name, view.layout, freshness, last, view.properties.get(TARGET_LAG), failure=failure)
         except NoSuchViewError:  # dropped meanwhile, or (NotMaterializedError) a plain view
@@ -882,26 +910,6 @@ def _target_lag(listed: ListedView) -> int | None:
         return target_lag_ms({} if listed.target_lag is None else {TARGET_LAG: listed.target_lag})
     except InvalidPropertyError:
         return None  # another program set it
-
-
-def _past_refresh(snapshot: Snapshot, state: RefreshState) -> PastRefresh:
-    summary = summary_of(snapshot)
-
-    def number(key: str) -> int | None:
-        return int(summary[key]) if summary.get(key, "").isdecimal() else None
-
-    started = state.started_ms if state.started_ms is not None else number(STARTED_MS)
-    return PastRefresh(
-        snapshot.snapshot_id,
-        snapshot.timestamp_ms,
-        state,
-        summary.get(ACTION),
-        summary.get(REASON),
-        None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
-        row_count(summary),
-        number("added-records") or 0,
-        number("total-files-size"),
-    )
 
 
 def _layout_of_row(row: Row | None) -> Layout:
@@ -921,16 +929,3 @@ def _parse_layout(layout: Layout | str) -> Layout:
 
 def _with_prefix(progress: Callable[[str], None], prefix: str) -> Callable[[str], None]:
     return lambda line: progress(f"{prefix}{line}")
-
-
-_OTHER_ROWS = frozenset(
-    {
-        Cause.NEVER_REFRESHED,
-        Cause.DEFINITION,
-        Cause.OTHER_VIEW,
-        Cause.STORAGE,
-        Cause.NO_STATE,
-        Cause.SETTINGS,
-    }
-)
-"""Causes for which stored rows are not even stale rows of the view."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.materialized.maintenance.garbage_collection import Garbage
+    from hive_views.materialized.partial_reads import StalePartitions
     from hive_views.materialized.refresh.explain import RefreshExplanation
     from hive_views.materialized.refresh.failures import FailedRefresh
     from hive_views.materialized.refresh.refresh import RefreshReport
@@ -44,6 +45,7 @@ class MaterializedStatus:
     max_staleness_ms: int | None = None
     allow_stale_data: bool | None = None
     failure: FailedRefresh | None = None
+    stale_partitions: StalePartitions | None = None
 
 
 @dataclass(frozen=True)
@@ -553,6 +555,7 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         view.max_staleness_ms,
         view.allow_stale_data,
         last_failure(view, freshness.refreshed_ms),
+        None if freshness.is_fresh else catalog.materialized.stale_partitions(name),
     )
 
 
@@ -691,6 +694,8 @@ def _print_status(status: MaterializedStatus) -> None:
         print_line(f"  {reason}")
     if status.failure is not None:
         print_line(f"  {_failure_text(status.failure)}")
+    if status.stale_partitions is not None:
+        print_line(f"  {shown(str(status.stale_partitions))}")
     print_line(f"  layout   {status.layout}")
     if status.storage is not None:
         print_line(f"  storage  {status.storage}")

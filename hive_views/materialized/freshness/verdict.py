@@ -63,6 +63,18 @@ _NEVER_WITHIN_GRACE = frozenset(
 )
 """Causes that no grace period excuses: there are no rows, or they are those of another query."""
 
+_OTHER_ROWS = frozenset(
+    {
+        Cause.NEVER_REFRESHED,
+        Cause.DEFINITION,
+        Cause.OTHER_VIEW,
+        Cause.STORAGE,
+        Cause.NO_STATE,
+        Cause.SETTINGS,
+    }
+)
+"""Causes for which stored rows are not even stale rows of the view."""
+
 _UNKNOWN = frozenset({Cause.NO_STATE, Cause.NO_LINEAGE, Cause.BEST_EFFORT, Cause.UNREPEATABLE, Cause.STORAGE})
 
 
@@ -169,6 +181,11 @@ class Freshness:
     def usable(self) -> bool:
         """Whether they may answer a query that does not accept stale rows."""
         return self.verdict in (Verdict.FRESH, Verdict.WITHIN_GRACE)
+
+    @property
+    def has_other_rows(self) -> bool:
+        """Whether the stored rows are not even stale rows of the view."""
+        return any(reason.cause in _OTHER_ROWS for reason in self.reasons)
 
     def _repr_html_(self) -> str:
         """The verdict with its reasons as a table, for notebooks."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
@@ -17,6 +18,7 @@ from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 MAX_PARTITIONS = 100
 """With more changed partitions all rows are recomputed."""
@@ -24,17 +26,59 @@ MAX_PARTITIONS = 100
 _EPOCH = date(1970, 1, 1)
 
 
-def changed_partitions(storage: Table, source: TableMetadata, io: FileIO, since: int, keys: Mapping[int, str]) -> str:
-    """The condition on the storage table's columns for the rows that may have changed.
+@dataclass(frozen=True)
+class PartitionSelection:
+    """Some partitions of a storage table, by the values of one of its columns."""
+
+    column: str
+    """The column, by which the table is partitioned without a transform."""
+    values: tuple[object, ...]
+    """Its values in these partitions, as the source's manifests have them."""
+    condition: str
+    """The condition for their rows."""
+    complement: str
+    """The condition for all other rows: for each row, exactly one of the conditions is true."""
+
+
+def partition_columns(storage: Table) -> dict[str, dict[int, int]]:
+    """The columns by which a table is partitioned without a transform: their positions in each of its specs."""
+    columns = {}
+    for field in storage.spec().fields:
+        if isinstance(field.transform, IdentityTransform):
+            name = storage.schema().find_column_name(field.source_id) or ""
+            columns[name] = {
+                spec_id: position
+                for spec_id, spec in storage.specs().items()
+                for position, other in enumerate(spec.fields)
+                if isinstance(other.transform, IdentityTransform) and other.source_id == field.source_id
+            }
+    return columns
+
+
+def stored_values(storage: Table, snapshot: Snapshot, column: str) -> frozenset[object] | None:
+    """The values of a partition column in a snapshot; None if some files are not partitioned by it."""
+    positions = partition_columns(storage)[column]
+    values = set()
+    for manifest in snapshot.manifests(storage.io):
+        if manifest.content is ManifestContent.DELETES:
+            continue
+        if manifest.partition_spec_id not in positions:
+            return None
+        for entry in manifest.fetch_manifest_entry(storage.io):
+            values.add(entry.data_file.partition[positions[manifest.partition_spec_id]])
+    return frozenset(values)
+
+
+def changed_partitions(
+    storage: Table, source: TableMetadata, io: FileIO, since: int, keys: Mapping[int, str]
+) -> PartitionSelection:
+    """The partitions of the storage table whose rows may have changed.
 
     `keys` are columns of the changed table by the positions of the storage table's columns that are keys for it.
     """
     columns = [field.name for field in storage.schema().fields]
     why = "its storage is not partitioned by an untransformed column"
-    for field in storage.spec().fields:
-        if not isinstance(field.transform, IdentityTransform):
-            continue
-        name = storage.schema().find_column_name(field.source_id) or ""
+    for name in partition_columns(storage):
         column = keys.get(columns.index(name))
         if column is None:
             why = f"{name} is not a key of the changed table"
@@ -46,7 +90,9 @@ def changed_partitions(storage: Table, source: TableMetadata, io: FileIO, since:
             continue
         if len(values) > MAX_PARTITIONS:
             raise NotIncrementalError(f"more than {MAX_PARTITIONS} partitions changed")
-        return _condition(name, storage.schema().find_type(name), values)
+        field_type = storage.schema().find_type(name)
+        condition, complement = _condition(name, field_type, values), _complement(name, field_type, values)
+        return PartitionSelection(name, tuple(values), condition, complement)
     raise NotIncrementalError(why)
 
 
@@ -85,6 +131,14 @@ def _condition(name: str, field_type: IcebergType, values: list[object]) -> str:
     if None in values:
         parts.append(f"{quoted} IS NULL")
     return " OR ".join(parts) or "false"
+
+
+def _complement(name: str, field_type: IcebergType, values: list[object]) -> str:
+    quoted = quote_identifier(name)
+    others = " AND ".join(f"{quoted} <> {_literal(field_type, value)}" for value in values if value is not None)
+    if None in values:
+        return f"{quoted} IS NOT NULL AND {others}" if others else f"{quoted} IS NOT NULL"
+    return f"({quoted} IS NULL OR ({others}))" if others else "true"
 
 
 def _literal(field_type: IcebergType, value: object) -> str:

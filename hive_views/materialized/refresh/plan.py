@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
     from hive_views.materialized.freshness.cache import TableState
+    from hive_views.materialized.refresh.partition_changes import PartitionSelection
     from hive_views.materialized.state.refresh_state import RefreshState
 
 
@@ -52,8 +53,8 @@ class RefreshPlan:
     """For `incremental`: one entry per query to run, with the rows that it reads of each leaf, by the leaf's number."""
     aggregate: Aggregate | None = None
     """For `incremental`: how new rows are merged with the stored ones; None appends them."""
-    where: str | None = None
-    """For `partitions`: the condition that selects them."""
+    partitions: PartitionSelection | None = None
+    """For `partitions`: which ones."""
     keys: Mapping[int, Mapping[Positions, str]] = field(default_factory=dict)
     """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
     reads_stored_rows: bool = False
@@ -61,12 +62,17 @@ class RefreshPlan:
     in_place: bool = False
     """For `incremental` with an aggregate: whether only the stored groups that change are written."""
 
+    @property
+    def where(self) -> str | None:
+        """For `partitions`: the condition that selects them."""
+        return None if self.partitions is None else self.partitions.condition
+
 
 Positions = tuple[int, ...]
 """The positions of the output columns of a key: its value is that of the first one that is not NULL."""
 
-PartitionCondition = Callable[[int, int, Mapping[int, str]], str]
-"""Maps a leaf, a snapshot and keys to the condition for the partitions that changed since; raises NotIncrementalError.
+PartitionChanges = Callable[[int, int, Mapping[int, str]], "PartitionSelection"]
+"""Maps a leaf, a snapshot and keys to the partitions that changed since; raises NotIncrementalError.
 The keys are the table's columns by the position of the output column."""
 
 
@@ -94,7 +100,7 @@ class PlanInput:
     """Whether changed groups are better written alone than with all others."""
 
 
-def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> Iterator[RefreshPlan]:
+def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iterator[RefreshPlan]:
     """Decide how to compute rows that are not fresh, or that were computed under other settings.
 
     Yields plans in the order of preference; each is used if the one before it fails. The last computes everything.
@@ -140,8 +146,8 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionCondition) -> It
         [(leaf, columns)] = keys.items()
         single = {positions[0]: column for positions, column in columns.items() if len(positions) == 1}
         try:
-            where = changed_partitions(leaf, _known_snapshot(state, given.tables, changed[0]), single)
-            yield RefreshPlan("partitions", f"{why}, where {where}", where=where)
+            partitions = changed_partitions(leaf, _known_snapshot(state, given.tables, changed[0]), single)
+            yield RefreshPlan("partitions", f"{why}, where {partitions.condition}", partitions=partitions)
         except NotIncrementalError as error:
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:

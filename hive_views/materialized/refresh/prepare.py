@@ -15,7 +15,7 @@ from hive_views.materialized.layouts.loading import load_materialized
 from hive_views.materialized.properties import READ_STORED_ROWS, REPEATABLE
 from hive_views.materialized.redefine import new_storage_columns
 from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
-from hive_views.materialized.refresh.partition_changes import changed_partitions
+from hive_views.materialized.refresh.partition_changes import PartitionSelection, changed_partitions
 from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
 from hive_views.materialized.refresh.stage import Engine, Inputs, merges_in_place, staging_request
 from hive_views.spec.session_settings import can_change_results, differing_settings
@@ -145,7 +145,7 @@ def prepare(
             merges_in_place(view),
         )
 
-        def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> str:
+        def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> PartitionSelection:
             assert view.storage is not None, "`observe` checks that the storage table can be read"
             location = sources.tables[ViewName(*maintained.leaves[leaf].name)].location
             source = store.files.read_table_metadata(location)

@@ -260,6 +260,31 @@ class SparkEngine:
             return any(_casts_relative_times(session.sql(query)) for query in work.queries)
 
     @contextmanager
+    def computed(self, work: StagingRequest) -> Iterator[DataFrame]:
+        """The rows of a request in the types of the stored columns, in a second session. Nothing is written.
+
+        Args:
+            work: The queries and their inputs.
+
+        Yields:
+            The rows. Give the data frame a name before the context ends.
+
+        Raises:
+            RefreshError: If Spark fails.
+        """
+        with self._session_for(work) as session:
+            rows = self._computed_rows(session, work)
+            types = [spark_type(field.field_type, quote_identifier) for field in work.schema.fields]
+            yield rows.selectExpr(
+                *(
+                    name if column.dataType.simpleString() == stored else f"CAST({name} AS {stored}) AS {name}"
+                    for column, name, stored in zip(
+                        rows.schema.fields, map(quote_identifier, work.columns), types, strict=True
+                    )
+                )
+            )
+
+    @contextmanager
     def _session_for(self, work: StagingRequest) -> Iterator[SparkSession]:
         """A second session with the inputs of a request as temporary views, whose writes are staged."""
         session_errors: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
@@ -347,6 +372,16 @@ class SparkEngine:
             return reader.option("end-snapshot-id", str(item.snapshot_id)).load(name)
         return reader.option("versionAsOf", str(item.snapshot_id)).load(name)
 
+    def _computed_rows(self, session: SparkSession, work: StagingRequest) -> DataFrame:
+        whole = None
+        for query in work.queries:
+            part = session.sql(query).toDF(*work.columns)
+            whole = part if whole is None else whole.unionAll(part)
+        if whole is None:
+            raise RefreshError(str(work.target), "it has no query to run")
+        _check_types(work, whole.schema)
+        return whole
+
     def _write(self, session: SparkSession, work: StagingRequest) -> None:
         if is_classic(session):
             from pyspark.sql.functions import expr, lit
@@ -358,14 +393,8 @@ class SparkEngine:
         if work.keys_query is not None:
             keys = session.sql(work.keys_query).cache()
             keys.createOrReplaceTempView(KEYS_VIEW)
-        whole = None
-        for query in work.queries:
-            part = session.sql(query).toDF(*work.columns)
-            whole = part if whole is None else whole.unionAll(part)
-        if whole is None:
-            raise RefreshError(str(work.target), "it has no query to run")
+        whole = self._computed_rows(session, work)
         target = quote_name((self._name, *work.target.identifier))
-        _check_types(work, whole.schema)
         if keys is not None:
             try:
                 count = keys.count()

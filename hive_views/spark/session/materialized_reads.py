@@ -15,12 +15,13 @@ from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
+    from hive_views.materialized.results import Reading
     from hive_views.materialized.time_travel import StoredSnapshot
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ class Note:
     """Whether its stored rows were read; otherwise its definition."""
     why: str
     """The reason."""
+    computed: str | None = None
+    """The condition for the rows that were read from its definition, because only their partitions are stale."""
 
     def __str__(self) -> str:
         return f"{self.view}: {self.why}"
@@ -65,8 +68,14 @@ class MaterializedReader:
         self.notes: list[Note] = []
         self.may_refresh = True
 
-    def current_rows(self, name: ViewName) -> DataFrame | None:
-        """The stored rows of a materialized view; None if its definition has to be read.
+    def current_rows(self, name: ViewName, as_view: Callable[[DataFrame], str]) -> str | None:
+        """A view of the stored rows of a materialized view; None if its definition has to be read.
+
+        Of a stale one it is a view of the stored rows of its fresh partitions, and of the definition for the others.
+
+        Args:
+            name: The materialized view.
+            as_view: Creates a view of a data frame, and returns its name.
 
         Raises:
             StaleRowsError: If the view's property `hive-views.when-stale` forbids to read the definition.
@@ -93,10 +102,31 @@ class MaterializedReader:
         if computed:
             self._add_note(Note(name, False, f"definition: the stored rows were computed with {computed}"))
             return None
-        self._add_note(Note(name, reading.from_storage, reading.why))
         if not reading.from_storage:
-            return None
-        return self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id)
+            return self._partly_stored_rows(name, reading, as_view)
+        self._add_note(Note(name, True, reading.why))
+        return as_view(self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id))
+
+    def _partly_stored_rows(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str | None:
+        """A view of the rows of a stale materialized view, of which only some partitions are computed."""
+        is_on_branch = bool(self._spark.conf.get(_WAP_BRANCH, None))
+        if reading.may_have_fresh_partitions and not is_on_branch:
+            engine = SparkEngine(self._spark, self._catalog)
+            try:
+                partial = self._catalog.materialized.partial_reading(name.identifier, engine)
+                if partial is not None:
+                    with engine.computed(partial.request) as computed:
+                        session = computed.sparkSession
+                        stored = self.load(partial.storage, partial.metadata_location, partial.snapshot_id, session)
+                        view = as_view(stored.where(partial.stale.complement).unionAll(computed))
+                    condition = partial.stale.condition
+                    why = f"storage, and where {condition} the definition: {partial.freshness}"
+                    self._add_note(Note(name, True, why, condition))
+                    return view
+            except HiveViewsError as error:
+                logger.info("No partition of %s is read from its storage: %s", name, error)
+        self._add_note(Note(name, False, reading.why))
+        return None
 
     def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
         """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
@@ -116,17 +146,25 @@ class MaterializedReader:
         """Record that a query which does not name a materialized view reads its stored rows."""
         self._add_note(Note(name, True, "storage: fresh; the query was rewritten"))
 
-    def load(self, storage: ViewName | None, metadata_location: str, snapshot_id: int | None) -> DataFrame:
-        """The rows of a storage table's snapshot."""
+    def load(
+        self,
+        storage: ViewName | None,
+        metadata_location: str,
+        snapshot_id: int | None,
+        session: SparkSession | None = None,
+    ) -> DataFrame:
+        """The rows of a storage table's snapshot, in the user's session or in a second one."""
+        spark = session or self._spark
         # Iceberg's reader takes the location of a metadata file in place of a name, for storage without a table.
         table = metadata_location
         if storage is not None:
             table = quote_name((self._catalog.name, *storage.identifier))
-            self._refresh_cache(table)
-        reader = self._spark.read.format("iceberg")
+            if session is None:  # a second session has a cache of its own
+                self._refresh_cache(table)
+        reader = spark.read.format("iceberg")
         if snapshot_id is not None:
             reader = reader.option("versionAsOf", str(snapshot_id))
-        with active_session(self._spark):
+        with active_session(spark):
             return reader.load(table)
 
     def _refresh_cache(self, table: str) -> None:

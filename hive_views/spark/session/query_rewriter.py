@@ -524,9 +524,9 @@ class QueryRewriter:
         """A table with an attached view: its rows if they are usable, otherwise the view's definition."""
         if read.time_travel is not None or (not is_definition and self._is_temporary(read.parts)):
             return None
-        stored = self._materialized.current_rows(resolved.name)
+        stored = self._materialized.current_rows(resolved.name, self._helper.frame_as_view)
         if stored is not None:
-            return _TableReplacement(self._helper.frame_as_view(stored), resolved)
+            return _TableReplacement(stored, resolved)
         metadata = self._catalog.materialized.load(resolved.name.identifier).metadata
         version = metadata.current_version()
         text = self._spark_text(resolved.name, version)
@@ -685,12 +685,14 @@ class QueryRewriter:
             raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing.views, name)])
         view = self._catalog.load_view(name.identifier)
         time_travel = read.time_travel
+        stored: str | None = None
         if time_travel is not None:
-            stored = self._stored_rows_as_of(text, view, read, name)
-        else:
-            stored = self._materialized.current_rows(name) if is_materialized(view.metadata) else None
+            earlier = self._stored_rows_as_of(text, view, read, name)
+            stored = None if earlier is None else self._helper.frame_as_view(earlier)
+        elif is_materialized(view.metadata):
+            stored = self._materialized.current_rows(name, self._helper.frame_as_view)
         if stored is not None:
-            return _TableReplacement(self._helper.frame_as_view(stored), resolved)
+            return _TableReplacement(stored, resolved)
         version = view.current_version() if time_travel is None else self._version_as_of(text, view, time_travel)
         definition = self._spark_text(name, version)
         is_native = time_travel is None and self._is_read_natively(
