@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
 
@@ -14,9 +15,10 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from tests.conftest import SERVER, CatalogFactory
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer
-from tests.faults.view_changes import State, ViewChange, prepare, read_state
+from tests.faults.view_changes import State, ViewChange, new_files, prepare, read_state
 from tests.proxy import Hold, ThriftProxy
 
+T = TypeVar("T")
 Behind = Callable[..., HiveViewCatalog]
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 """The property of catalogs that take no locks."""
@@ -59,6 +61,55 @@ def before(open_catalog: CatalogFactory, database: str, observer: Observer) -> S
     # Faster without locks, which Hive 3.1 needs.
     prepare(open_catalog({"iceberg.engine.hive.lock-enabled": str(SERVER.startswith("3.")).lower()}), database)
     return read_state(observer)
+
+
+class Scene(Observer):
+    """A database with one prepared view: read without a proxy, changed by clients behind one."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        super().__init__(request.getfixturevalue("metastore"), request.getfixturevalue("database"))
+        self.before: State = request.getfixturevalue("before")
+        self.proxy: ThriftProxy = request.getfixturevalue("proxy")
+        self.behind: Behind = request.getfixturevalue("behind")
+        self._request = request
+
+    @property
+    def aside(self) -> ThreadPoolExecutor:
+        """Threads for concurrent operations."""
+        pool: ThreadPoolExecutor = self._request.getfixturevalue("aside")
+        return pool
+
+    def run(self, change: ViewChange, **properties: str) -> object:
+        """Make a change by a client behind the proxy, whose catalog has additional properties."""
+        return change.run(self.behind(**properties), self.database)
+
+    def hold(self, method: str, run: Callable[[], T], act: Callable[[], object], *, nth: int = 1) -> Future[T]:
+        """Start `run`, hold its request of a Thrift method until `act` is done, and return its future."""
+        held = Hold()
+        self.proxy.on(method, held, nth=nth)
+        running = self.aside.submit(run)
+        held.wait_until_held()
+        act()
+        held.release()
+        return running
+
+    def check(self, change: ViewChange) -> None:
+        """Assert that a change was applied exactly once."""
+        change.check(self, self.before)
+
+    def is_applied(self, change: ViewChange) -> bool:
+        """Return whether a change was applied; if so, check how."""
+        return change.is_applied(self, self.before)
+
+    def new_files(self) -> list[str]:
+        """Return the URIs of the new files."""
+        return new_files(self, self.before)
+
+
+@pytest.fixture
+def scene(request: pytest.FixtureRequest) -> Scene:
+    """A prepared view, clients behind a proxy, and the observer of both."""
+    return Scene(request)
 
 
 @pytest.fixture

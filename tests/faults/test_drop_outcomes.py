@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.capabilities import is_cas_verified
 from tests.conftest import CatalogFactory
-from tests.faults.conftest import LOCK_FREE, Behind
+from tests.faults.conftest import LOCK_FREE, Behind, Scene
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, NEW, PROPERTIES, VIEW, State, same_file
@@ -47,25 +48,17 @@ from tests.integration.materialized.conftest import SALES
 from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 
 
-def test_reported_file_is_that_of_the_dropped_state(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_reported_file_is_that_of_the_dropped_state(catalog: HiveViewCatalog, scene: Scene) -> None:
     """Another client commits while the drop waits for its lock."""
     held = Hold()
-    proxy.on("lock", held)
-    dropping = aside.submit(drop_view, behind(), f"{database}.{VIEW}")
+    scene.proxy.on("lock", held)
+    dropping = scene.aside.submit(drop_view, scene.behind(), f"{scene.database}.{VIEW}")
     held.wait_until_held()
-    PROPERTIES.run(catalog, database)
-    after = observer.view(VIEW)
+    PROPERTIES.run(catalog, scene.database)
+    after = scene.view(VIEW)
     held.release()
     assert same_file(dropping.result().metadata_location, after.pointer)
-    assert after.pointer != before.view.pointer
+    assert after.pointer != scene.before.view.pointer
 
 
 def lock_free(behind: Behind, database: str, **more: str) -> HiveViewCatalog:
@@ -75,84 +68,69 @@ def lock_free(behind: Behind, database: str, **more: str) -> HiveViewCatalog:
     return catalog
 
 
-def test_lock_free_commit_during_drop_without_lock(
-    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
-) -> None:
+def test_lock_free_commit_during_drop_without_lock(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The commit is between the drop's read and its first request: the drop is rejected."""
-    client, held = lock_free(behind, database), Hold()
-    proxy.on(ALTER_TABLE, held)
+    client, held = lock_free(scene.behind, scene.database), Hold()
+    scene.proxy.on(ALTER_TABLE, held)
     with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(client.drop_view, (database, VIEW))
+        dropping = pool.submit(client.drop_view, (scene.database, VIEW))
         held.wait_until_held()
-        PROPERTIES.run(catalog, database)
+        PROPERTIES.run(catalog, scene.database)
         held.release()
         assert isinstance(dropping.exception(), CommitFailedError)
-    PROPERTIES.check(observer, before)
+    scene.check(PROPERTIES)
 
 
-def test_lock_free_commit_before_request_of_drop(
-    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
-) -> None:
+def test_lock_free_commit_before_request_of_drop(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The last request of the drop names a view that no other client knows."""
-    client, held = lock_free(behind, database), Hold()
-    proxy.on(DROP_TABLE, held)
+    client, held = lock_free(scene.behind, scene.database), Hold()
+    scene.proxy.on(DROP_TABLE, held)
     with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(client.drop_view, (database, VIEW))
+        dropping = pool.submit(client.drop_view, (scene.database, VIEW))
         held.wait_until_held()
         with pytest.raises(NoSuchViewError):
-            PROPERTIES.run(catalog, database)
-        catalog.create_view((database, VIEW), SCHEMA, version(database))
+            PROPERTIES.run(catalog, scene.database)
+        catalog.create_view((scene.database, VIEW), SCHEMA, version(scene.database))
         held.release()
         (step,) = dropping.result().steps
-    assert step.name == ViewName(database, VIEW)
-    assert same_file(step.metadata_location, before.view.pointer)
-    assert observer.names() == {VIEW}
+    assert step.name == ViewName(scene.database, VIEW)
+    assert same_file(step.metadata_location, scene.before.view.pointer)
+    assert scene.names() == {VIEW}
 
 
-def test_rejected_drop_without_lock_renames_back(
-    database: str, scripted: ScriptedServer, behind: Behind, before: State, observer: Observer
-) -> None:
-    client = lock_free(behind, database, uri=scripted.uri)
+def test_rejected_drop_without_lock_renames_back(scene: Scene, scripted: ScriptedServer) -> None:
+    client = lock_free(scene.behind, scene.database, uri=scripted.uri)
     scripted.on(DROP_TABLE, Answer(MetaException("Permission denied: user [me] does not have [DROP] privilege")))
     with pytest.raises(MetastoreRefusedError, match="Permission denied"):
-        client.drop_view((database, VIEW))
-    assert observer.view(VIEW) == before.view
-    assert observer.names() == {VIEW}
+        client.drop_view((scene.database, VIEW))
+    assert scene.view(VIEW) == scene.before.view
+    assert scene.names() == {VIEW}
 
 
 def test_unknown_drop_without_lock_names_the_new_name(
-    catalog: HiveViewCatalog,
-    metastore: EmbeddedMetastore,
-    database: str,
-    scripted: ScriptedServer,
-    behind: Behind,
-    before: State,
-    observer: Observer,
+    catalog: HiveViewCatalog, metastore: EmbeddedMetastore, scene: Scene, scripted: ScriptedServer
 ) -> None:
-    client, early = lock_free(behind, database, uri=scripted.uri), EarlyAnswer(MetaException("during COMMIT"))
+    client, early = (
+        lock_free(scene.behind, scene.database, uri=scripted.uri),
+        EarlyAnswer(MetaException("during COMMIT")),
+    )
     scripted.on(ALTER_TABLE, early)
     with pytest.raises(CommitStateUnknownError) as caught:
-        client.drop_view((database, VIEW))
+        client.drop_view((scene.database, VIEW))
     early.deliver(metastore.port)
-    (hidden,) = observer.names()
+    (hidden,) = scene.names()
     assert hidden != VIEW
-    assert f"look for {database}.{hidden}, too" in str(caught.value)
-    catalog.rename_view((database, hidden), (database, VIEW))
-    assert observer.view(VIEW).metadata == before.view.metadata
+    assert f"look for {scene.database}.{hidden}, too" in str(caught.value)
+    catalog.rename_view((scene.database, hidden), (scene.database, VIEW))
+    assert scene.view(VIEW).metadata == scene.before.view.metadata
 
 
 def test_interrupted_drop_without_lock_names_the_new_name(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    caplog: pytest.LogCaptureFixture,
+    catalog: HiveViewCatalog, scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Ctrl-C after the view was renamed, before it is dropped."""
-    client, held = lock_free(behind, database), Hold()
-    proxy.on(DROP_TABLE, held)
+    client, held = lock_free(scene.behind, scene.database), Hold()
+    scene.proxy.on(DROP_TABLE, held)
 
     def interrupt() -> None:
         held.wait_until_held()
@@ -161,12 +139,12 @@ def test_interrupted_drop_without_lock_names_the_new_name(
     with ThreadPoolExecutor(1) as pool:
         interrupting = pool.submit(interrupt)
         with pytest.raises(KeyboardInterrupt):
-            client.drop_view((database, VIEW))
+            client.drop_view((scene.database, VIEW))
         interrupting.result()
-    (hidden,) = observer.names()
-    assert f"look for the view under the name {database}.{hidden}, too" in caplog.text
-    catalog.rename_view((database, hidden), (database, VIEW))
-    assert observer.view(VIEW).metadata == before.view.metadata
+    (hidden,) = scene.names()
+    assert f"look for the view under the name {scene.database}.{hidden}, too" in caplog.text
+    catalog.rename_view((scene.database, hidden), (scene.database, VIEW))
+    assert scene.view(VIEW).metadata == scene.before.view.metadata
 
 
 @pytest.mark.parametrize("attempt", range(3))
@@ -239,104 +217,71 @@ def test_late_creation_after_rejection_finds_its_storage(
 # -- Purges -----------------------------------------------------------------------------------------------------------
 
 
-def test_registration_during_purge_keeps_files(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_registration_during_purge_keeps_files(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The registration holds the lock on the file that it read; the purge waits before it searches for other rows."""
     held = Hold()
-    proxy.on(CREATE_TABLE, held)
-    registering = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
+    scene.proxy.on(CREATE_TABLE, held)
+    registering = scene.aside.submit(scene.behind().register_view, (scene.database, NEW), scene.before.view.pointer)
     held.wait_until_held()
-    purging = aside.submit(catalog.drop_view, (database, VIEW), purge_files=True)
-    until(lambda: observer.row(VIEW) is None)
+    purging = scene.aside.submit(catalog.drop_view, (scene.database, VIEW), purge_files=True)
+    until(lambda: scene.row(VIEW) is None)
     held.release()
     registering.result()
     (step,) = purging.result().steps
-    assert same_file(step.metadata_location, before.view.pointer)
-    assert observer.view(NEW).metadata == before.view.metadata
+    assert same_file(step.metadata_location, scene.before.view.pointer)
+    assert scene.view(NEW).metadata == scene.before.view.metadata
 
 
-def test_registration_after_purge_is_rejected(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_registration_after_purge_is_rejected(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The registration has read the file before the purge deletes it, and has no lock yet."""
-    held = Hold()
-    proxy.on("lock", held)
-    registering = aside.submit(behind().register_view, (database, NEW), before.view.pointer)
-    held.wait_until_held()
-    catalog.drop_view((database, VIEW), purge_files=True)
-    held.release()
+    registering = scene.hold(
+        "lock",
+        partial(scene.behind().register_view, (scene.database, NEW), scene.before.view.pointer),
+        lambda: catalog.drop_view((scene.database, VIEW), purge_files=True),
+    )
     assert isinstance(registering.exception(), MetadataFileNotFoundError)
-    assert observer.names() == set()
-    assert observer.locks() == []
+    assert scene.names() == set()
+    assert scene.locks() == []
 
 
 def test_purge_keeps_files_if_its_lock_is_lost(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    raw: Client,
-    aside: ThreadPoolExecutor,
-    caplog: pytest.LogCaptureFixture,
+    catalog: HiveViewCatalog, scene: Scene, raw: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The process was paused during its last search for other rows, and one was registered meanwhile."""
-    client, locking, held = behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), Hold(), Hold()
-    proxy.on("lock", locking, nth=2)
-    purging = aside.submit(client.drop_view, (database, VIEW), purge_files=True)
+    client, locking, held = scene.behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), Hold(), Hold()
+    scene.proxy.on("lock", locking, nth=2)
+    purging = scene.aside.submit(client.drop_view, (scene.database, VIEW), purge_files=True)
     locking.wait_until_held()
-    proxy.on("get_table_names_by_filter", held)
+    scene.proxy.on("get_table_names_by_filter", held)
     locking.release()
     held.wait_until_held()
     for lock in raw.show_locks(ShowLocksRequest(dbname="hive_views_files")).locks:
         raw.unlock(UnlockRequest(lockid=lock.lockid))
     until(lambda: "is lost" in caplog.text)
-    catalog.register_view((database, NEW), before.view.pointer)
+    catalog.register_view((scene.database, NEW), scene.before.view.pointer)
     held.release()
     (step,) = purging.result().steps
-    assert same_file(step.metadata_location, before.view.pointer)
-    assert observer.view(NEW).metadata == before.view.metadata
+    assert same_file(step.metadata_location, scene.before.view.pointer)
+    assert scene.view(NEW).metadata == scene.before.view.metadata
 
 
 @pytest.mark.extended
 def test_purge_keeps_files_if_a_lagging_metastore_answers(
-    catalog: HiveViewCatalog,
-    metastore: EmbeddedMetastore,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    before: State,
-    observer: Observer,
-    aside: ThreadPoolExecutor,
-    tmp_path: Path,
+    catalog: HiveViewCatalog, metastore: EmbeddedMetastore, scene: Scene, tmp_path: Path
 ) -> None:
     """The first metastore dies once the purge has its lock; the second one has none of the rows."""
     held = Hold()
-    proxy.on("lock", held, nth=2)
+    scene.proxy.on("lock", held, nth=2)
     with EmbeddedMetastore(tmp_path / "lagging") as lagging:
-        client = behind(uri=f"{proxy.uri},{lagging.uri}", warehouse=metastore.warehouse)
-        purging = aside.submit(client.drop_view, (database, VIEW), purge_files=True)
+        client = scene.behind(uri=f"{scene.proxy.uri},{lagging.uri}", warehouse=metastore.warehouse)
+        purging = scene.aside.submit(client.drop_view, (scene.database, VIEW), purge_files=True)
         held.wait_until_held()
-        catalog.register_view((database, NEW), before.view.pointer)
-        proxy.on(ANY, DropRequest(), onwards=True)
+        catalog.register_view((scene.database, NEW), scene.before.view.pointer)
+        scene.proxy.on(ANY, DropRequest(), onwards=True)
         held.release()
         (step,) = purging.result().steps
-    assert same_file(step.metadata_location, before.view.pointer)
-    assert observer.view(NEW).metadata == before.view.metadata
+    assert same_file(step.metadata_location, scene.before.view.pointer)
+    assert scene.view(NEW).metadata == scene.before.view.metadata
 
 
 @pytest.mark.parametrize("uuid", [None, "00000000-0000-4000-8000-000000000000"], ids=["no UUID", "other UUID"])
@@ -358,15 +303,13 @@ def test_purge_finds_row_that_names_file_by_link(
     assert catalog.load_table((database, "second")).metadata == table.metadata
 
 
-def test_purge_without_release_of_its_lock_reports_deleted_files(
-    database: str, proxy: ThriftProxy, behind: Behind, before: State, observer: Observer
-) -> None:
+def test_purge_without_release_of_its_lock_reports_deleted_files(scene: Scene) -> None:
     """The lock on the files is left to its time-out; the files are gone."""
-    client = behind()
-    proxy.on("unlock", DropRequest(), nth=2, onwards=True)  # the first one releases the lock on the view
-    (step,) = client.drop_view((database, VIEW), purge_files=True).steps
+    client = scene.behind()
+    scene.proxy.on("unlock", DropRequest(), nth=2, onwards=True)  # the first one releases the lock on the view
+    (step,) = client.drop_view((scene.database, VIEW), purge_files=True).steps
     assert (step.metadata_location, step.remaining_files) == (None, ())
-    assert not observer.files()
+    assert not scene.files()
 
 
 def test_definition_of_hive_view_is_printed_before_it_is_dropped(

@@ -23,7 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from tests.conftest import CatalogFactory
-from tests.faults.conftest import Behind
+from tests.faults.conftest import Scene
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, EarlyAnswer, ScriptedServer
 from tests.faults.view_changes import (
@@ -33,9 +33,7 @@ from tests.faults.view_changes import (
     READ_ROW,
     VIEW,
     VIEW_CHANGES,
-    State,
     ViewChange,
-    new_files,
     same_file,
 )
 from tests.integration.catalog.samples import SCHEMA as VIEW_SCHEMA
@@ -72,48 +70,35 @@ UNDECLARED: dict[str, tuple[type[TException], ...]] = {
 
 @pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 def test_change_that_takes_effect_after_reported_failure(
-    change: ViewChange,
-    database: str,
-    scripted: ScriptedServer,
-    metastore: EmbeddedMetastore,
-    behind: Behind,
-    observer: Observer,
-    before: State,
+    change: ViewChange, scene: Scene, scripted: ScriptedServer, metastore: EmbeddedMetastore
 ) -> None:
     """Measured with Hive 4.2.0 on PostgreSQL when the connection breaks during a COMMIT."""
     early = EarlyAnswer(COMMIT_FAILED)
     scripted.on(change.method, early)
     with pytest.raises(CommitStateUnknownError, match="during COMMIT") as caught:
-        change.run(behind(uri=scripted.uri), database)
-    assert not change.is_applied(observer, before)
-    assert observer.locks() == []
+        scene.run(change, uri=scripted.uri)
+    assert not scene.is_applied(change)
+    assert scene.locks() == []
     early.deliver(metastore.port)
-    change.check(observer, before)  # reads the metadata file
+    scene.check(change)  # reads the metadata file
     if change.writes_file:
-        (new,) = new_files(observer, before)
+        (new,) = scene.new_files()
         assert same_file(caught.value.metadata_location, new)
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("change", [VIEW_CHANGES[0], VIEW_CHANGES[1], VIEW_CHANGES[-1]], ids=str)
 def test_failure_of_any_kind_is_no_proof(
-    failure: TException,
-    change: ViewChange,
-    database: str,
-    scripted: ScriptedServer,
-    metastore: EmbeddedMetastore,
-    behind: Behind,
-    observer: Observer,
-    before: State,
+    failure: TException, change: ViewChange, scene: Scene, scripted: ScriptedServer, metastore: EmbeddedMetastore
 ) -> None:
     if isinstance(failure, UNDECLARED.get(change.method, ())):
         pytest.skip("the method does not declare it")
     early = EarlyAnswer(failure)
     scripted.on(change.method, early)
     with pytest.raises(CommitStateUnknownError):
-        change.run(behind(uri=scripted.uri), database)
+        scene.run(change, uri=scripted.uri)
     early.deliver(metastore.port)
-    change.check(observer, before)
+    scene.check(change)
 
 
 def test_failed_lookup_is_no_missing_database(
@@ -201,17 +186,15 @@ def test_table_change_that_takes_effect_after_reported_failure(
     assert observer.locks() == []
 
 
-def test_create_or_replace_of_hidden_row_ends(
-    database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
-) -> None:
+def test_create_or_replace_of_hidden_row_ends(scene: Scene, scripted: ScriptedServer) -> None:
     """The server rejects the create because the name is taken, but does not return the row."""
     scripted.on(READ_ROW, Answer(NoSuchObjectException("hidden")), nth=EVERY)
-    faulty = behind(**{"uri": scripted.uri, "hive-views.settle-timeout-ms": "200"})
+    faulty = scene.behind(**{"uri": scripted.uri, "hive-views.settle-timeout-ms": "200"})
     with pytest.raises(CommitFailedError, match=r"neither created nor replaced in [5-9] attempts"):
-        faulty.create_or_replace_view((database, VIEW), VIEW_SCHEMA, version(database))
+        faulty.create_or_replace_view((scene.database, VIEW), VIEW_SCHEMA, version(scene.database))
     assert scripted.methods.count(CREATE_TABLE) < 10
-    assert observer.view(VIEW) == before.view
-    assert observer.locks() == []
+    assert scene.view(VIEW) == scene.before.view
+    assert scene.locks() == []
 
 
 def test_database_change_that_takes_effect_after_reported_failure(

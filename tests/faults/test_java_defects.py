@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from thrift.Thrift import TApplicationException
@@ -25,7 +24,7 @@ from hive_views.errors import (
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.conftest import CatalogFactory
-from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
+from tests.faults.conftest import LOCK_FREE, Scene, WithoutLock
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.faults.view_changes import (
@@ -44,48 +43,38 @@ from tests.faults.view_changes import (
     new_files,
 )
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
-from tests.proxy import EVERY, DropReply, DropRequest, Hold, ThriftProxy
+from tests.proxy import EVERY, DropReply, DropRequest, Hold
 
 
-def test_17278_drop_table_rejects_view(
-    catalog: HiveViewCatalog, database: str, observer: Observer, before: State
-) -> None:
+def test_17278_drop_table_rejects_view(catalog: HiveViewCatalog, scene: Scene) -> None:
     for drop in (catalog.drop_table, catalog.purge_table):
         with pytest.raises(NoSuchTableError):
-            drop((database, VIEW))
-    assert observer.view(VIEW) == before.view
-    assert new_files(observer, before) == []
+            drop((scene.database, VIEW))
+    assert scene.view(VIEW) == scene.before.view
+    assert scene.new_files() == []
 
 
 @pytest.mark.parametrize("covered", [0, 1, 3])
 @pytest.mark.parametrize("change", [REPLACE, ROLLBACK], ids=str)
 def test_17074_modified_rejection_is_verified_by_reading_the_row(
-    change: ViewChange,
-    covered: int,
-    database: str,
-    open_catalog: CatalogFactory,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
+    change: ViewChange, covered: int, scene: Scene, open_catalog: CatalogFactory
 ) -> None:
     """The reply is lost, others commit on top before the repetition, and the repetition is rejected."""
-    proxy.on(ALTER_TABLE, DropReply())
+    scene.proxy.on(ALTER_TABLE, DropReply())
     again = Hold()
-    proxy.on(ALTER_TABLE, again, nth=2)
-    running = aside.submit(change.run, behind(), database)
+    scene.proxy.on(ALTER_TABLE, again, nth=2)
+    running = scene.aside.submit(change.run, scene.behind(), scene.database)
     again.wait_until_held()
-    change.check(observer, before)
+    scene.check(change)
     others = open_catalog(LOCK_FREE)
     for number in range(covered):
-        others.load_view((database, VIEW)).update().set_properties(covered=str(number)).commit()
+        others.load_view((scene.database, VIEW)).update().set_properties(covered=str(number)).commit()
     again.release()
     running.result()
-    view = observer.view(VIEW)
-    assert view.commits == before.view.commits + 1 + covered
-    assert view.log == [*before.view.log, 3 if change is REPLACE else 1]
-    assert observer.locks() == []
+    view = scene.view(VIEW)
+    assert view.commits == scene.before.view.commits + 1 + covered
+    assert view.log == [*scene.before.view.log, 3 if change is REPLACE else 1]
+    assert scene.locks() == []
 
 
 def test_15296_replace_keeps_dialects_unless_allowed_to_drop_them(
@@ -110,20 +99,18 @@ def test_15296_replace_keeps_dialects_unless_allowed_to_drop_them(
     assert texts(replaced.current_version()) == [("spark", "select 2"), ("trino", "select 2")]
 
 
-def test_9433_purge_deletes_all_files_of_the_view_only(
-    catalog: HiveViewCatalog, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
-) -> None:
+def test_9433_purge_deletes_all_files_of_the_view_only(catalog: HiveViewCatalog, scene: Scene) -> None:
     """Also old files and that of a commit with an unknown outcome, but not those of an earlier view at the location."""
     other = catalog.create_view(
-        (database, NEW), SCHEMA, version(database), location=str(before.view.metadata["location"])
+        (scene.database, NEW), SCHEMA, version(scene.database), location=str(scene.before.view.metadata["location"])
     )
-    proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
+    scene.proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
     with pytest.raises(CommitStateUnknownError):
-        REPLACE.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
-    assert len(observer.files()) == 3
-    catalog.drop_view((database, VIEW), purge_files=True)
-    assert observer.files() == {path(other.metadata_location)}
-    assert observer.view(NEW).pointer == other.metadata_location
+        scene.run(REPLACE, **{"hive-views.settle-timeout-ms": "0"})
+    assert len(scene.files()) == 3
+    catalog.drop_view((scene.database, VIEW), purge_files=True)
+    assert scene.files() == {path(other.metadata_location)}
+    assert scene.view(NEW).pointer == other.metadata_location
 
 
 @pytest.mark.parametrize("table_type", ["VIRTUAL_VIEW", "MANAGED_TABLE"])
@@ -145,66 +132,49 @@ def test_14930_create_if_not_exists_over_other_object(
 # -- Without an issue number: found in HiveViewOperations.doCommit -----------------------------------------------------
 
 
-def test_registered_file_is_never_deleted(
-    catalog: HiveViewCatalog,
-    database: str,
-    scripted: ScriptedServer,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-) -> None:
+def test_registered_file_is_never_deleted(catalog: HiveViewCatalog, scene: Scene, scripted: ScriptedServer) -> None:
     """Java deletes the registered file when the commit of registerView fails."""
-    pointer = before.view.pointer
+    pointer = scene.before.view.pointer
     with pytest.raises(ViewAlreadyExistsError):
-        catalog.register_view((database, VIEW), pointer)
+        catalog.register_view((scene.database, VIEW), pointer)
     with pytest.raises(NoSuchNamespaceError):
         catalog.register_view(("no_such_database", VIEW), pointer)
     broken = TApplicationException(TApplicationException.INTERNAL_ERROR, "broken")
     for answer in (MetaException("the database is down"), broken):
         scripted.on(CREATE_TABLE, Answer(answer))
         with pytest.raises(CommitStateUnknownError):
-            behind(uri=scripted.uri).register_view((database, NEW), pointer)
+            scene.behind(uri=scripted.uri).register_view((scene.database, NEW), pointer)
     scripted.on(READ_ROW, Answer(broken))
     with pytest.raises(MetastoreRefusedError):
-        behind(uri=scripted.uri).register_view((database, NEW), pointer)
-    proxy.on(CREATE_TABLE, DropRequest(), nth=EVERY)
+        scene.behind(uri=scripted.uri).register_view((scene.database, NEW), pointer)
+    scene.proxy.on(CREATE_TABLE, DropRequest(), nth=EVERY)
     with pytest.raises(CommitStateUnknownError) as caught:
-        behind(**{"hive-views.settle-timeout-ms": "0"}).register_view((database, NEW), pointer)
+        scene.behind(**{"hive-views.settle-timeout-ms": "0"}).register_view((scene.database, NEW), pointer)
     assert caught.value.metadata_location == pointer
-    assert observer.files() == before.files
-    assert observer.view(VIEW) == before.view
+    assert scene.files() == scene.before.files
+    assert scene.view(VIEW) == scene.before.view
 
 
-def test_set_location_is_retried_after_conflict(
-    catalog: HiveViewCatalog, database: str, observer: Observer, before: State
-) -> None:
+def test_set_location_is_retried_after_conflict(catalog: HiveViewCatalog, scene: Scene) -> None:
     """Java's SetViewLocation retries with the rejected base, so every retry is rejected."""
-    stale = catalog.load_view((database, VIEW))
-    PROPERTIES.run(catalog, database)
-    moved = f"{before.view.metadata['location']}_moved"
+    stale = catalog.load_view((scene.database, VIEW))
+    PROPERTIES.run(catalog, scene.database)
+    moved = f"{scene.before.view.metadata['location']}_moved"
     stale.update().set_location(moved).commit()
-    view = observer.view(VIEW)
+    view = scene.view(VIEW)
     assert view.metadata["location"] == view.row["sd"]["location"] == moved
     assert view.properties["color"] == "blue"
-    assert view.commits == before.view.commits + 2
+    assert view.commits == scene.before.view.commits + 2
 
 
-def test_failed_lock_release_does_not_fail_commit(
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    faulty = behind()
-    proxy.on("unlock", DropRequest(), nth=EVERY)
+def test_failed_lock_release_does_not_fail_commit(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    faulty = scene.behind()
+    scene.proxy.on("unlock", DropRequest(), nth=EVERY)
     with caplog.at_level(logging.WARNING):
-        LOCATION.run(faulty, database)
-    LOCATION.check(observer, before)
+        LOCATION.run(faulty, scene.database)
+    scene.check(LOCATION)
     assert "Could not release the lock" in caplog.text
-    assert len(observer.locks()) == 1
+    assert len(scene.locks()) == 1
 
 
 def test_lock_lost_after_cas_success_is_no_unknown_outcome(
@@ -217,15 +187,13 @@ def test_lock_lost_after_cas_success_is_no_unknown_outcome(
     REPLACE.check(observer, before)
 
 
-def test_rejection_without_message(
-    database: str, scripted: ScriptedServer, behind: Behind, observer: Observer, before: State
-) -> None:
+def test_rejection_without_message(scene: Scene, scripted: ScriptedServer) -> None:
     """Java reports "null"."""
     scripted.on(ALTER_TABLE, Answer(MetaException(None)))
     with pytest.raises(CommitStateUnknownError, match=r"alter_table failed \(MetaException\)"):
-        REPLACE.run(behind(uri=scripted.uri), database)
-    assert observer.view(VIEW) == before.view
-    assert len(new_files(observer, before)) == 1
+        scene.run(REPLACE, uri=scripted.uri)
+    assert scene.view(VIEW) == scene.before.view
+    assert len(scene.new_files()) == 1
 
 
 @pytest.mark.parametrize("dialect", ["spark", "hive"])
@@ -244,17 +212,15 @@ def test_14831_row_texts_and_columns_follow_every_commit(
     assert [column["name"] for column in row["sd"]["cols"]] == ["id", "data"]
 
 
-def test_stale_base_is_rejected_before_any_request(
-    open_catalog: CatalogFactory, database: str, observer: Observer, proxy: ThriftProxy, behind: Behind, before: State
-) -> None:
+def test_stale_base_is_rejected_before_any_request(open_catalog: CatalogFactory, scene: Scene) -> None:
     """A definition derived from a stale one is rejected; Java overwrites the current one on its retry."""
-    stale = behind().load_view((database, VIEW))
-    REPLACE.run(open_catalog(LOCK_FREE), database)
-    after = observer.view(VIEW)
-    files = observer.files()
+    stale = scene.behind().load_view((scene.database, VIEW))
+    REPLACE.run(open_catalog(LOCK_FREE), scene.database)
+    after = scene.view(VIEW)
+    files = scene.files()
     with pytest.raises(HiveViewsError, match="changed its definition"):
-        stale.update().replace_version(version(database, ("spark", "select 4"))).commit()
-    assert ALTER_TABLE not in proxy.methods
-    assert observer.view(VIEW) == after
+        stale.update().replace_version(version(scene.database, ("spark", "select 4"))).commit()
+    assert ALTER_TABLE not in scene.proxy.methods
+    assert scene.view(VIEW) == after
     assert after.queries[-1] == THIRD
-    assert observer.files() == files
+    assert scene.files() == files

@@ -23,14 +23,14 @@ from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockEr
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore.locking.lock import hold_lock
-from tests.faults.conftest import Behind
+from tests.faults.conftest import Behind, Scene
 from tests.faults.interruptions import kill_and_start
 from tests.faults.model import AGAIN, BOTH, LOCK_ONLY, SWAP_ONLY, Interrupted, Model
 from tests.faults.model_worker import Change, Worker
 from tests.faults.observer import Observer, until
-from tests.faults.view_changes import DROP, DROP_TABLE, VIEW, State, new_files
+from tests.faults.view_changes import DROP, DROP_TABLE, VIEW
 from tests.integration.catalog.samples import SCHEMA, version
-from tests.proxy import EVERY, DropRequest, ThriftProxy
+from tests.proxy import EVERY, DropRequest
 
 HEARTBEATS = {"iceberg.hive.lock-heartbeat-interval-ms": "1000"}
 """Heartbeats for this module's metastore, which drops expired locks early."""
@@ -108,27 +108,20 @@ def test_process_killed_between_several_changes(metastore: EmbeddedMetastore, tm
         model.end()
 
 
-def test_lock_of_killed_client_expires(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-) -> None:
+def test_lock_of_killed_client_expires(catalog: HiveViewCatalog, scene: Scene) -> None:
     """After a drop with an unknown outcome the name is usable again after the time-out."""
-    proxy.on(DROP_TABLE, DropRequest(), nth=EVERY)
+    scene.proxy.on(DROP_TABLE, DropRequest(), nth=EVERY)
     with pytest.raises(CommitStateUnknownError):
-        DROP.run(behind(**HEARTBEATS, **{"hive-views.settle-timeout-ms": "0"}), database)
-    (lock,) = observer.locks()
+        scene.run(DROP, **HEARTBEATS, **{"hive-views.settle-timeout-ms": "0"})
+    (lock,) = scene.locks()
     assert lock.agentInfo.startswith("hive-views-")
-    catalog.drop_view((database, VIEW))
-    DROP.check(observer, before)
-    assert observer.locks() == []
+    catalog.drop_view((scene.database, VIEW))
+    scene.check(DROP)
+    assert scene.locks() == []
 
 
 def test_interrupted_change_leaves_consistent_state(
-    open_catalog: Behind, database: str, observer: Observer, before: State, metastore: EmbeddedMetastore
+    open_catalog: Behind, scene: Scene, metastore: EmbeddedMetastore
 ) -> None:
     """Ctrl-C during the wait for a lock: nothing was sent, so neither file nor lock is left."""
     script = (
@@ -138,15 +131,17 @@ def test_interrupted_change_leaves_consistent_state(
         "catalog.load_view((sys.argv[2], 'v')).update().set_properties(color='blue').commit()\n"
     )
     store = open_catalog(HEARTBEATS).store
-    with hold_lock(store.client, store.config.lock, ViewName(database, VIEW)):
+    with hold_lock(store.client, store.config.lock, ViewName(scene.database, VIEW)):
         process = subprocess.Popen(
-            [sys.executable, "-c", script, metastore.uri, database], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", script, metastore.uri, scene.database],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-        until(lambda: len(observer.locks()) == 2)
-        assert len(new_files(observer, before)) == 1
+        until(lambda: len(scene.locks()) == 2)
+        assert len(scene.new_files()) == 1
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
         assert b"KeyboardInterrupt" in stderr
-        assert len(observer.locks()) == 1
-    assert observer.view(VIEW) == before.view
-    assert new_files(observer, before) == []
+        assert len(scene.locks()) == 1
+    assert scene.view(VIEW) == scene.before.view
+    assert scene.new_files() == []

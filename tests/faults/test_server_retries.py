@@ -14,8 +14,7 @@ from hive_views.materialized.layouts.attached import AttachedView
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.spec.staleness_policy import METADATA
 from tests.conftest import CatalogFactory
-from tests.faults.conftest import LOCK_FREE, Behind
-from tests.faults.observer import Observer
+from tests.faults.conftest import LOCK_FREE, Behind, Scene
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.faults.view_changes import (
     ALTER_TABLE,
@@ -28,7 +27,6 @@ from tests.faults.view_changes import (
     VIEW,
     State,
     ViewChange,
-    new_files,
 )
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES, rows
@@ -43,28 +41,19 @@ from tests.proxy import DropReply, Duplicate, Hold, ThriftProxy
     ids=str,
 )
 def test_server_retry_with_renamed_and_recreated_view(
-    change: ViewChange,
-    method: str,
-    name: str,
-    nth_read: int,
-    database: str,
-    lock_free_catalog: HiveViewCatalog,
-    behind: Behind,
-    proxy: ThriftProxy,
-    before: State,
-    aside: ThreadPoolExecutor,
+    change: ViewChange, method: str, name: str, nth_read: int, scene: Scene, lock_free_catalog: HiveViewCatalog
 ) -> None:
-    proxy.on(method, Duplicate())
+    scene.proxy.on(method, Duplicate())
     held = Hold()
-    proxy.on(READ_ROW, held, nth=nth_read)
-    running = aside.submit(change.run, behind(), database)
+    scene.proxy.on(READ_ROW, held, nth=nth_read)
+    running = scene.aside.submit(change.run, scene.behind(), scene.database)
     held.wait_until_held()
-    lock_free_catalog.rename_view((database, name), (database, "x"))
-    lock_free_catalog.create_view((database, name), SCHEMA, version(database))
+    lock_free_catalog.rename_view((scene.database, name), (scene.database, "x"))
+    lock_free_catalog.create_view((scene.database, name), SCHEMA, version(scene.database))
     held.release()
-    with pytest.raises(CommitStateUnknownError, match=rf"{database}\.x has its metadata file"):
+    with pytest.raises(CommitStateUnknownError, match=rf"{scene.database}\.x has its metadata file"):
         running.result()
-    lock_free_catalog.load_view((database, "x"))
+    lock_free_catalog.load_view((scene.database, "x"))
 
 
 @pytest.mark.swaps
@@ -115,25 +104,22 @@ def test_undetermined_drop_is_reported_without_delay(
 
 @pytest.mark.swaps
 def test_metadata_file_of_possibly_renamed_create_is_kept(
-    database: str,
+    scene: Scene,
     open_catalog: CatalogFactory,
     lock_free_catalog: HiveViewCatalog,
     scripted: ScriptedServer,
     patient: dict[str, str],
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
 ) -> None:
     with ThriftProxy(scripted.port) as proxy:
         held = Hold()
         proxy.on(CREATE_TABLE, held)
-        running = aside.submit(CREATE.run, open_catalog({**patient, "uri": proxy.uri}), database)
+        running = scene.aside.submit(CREATE.run, open_catalog({**patient, "uri": proxy.uri}), scene.database)
         held.wait_until_held()
-        lock_free_catalog.create_view((database, NEW), SCHEMA, version(database))
+        lock_free_catalog.create_view((scene.database, NEW), SCHEMA, version(scene.database))
         held.release()
         with pytest.raises(ViewAlreadyExistsError):
             running.result()
-    assert len(new_files(observer, before)) == 2
+    assert len(scene.new_files()) == 2
 
 
 @pytest.mark.swaps

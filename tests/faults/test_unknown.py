@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError
 from hive_views.metastore.capabilities import is_cas_verified
-from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
-from tests.faults.observer import Observer
+from tests.faults.conftest import LOCK_FREE, Scene, WithoutLock
 from tests.faults.view_changes import (
     ALTER_TABLE,
     CREATE,
@@ -23,20 +20,18 @@ from tests.faults.view_changes import (
     SWAPS,
     VIEW,
     VIEW_CHANGES,
-    State,
     ViewChange,
-    new_files,
     same_file,
 )
-from tests.proxy import EVERY, Action, DropReply, DropRequest, Hold, ThriftProxy
+from tests.proxy import EVERY, Action, DropReply, DropRequest, Hold
 
 AT_ONCE = {"hive-views.settle-timeout-ms": "0"}
 """Properties to stop after the second request."""
 
 
-def check_kept(error: CommitStateUnknownError, change: ViewChange, observer: Observer, before: State) -> None:
+def check_kept(error: CommitStateUnknownError, change: ViewChange, scene: Scene) -> None:
     """Check that the new file exists and the error names it."""
-    files = new_files(observer, before)
+    files = scene.new_files()
     assert len(files) == change.writes_file
     if files:
         assert same_file(error.metadata_location, files[0])
@@ -50,139 +45,105 @@ def check_kept(error: CommitStateUnknownError, change: ViewChange, observer: Obs
     ("action", "done"), [(DropRequest(), False), (DropReply(), True)], ids=["never arrived", "never answered"]
 )
 def test_unanswered_requests_report_unknown_outcome(
-    action: Action,
-    done: bool,
-    change: ViewChange,
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
+    action: Action, done: bool, change: ViewChange, catalog: HiveViewCatalog, scene: Scene
 ) -> None:
-    faulty = behind(**AT_ONCE)
-    proxy.on(change.method, action, nth=EVERY)
+    faulty = scene.behind(**AT_ONCE)
+    scene.proxy.on(change.method, action, nth=EVERY)
     if change is DROP:
         for nth in range(2, 9):
-            proxy.on(READ_ROW, DropRequest(), nth=nth)  # otherwise the row would show the outcome
+            scene.proxy.on(READ_ROW, DropRequest(), nth=nth)  # otherwise the row would show the outcome
     with pytest.raises(CommitStateUnknownError) as raised:
-        change.run(faulty, database)
-    assert change.is_applied(observer, before) is done
-    check_kept(raised.value, change, observer, before)
-    assert raised.value.identifier == f"{database}.{NEW if change is CREATE else VIEW}"
+        change.run(faulty, scene.database)
+    assert scene.is_applied(change) is done
+    check_kept(raised.value, change, scene)
+    assert raised.value.identifier == f"{scene.database}.{NEW if change is CREATE else VIEW}"
     # A late drop cannot be rejected, so the name stays locked; the other operations leave no lock.
-    assert len(observer.locks()) == (change is DROP)
+    assert len(scene.locks()) == (change is DROP)
     if change is not DROP:
         # As the message advises: load the view, then repeat.
         if not done:
-            change.run(catalog, database)
-        change.check(observer, before)
+            change.run(catalog, scene.database)
+        scene.check(change)
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
-def test_metastore_outage_reports_unknown_outcome(
-    change: ViewChange,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_metastore_outage_reports_unknown_outcome(change: ViewChange, scene: Scene) -> None:
     """The connection breaks after the request was sent, and the metastore is unreachable beyond the settle time-out."""
-    faulty = behind(**AT_ONCE)
+    faulty = scene.behind(**AT_ONCE)
     swallowed = Hold()
-    proxy.on(change.method, swallowed)
-    running = aside.submit(change.run, faulty, database)
+    scene.proxy.on(change.method, swallowed)
+    running = scene.aside.submit(change.run, faulty, scene.database)
     swallowed.wait_until_held()
-    proxy.refuse()
-    proxy.disconnect()
+    scene.proxy.refuse()
+    scene.proxy.disconnect()
     with pytest.raises(CommitStateUnknownError) as raised:
         running.result()
-    assert not change.is_applied(observer, before)
-    check_kept(raised.value, change, observer, before)
+    assert not scene.is_applied(change)
+    check_kept(raised.value, change, scene)
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
-def test_metastore_outage_is_survived(
-    change: ViewChange,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_metastore_outage_is_survived(change: ViewChange, scene: Scene) -> None:
     swallowed = Hold()
-    proxy.on(change.method, swallowed)
-    running = aside.submit(change.run, behind(), database)
+    scene.proxy.on(change.method, swallowed)
+    running = scene.aside.submit(change.run, scene.behind(), scene.database)
     swallowed.wait_until_held()
-    proxy.refuse()
-    proxy.disconnect()
-    proxy.accept()
+    scene.proxy.refuse()
+    scene.proxy.disconnect()
+    scene.proxy.accept()
     running.result()
-    change.check(observer, before)
-    assert len(new_files(observer, before)) == change.writes_file
+    scene.check(change)
+    assert len(scene.new_files()) == change.writes_file
 
 
 @pytest.mark.parametrize("change", [CREATE, *SWAPS, RENAME], ids=str)
-def test_rejected_repetition_with_unreadable_row_reports_unknown_outcome(
-    change: ViewChange, database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
-) -> None:
+def test_rejected_repetition_with_unreadable_row_reports_unknown_outcome(change: ViewChange, scene: Scene) -> None:
     """The second request is rejected, and the row that determines the outcome cannot be read."""
-    faulty = behind(**{"hive-views.settle-timeout-ms": "100"})
+    faulty = scene.behind(**{"hive-views.settle-timeout-ms": "100"})
     reads = {CREATE: 1, RENAME: 3}.get(change, 2)
-    proxy.on(change.method, DropReply())
+    scene.proxy.on(change.method, DropReply())
     for nth in range(reads + 1, reads + 30):
-        proxy.on(READ_ROW, DropRequest(), nth=nth)
+        scene.proxy.on(READ_ROW, DropRequest(), nth=nth)
     with pytest.raises(CommitStateUnknownError) as raised:
-        change.run(faulty, database)
-    assert [call.method for call in proxy.calls if call.method == change.method and call.returned]
-    assert change.is_applied(observer, before)
-    check_kept(raised.value, change, observer, before)
-    assert observer.locks() == []
+        change.run(faulty, scene.database)
+    assert [call.method for call in scene.proxy.calls if call.method == change.method and call.returned]
+    assert scene.is_applied(change)
+    check_kept(raised.value, change, scene)
+    assert scene.locks() == []
 
 
-def test_property_change_below_two_commits_reports_unknown_outcome(
-    catalog: HiveViewCatalog,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
-) -> None:
+def test_property_change_below_two_commits_reports_unknown_outcome(catalog: HiveViewCatalog, scene: Scene) -> None:
     """A property change leaves no trace in the history, so its outcome cannot be proved."""
-    free = behind(**LOCK_FREE)
-    assert is_cas_verified(free.store.client, database)
+    free = scene.behind(**LOCK_FREE)
+    assert is_cas_verified(free.store.client, scene.database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
-        lost = proxy.on(ALTER_TABLE, action)
+        lost = scene.proxy.on(ALTER_TABLE, action)
         second = Hold()
-        proxy.on(ALTER_TABLE, second, nth=2)
-        update = free.load_view((database, VIEW)).update()
-        running = aside.submit(update.set_properties(mine=str(happened)).commit)
+        scene.proxy.on(ALTER_TABLE, second, nth=2)
+        update = free.load_view((scene.database, VIEW)).update()
+        running = scene.aside.submit(update.set_properties(mine=str(happened)).commit)
         second.wait_until_held()
-        assert [call.delivered for call in proxy.calls if call.action == lost] == [happened]
+        assert [call.delivered for call in scene.proxy.calls if call.action == lost] == [happened]
         for color in ("green", "black"):
-            catalog.load_view((database, VIEW)).update().set_properties(color=color).commit()
+            catalog.load_view((scene.database, VIEW)).update().set_properties(color=color).commit()
         second.release()
         with pytest.raises(CommitStateUnknownError) as raised:
             running.result()
         assert "was changed several times" in str(raised.value)
-        assert (observer.view(VIEW).properties.get("mine") == str(happened)) is happened
-        proxy.clear()
+        assert (scene.view(VIEW).properties.get("mine") == str(happened)) is happened
+        scene.proxy.clear()
 
 
 @pytest.mark.parametrize("change", [REPLACE, CREATE, RENAME], ids=str)
 def test_lost_lock_with_undetermined_cas_support_reports_unknown_outcome(
-    change: ViewChange, without_lock: WithoutLock, proxy: ThriftProxy, observer: Observer, before: State
+    change: ViewChange, without_lock: WithoutLock, scene: Scene
 ) -> None:
     """The change was applied, and the probe of the server's methods fails: the file must be kept."""
     for method in ("alter_table_req", "get_catalogs"):
-        proxy.on(method, DropRequest(), nth=EVERY)
+        scene.proxy.on(method, DropRequest(), nth=EVERY)
     held, running = without_lock(change)
     held.release()
     with pytest.raises(CommitStateUnknownError, match="the lock was lost") as raised:
         running.result()
-    change.check(observer, before)
-    check_kept(raised.value, change, observer, before)
+    scene.check(change)
+    check_kept(raised.value, change, scene)

@@ -6,7 +6,6 @@ The real server honors expectations; a scripted server removes them from the req
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,7 +16,7 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
 from hive_views.metastore.capabilities import honors_cas
 from tests.conftest import CatalogFactory
-from tests.faults.conftest import LOCK_FREE, Behind, WithoutLock
+from tests.faults.conftest import LOCK_FREE, Behind, Scene, WithoutLock
 from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
 from tests.faults.view_changes import (
@@ -29,7 +28,6 @@ from tests.faults.view_changes import (
     REPLACE,
     VIEW,
     VIEW_CHANGES,
-    State,
     ViewChange,
     new_files,
     read_state,
@@ -66,22 +64,18 @@ def test_version_3_server_is_recognized(catalog: HiveViewCatalog, old: HiveViewC
 
 
 @pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
-def test_operations_work_on_version_3(
-    change: ViewChange, old: HiveViewCatalog, database: str, observer: Observer, before: State
-) -> None:
-    change.run(old, database)
-    change.check(observer, before)
-    assert observer.locks() == []
+def test_operations_work_on_version_3(change: ViewChange, old: HiveViewCatalog, scene: Scene) -> None:
+    change.run(old, scene.database)
+    scene.check(change)
+    assert scene.locks() == []
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
-def test_version_3_is_rejected_without_locks(
-    change: ViewChange, behind: Behind, database: str, observer: Observer, before: State
-) -> None:
+def test_version_3_is_rejected_without_locks(change: ViewChange, scene: Scene) -> None:
     with pytest.raises(LockError, match="lock-enabled=true"):
-        change.run(behind(**LOCK_FREE), database)
-    assert not change.is_applied(observer, before)
-    assert new_files(observer, before) == []
+        scene.run(change, **LOCK_FREE)
+    assert not scene.is_applied(change)
+    assert scene.new_files() == []
 
 
 @pytest.fixture
@@ -94,32 +88,30 @@ def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterato
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
 def test_hive_2_without_cas_is_rejected_without_locks(
-    change: ViewChange, older: tuple[ScriptedServer, Behind], database: str, observer: Observer, before: State
+    change: ViewChange, older: tuple[ScriptedServer, Behind], scene: Scene
 ) -> None:
     """It has the methods of 2.3.10, so its CAS support is verified, once."""
     server, opening = older
     free = opening(**LOCK_FREE)
     for _ in range(2):
         with pytest.raises(LockError, match="ignores compare-and-swap"):
-            change.run(free, database)
-        assert not change.is_applied(observer, before)
-    assert new_files(observer, before) == []
+            change.run(free, scene.database)
+        assert not scene.is_applied(change)
+    assert scene.new_files() == []
     assert server.methods.count("create_table") == 1
-    change.run(opening(), database)
-    change.check(observer, before)
+    change.run(opening(), scene.database)
+    scene.check(change)
 
 
-def test_cas_support_is_verified_once(
-    open_catalog: CatalogFactory, database: str, metastore: EmbeddedMetastore, observer: Observer, before: State
-) -> None:
+def test_cas_support_is_verified_once(open_catalog: CatalogFactory, scene: Scene, metastore: EmbeddedMetastore) -> None:
     with ThriftProxy(metastore.port) as proxy:
         free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
         for color in ("green", "blue", "black"):
-            free.load_view((database, VIEW)).update().set_properties(color=color).commit()
+            free.load_view((scene.database, VIEW)).update().set_properties(color=color).commit()
         assert proxy.methods.count("create_table") == proxy.methods.count("drop_table") == 1
         assert "lock" not in proxy.methods
-    assert observer.names() == {VIEW}
-    assert observer.view(VIEW).commits == before.view.commits + 3
+    assert scene.names() == {VIEW}
+    assert scene.view(VIEW).commits == scene.before.view.commits + 3
 
 
 def like_2_3_9(server: ScriptedServer) -> None:
@@ -132,139 +124,118 @@ def test_replaced_server_is_verified_again(
     late: bool,
     other: Callable[[ScriptedServer], None],
     open_catalog: CatalogFactory,
-    database: str,
+    scene: Scene,
     scripted: ScriptedServer,
-    observer: Observer,
-    before: State,
-    aside: ThreadPoolExecutor,
 ) -> None:
     """Before a commit, and during one after the verification."""
     with ThriftProxy(scripted.port) as proxy:
         free = open_catalog({"uri": proxy.uri, **LOCK_FREE})
-        PROPERTIES.run(free, database)
-        then = read_state(observer)
+        PROPERTIES.run(free, scene.database)
+        then = read_state(scene)
         connected = proxy.connections
         reading = Hold()
         if late:
             proxy.on(READ_ROW, reading, nth=2)  # the first loads the view
-            running = aside.submit(REPLACE.run, free, database)
+            running = scene.aside.submit(REPLACE.run, free, scene.database)
             reading.wait_until_held()
         other(scripted)
         proxy.disconnect()
         with pytest.raises(LockError, match="ignores compare-and-swap"):
-            running.result() if late else REPLACE.run(free, database)
+            running.result() if late else REPLACE.run(free, scene.database)
         # A request that was not sent breaks no connection.
         assert proxy.connections == connected + 1
-    assert observer.view(VIEW) == then.view
-    assert new_files(observer, then) == []
+    assert scene.view(VIEW) == then.view
+    assert new_files(scene, then) == []
 
 
 def test_each_of_several_servers_is_verified(
-    open_catalog: CatalogFactory,
-    database: str,
-    metastore: EmbeddedMetastore,
-    scripted: ScriptedServer,
-    observer: Observer,
-    before: State,
+    open_catalog: CatalogFactory, scene: Scene, metastore: EmbeddedMetastore, scripted: ScriptedServer
 ) -> None:
     like_2_3_9(scripted)
     with ThriftProxy(metastore.port) as proxy:
         free = open_catalog({"uri": f"{proxy.uri},{scripted.uri}", **LOCK_FREE})
-        PROPERTIES.run(free, database)
-        then = read_state(observer)
+        PROPERTIES.run(free, scene.database)
+        then = read_state(scene)
         proxy.refuse()
         proxy.disconnect()
         with pytest.raises(LockError, match="ignores compare-and-swap"):
-            REPLACE.run(free, database)
-    assert observer.view(VIEW) == then.view
-    assert new_files(observer, then) == []
+            REPLACE.run(free, scene.database)
+    assert scene.view(VIEW) == then.view
+    assert new_files(scene, then) == []
 
 
 def test_lock_is_kept_if_replacing_server_ignores_cas(
-    open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
+    open_catalog: CatalogFactory, scene: Scene, scripted: ScriptedServer
 ) -> None:
     with ThriftProxy(scripted.port) as proxy:
         opened = open_catalog({"uri": proxy.uri})
         proxy.on(ALTER_TABLE, DropReply())
-        PROPERTIES.run(opened, database)
-        assert observer.locks() == []
+        PROPERTIES.run(opened, scene.database)
+        assert scene.locks() == []
         like_version_3(scripted)
         proxy.disconnect()
         proxy.on(ALTER_TABLE, DropReply())
-        REPLACE.run(opened, database)
-    assert len(observer.locks()) == 1
+        REPLACE.run(opened, scene.database)
+    assert len(scene.locks()) == 1
 
 
 def test_unverifiable_server_requires_locks(
-    open_catalog: CatalogFactory, database: str, scripted: ScriptedServer, observer: Observer, before: State
+    open_catalog: CatalogFactory, scene: Scene, scripted: ScriptedServer
 ) -> None:
     scripted.on("create_table", Answer(MetaException("no right to create")), nth=EVERY)
     free = open_catalog({"uri": scripted.uri, **LOCK_FREE})
     with pytest.raises(LockError, match=r"could not determine whether.*lock-enabled=true.*no right"):
-        PROPERTIES.run(free, database)
-    assert observer.view(VIEW) == before.view
-    assert new_files(observer, before) == []
+        PROPERTIES.run(free, scene.database)
+    assert scene.view(VIEW) == scene.before.view
+    assert scene.new_files() == []
 
 
 @pytest.mark.parametrize("change", [REPLACE, RENAME], ids=str)
 def test_late_request_cannot_overwrite_later_commits(
-    change: ViewChange,
-    old: HiveViewCatalog,
-    raw: Client,
-    database: str,
-    proxy: ThriftProxy,
-    behind: Behind,
-    observer: Observer,
-    before: State,
+    change: ViewChange, old: HiveViewCatalog, raw: Client, scene: Scene
 ) -> None:
     """Iceberg #14096: after a successful retry the lock is kept as long as the first request may arrive."""
     late = Hold(close=True)
-    proxy.on(ALTER_TABLE, late)
-    change.run(behind(), database)
-    change.check(observer, before)
-    assert len(observer.locks()) == 1
+    scene.proxy.on(ALTER_TABLE, late)
+    scene.run(change)
+    scene.check(change)
+    assert len(scene.locks()) == 1
     if change is REPLACE:
         with pytest.raises(LockTimeoutError):
-            PROPERTIES.run(old, database)
+            PROPERTIES.run(old, scene.database)
     late.release()
-    change.check(observer, before)
-    unlock_all(raw, observer)
+    scene.check(change)
+    unlock_all(raw, scene)
     if change is REPLACE:
-        old.load_view((database, VIEW)).update().set_properties(color="black").commit()
-        assert observer.view(VIEW).queries == [*before.view.queries, "select 3, 'three'"]
+        old.load_view((scene.database, VIEW)).update().set_properties(color="black").commit()
+        assert scene.view(VIEW).queries == [*scene.before.view.queries, "select 3, 'three'"]
 
 
-def test_lost_reply_is_settled_on_version_3(
-    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
-) -> None:
-    proxy.on(ALTER_TABLE, DropReply())
-    REPLACE.run(behind(), database)
-    REPLACE.check(observer, before)
-    assert len(observer.locks()) == 1, "which of the two requests was answered, the server does not tell"
+def test_lost_reply_is_settled_on_version_3(scene: Scene) -> None:
+    scene.proxy.on(ALTER_TABLE, DropReply())
+    scene.run(REPLACE)
+    scene.check(REPLACE)
+    assert len(scene.locks()) == 1, "which of the two requests was answered, the server does not tell"
 
 
-def test_unknown_outcome_keeps_the_lock(
-    database: str, proxy: ThriftProxy, behind: Behind, observer: Observer, before: State
-) -> None:
-    proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
+def test_unknown_outcome_keeps_the_lock(scene: Scene) -> None:
+    scene.proxy.on(ALTER_TABLE, DropRequest(), nth=EVERY)
     with pytest.raises(CommitStateUnknownError):
-        REPLACE.run(behind(**{"hive-views.settle-timeout-ms": "0"}), database)
-    assert len(observer.locks()) == 1
-    assert len(new_files(observer, before)) == 1
+        scene.run(REPLACE, **{"hive-views.settle-timeout-ms": "0"})
+    assert len(scene.locks()) == 1
+    assert len(scene.new_files()) == 1
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_lock_lost_during_commit(
-    answered: bool, without_lock: WithoutLock, proxy: ThriftProxy, observer: Observer, before: State
-) -> None:
+def test_lock_lost_during_commit(answered: bool, without_lock: WithoutLock, scene: Scene) -> None:
     """Others may have committed in between, so a success proves nothing; nothing is sent again."""
     held, running = without_lock(REPLACE)
     if answered:
         held.release()
     else:
-        proxy.disconnect()
+        scene.proxy.disconnect()
     with pytest.raises(CommitStateUnknownError, match="lock"):
         running.result()
-    assert proxy.methods.count(ALTER_TABLE) == 1
-    assert REPLACE.is_applied(observer, before) is answered
-    assert len(new_files(observer, before)) == 1
+    assert scene.proxy.methods.count(ALTER_TABLE) == 1
+    assert scene.is_applied(REPLACE) is answered
+    assert len(scene.new_files()) == 1
