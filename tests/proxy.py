@@ -15,10 +15,12 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
+from typing import TypeVar
 
 LOOPBACK = "127.0.0.1"
 
@@ -110,6 +112,8 @@ class Hold:
 
 
 Action = Pass | DropRequest | CutRequest | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
+SomeAction = TypeVar("SomeAction", bound=Action)
+T = TypeVar("T")
 
 
 @dataclass
@@ -210,8 +214,8 @@ class ThriftProxy:
             return self._max_concurrent
 
     def on(
-        self, method: str, action: Action, *, nth: int = 1, onwards: bool = False, after: str | None = None
-    ) -> Action:
+        self, method: str, action: SomeAction, *, nth: int = 1, onwards: bool = False, after: str | None = None
+    ) -> SomeAction:
         """Apply an action to calls of a method from now on; of several matching rules the first wins.
 
         With `after`, calls are counted from the next call of that method on.
@@ -219,6 +223,19 @@ class ThriftProxy:
         with self._mutex:
             self._rules.append(_Rule(method, action, nth, onwards, after))
         return action
+
+    @contextmanager
+    def in_flight(self, method: str, run: Callable[..., T], *arguments: object, nth: int = 1) -> Iterator[Future[T]]:
+        """Call `run` in a thread, and hold its request of a method during the block. Its result is in the future."""
+        held = self.on(method, Hold(), nth=nth)
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(run, *arguments)
+            try:
+                held.wait_until_held()
+                yield running
+                held.release()
+            finally:
+                held.released.set()
 
     def clear(self) -> None:
         """Remove all rules and recorded calls; connections stay."""

@@ -137,17 +137,12 @@ def test_thrift_exception_concurrent_commit(
 ) -> None:
     """Java cannot tell, because the row no longer shows its commit. Ours sees it in the pointer before."""
     proxy.on(PERSIST, DropReply())
-    again = proxy.on(PERSIST, Hold(), nth=2)
-    assert isinstance(again, Hold)
-    with ThreadPoolExecutor(1) as pool:
-        commit = pool.submit(faulty.update().remove_properties("k1").commit)
-        again.wait_until_held()
+    with proxy.in_flight(PERSIST, faulty.update().remove_properties("k1").commit, nth=2) as committing:
         release_locks(raw, view)
         others = open_catalog(WITHOUT_LOCK).load_view(view.name())
         assert others.properties == {}
         others = others.update().set_properties(k1="v1", k2="v2").commit()
-        again.release()
-        ours = commit.result()
+    ours = committing.result()
     now = open_catalog().load_view(view.name())
     assert now == others
     assert now.properties == {"k1": "v1", "k2": "v2"}
@@ -174,16 +169,12 @@ def test_no_lock_thrift_exception_concurrent_commit(
     open_catalog: CatalogFactory, catalog: HiveViewCatalog, view: HiveView, proxy: ThriftProxy
 ) -> None:
     faulty = through(open_catalog, proxy, view, WITHOUT_LOCK)
-    held = proxy.on(PERSIST, Hold())
-    assert isinstance(held, Hold)
-    with ThreadPoolExecutor(1) as pool:
-        commit = pool.submit(faulty.update().replace_version(version("ns", ("hive", "select 1"))).commit)
-        held.wait_until_held()
+    commit = faulty.update().replace_version(version("ns", ("hive", "select 1"))).commit
+    with proxy.in_flight(PERSIST, commit) as committing:
         others = view.update().replace_version(version("ns", ("hive", "select 2"))).commit()
         before = files(view)
-        held.release()
-        with pytest.raises(CommitFailedError, match="Cannot commit"):
-            commit.result()
+    with pytest.raises(CommitFailedError, match="Cannot commit"):
+        committing.result()
     assert "lock" not in proxy.methods
     assert catalog.load_view(view.name()) == others
     assert len(before - files(view)) == 1, "the refused commit's file is deleted"
@@ -196,18 +187,12 @@ def test_lock_exception_unknown_success_commit(
 ) -> None:
     """Java cannot tell whether another commit came between; ours knows from the server's compare-and-swap."""
     faulty = through(open_catalog, proxy, view, {"iceberg.hive.lock-heartbeat-interval-ms": "1000"})
-    held = proxy.on(PERSIST, Hold())
-    assert isinstance(held, Hold)
-    with ThreadPoolExecutor(1) as pool:
-        commit = pool.submit(faulty.update().remove_properties("k1").commit)
-        held.wait_until_held()
+    with proxy.in_flight(PERSIST, faulty.update().remove_properties("k1").commit) as committing:
         beat = proxy.on("heartbeat", Hold())
-        assert isinstance(beat, Hold)
         beat.wait_until_held()
         release_locks(raw, view)
         beat.release()
-        held.release()
-        changed = commit.result()
+    changed = committing.result()
     assert catalog.load_view(view.name()) == changed
     assert changed.properties == {}
     assert path(changed.metadata_location) in files(view)
@@ -219,7 +204,6 @@ def test_success_commit_when_check_commit_status_oom(
     """Whatever ends the program while it waits for an answer: the new file stays, because the row may name it."""
     proxy.on(PERSIST, DropReply())
     again = proxy.on(PERSIST, Hold(), nth=2)
-    assert isinstance(again, Hold)
     main = threading.main_thread().ident
     assert main == threading.get_ident()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.faults.scripted import ScriptedServer
 from tests.faults.view_changes import State, ViewChange, new_files, prepare, read_state
 from tests.proxy import Hold, ThriftProxy
 
-T = TypeVar("T")
 Behind = Callable[..., HiveViewCatalog]
 LOCK_FREE = {"iceberg.engine.hive.lock-enabled": "false"}
 """The property of catalogs that take no locks."""
@@ -69,9 +67,21 @@ class Scene(Observer):
     def __init__(self, request: pytest.FixtureRequest) -> None:
         super().__init__(request.getfixturevalue("metastore"), request.getfixturevalue("database"))
         self.before: State = request.getfixturevalue("before")
-        self.proxy: ThriftProxy = request.getfixturevalue("proxy")
-        self.behind: Behind = request.getfixturevalue("behind")
         self._request = request
+
+    # Not all tests use the following fixtures, and a module may define its own proxy before a scripted server.
+
+    @property
+    def proxy(self) -> ThriftProxy:
+        """The proxy before the metastore."""
+        proxy: ThriftProxy = self._request.getfixturevalue("proxy")
+        return proxy
+
+    @property
+    def behind(self) -> Behind:
+        """Opens catalogs behind the proxy, with additional properties."""
+        behind: Behind = self._request.getfixturevalue("behind")
+        return behind
 
     @property
     def aside(self) -> ThreadPoolExecutor:
@@ -82,16 +92,6 @@ class Scene(Observer):
     def run(self, change: ViewChange, **properties: str) -> object:
         """Make a change by a client behind the proxy, whose catalog has additional properties."""
         return change.run(self.behind(**properties), self.database)
-
-    def hold(self, method: str, run: Callable[[], T], act: Callable[[], object], *, nth: int = 1) -> Future[T]:
-        """Start `run`, hold its request of a Thrift method until `act` is done, and return its future."""
-        held = Hold()
-        self.proxy.on(method, held, nth=nth)
-        running = self.aside.submit(run)
-        held.wait_until_held()
-        act()
-        held.release()
-        return running
 
     def check(self, change: ViewChange) -> None:
         """Assert that a change was applied exactly once."""
@@ -132,8 +132,7 @@ def without_lock(
     """Starts a change and holds its request until its heartbeat has noticed that the lock is lost."""
 
     def start(change: ViewChange) -> tuple[Hold, Future[object]]:
-        held = Hold()
-        proxy.on(change.method, held)
+        held = proxy.on(change.method, Hold())
         running = aside.submit(change.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
         held.wait_until_held()
         for lock in observer.locks():

@@ -369,8 +369,7 @@ def test_commits_of_client_whose_clock_jumps(
         ) as client:
             assert client.stdin is not None and client.stdout is not None
             for number, method, offset in ((1, "lock", jump), (2, ALTER_TABLE, "0")):
-                held = Hold()
-                proxy.on(method, held)
+                held = proxy.on(method, Hold())
                 print(number, file=client.stdin, flush=True)
                 held.wait_until_held(120)
                 clock.write_text(offset)

@@ -27,7 +27,7 @@ from tests.faults.view_changes import (
     same_file,
 )
 from tests.integration.catalog.samples import SCHEMA, version
-from tests.proxy import DropReply, DropRequest, Duplicate, Hold
+from tests.proxy import DropReply, DropRequest, Duplicate
 
 
 def run_with_lost_reply(
@@ -37,7 +37,9 @@ def run_with_lost_reply(
     scene.proxy.on(change.method, DropReply() if applied else DropRequest())
     # A drop reads the row before the repetition.
     method = READ_ROW if change is DROP else change.method
-    return scene.hold(method, partial(scene.run, change), act, nth=2).exception()
+    with scene.proxy.in_flight(method, scene.run, change, nth=2) as running:
+        act()
+    return running.exception()
 
 
 @pytest.mark.parametrize("change", [CREATE, RENAME], ids=str)
@@ -81,26 +83,19 @@ def test_lost_register_reply_with_other_file_of_same_view(
     """The UUID alone does not prove that the row has the registered state."""
     newer = catalog.load_view((scene.database, VIEW)).update().set_properties(color="blue").commit().metadata_location
     scene.proxy.on(CREATE_TABLE, DropRequest())
-    running = scene.hold(
-        CREATE_TABLE,
-        partial(scene.behind().register_view, (scene.database, NEW), scene.before.view.pointer),
-        lambda: lock_free_catalog.register_view((scene.database, NEW), newer),
-        nth=2,
-    )
+    new, register = (scene.database, NEW), scene.behind().register_view
+    with scene.proxy.in_flight(CREATE_TABLE, register, new, scene.before.view.pointer, nth=2) as running:
+        lock_free_catalog.register_view(new, newer)
     with pytest.raises(CommitStateUnknownError, match=r"metadata location is .*00001-"):
         running.result()
-    assert lock_free_catalog.load_view((scene.database, NEW)).metadata_location == newer
+    assert lock_free_catalog.load_view(new).metadata_location == newer
 
 
 def test_create_retried_by_server_with_rename_in_between(scene: Scene, lock_free_catalog: HiveViewCatalog) -> None:
     """The server rejects its own retry; the created view was renamed, so its file is in use."""
     scene.proxy.on(CREATE_TABLE, Duplicate())
-    running = scene.hold(
-        READ_ROW,
-        partial(scene.run, CREATE),
-        lambda: lock_free_catalog.rename_view((scene.database, NEW), (scene.database, "x")),
-        nth=2,
-    )
+    with scene.proxy.in_flight(READ_ROW, scene.run, CREATE, nth=2) as running:
+        lock_free_catalog.rename_view((scene.database, NEW), (scene.database, "x"))
     with pytest.raises(CommitStateUnknownError, match=rf"{scene.database}\.x has its metadata file"):
         running.result()
     assert lock_free_catalog.load_view((scene.database, "x")).metadata.current_version_id == 1
@@ -123,12 +118,10 @@ def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
 ) -> None:
     """The name is free although nothing was dropped: the files are in use."""
     scene.proxy.on(DROP_TABLE, DropRequest())
-    held_read = Hold()
-    scene.proxy.on(READ_ROW, held_read, nth=3 if purge else 2)  # a purge loads the view before
-    running = scene.aside.submit(scene.behind().drop_view, (scene.database, VIEW), purge_files=purge)
-    held_read.wait_until_held()
-    lock_free_catalog.rename_view((scene.database, VIEW), (scene.database, NEW))
-    held_read.release()
+    drop = partial(scene.behind().drop_view, (scene.database, VIEW), purge_files=purge)
+    nth = 3 if purge else 2  # a purge loads the view before
+    with scene.proxy.in_flight(READ_ROW, drop, nth=nth) as running:
+        lock_free_catalog.rename_view((scene.database, VIEW), (scene.database, NEW))
     with pytest.raises(CommitStateUnknownError, match=rf"{scene.database}\.{NEW} has its UUID"):
         running.result()
     scene.check(RENAME)
@@ -138,11 +131,9 @@ def test_repeated_drop_of_renamed_view_reports_unknown_outcome(
 def test_purge_keeps_files_of_view_renamed_during_drop(
     catalog: HiveViewCatalog, scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = scene.hold(
-        DROP_TABLE,
-        partial(scene.behind().drop_view, (scene.database, VIEW), purge_files=True),
-        lambda: catalog.register_view((scene.database, NEW), scene.before.view.pointer),
-    )
+    drop = partial(scene.behind().drop_view, (scene.database, VIEW), purge_files=True)
+    with scene.proxy.in_flight(DROP_TABLE, drop) as running:
+        catalog.register_view((scene.database, NEW), scene.before.view.pointer)
     running.result()
     assert scene.names() == {NEW}
     assert scene.view(NEW).metadata == scene.before.view.metadata
@@ -156,19 +147,15 @@ def test_repeated_drop_of_missing_hive_view(
     """Plain Hive views have no UUID: a row with the same text and creation time counts as the same view."""
     made_a_hive_view(raw, scene.database, VIEW)
     scene.proxy.on(DROP_TABLE, DropRequest())
-    held_read = Hold()
-    scene.proxy.on(READ_ROW, held_read, nth=2)
     row = lock_free_catalog.store.get_row(ViewName(scene.database, VIEW))
     assert row is not None
-    running = scene.aside.submit(drop_hive_view, scene.behind().store, row)
-    held_read.wait_until_held()
-    if renamed:
-        table = raw.get_table(scene.database, VIEW)
-        table.tableName = NEW
-        raw.alter_table_with_environment_context(scene.database, VIEW, table, None)
-    else:
-        raw.drop_table(scene.database, VIEW, False)
-    held_read.release()
+    with scene.proxy.in_flight(READ_ROW, drop_hive_view, scene.behind().store, row, nth=2) as running:
+        if renamed:
+            table = raw.get_table(scene.database, VIEW)
+            table.tableName = NEW
+            raw.alter_table_with_environment_context(scene.database, VIEW, table, None)
+        else:
+            raw.drop_table(scene.database, VIEW, False)
     error = running.exception()
     assert isinstance(error, CommitStateUnknownError) if renamed else error is None
     assert raw.get_all_tables(scene.database) == ([NEW] if renamed else [])

@@ -50,56 +50,43 @@ from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 
 def test_reported_file_is_that_of_the_dropped_state(catalog: HiveViewCatalog, scene: Scene) -> None:
     """Another client commits while the drop waits for its lock."""
-    held = Hold()
-    scene.proxy.on("lock", held)
-    dropping = scene.aside.submit(drop_view, scene.behind(), f"{scene.database}.{VIEW}")
-    held.wait_until_held()
-    PROPERTIES.run(catalog, scene.database)
-    after = scene.view(VIEW)
-    held.release()
+    with scene.proxy.in_flight("lock", drop_view, scene.behind(), f"{scene.database}.{VIEW}") as dropping:
+        PROPERTIES.run(catalog, scene.database)
+        after = scene.view(VIEW)
     assert same_file(dropping.result().metadata_location, after.pointer)
     assert after.pointer != scene.before.view.pointer
 
 
-def lock_free(behind: Behind, database: str, **more: str) -> HiveViewCatalog:
+def lock_free(scene: Scene, **more: str) -> HiveViewCatalog:
     """Open a catalog without locks that has verified compare-and-swap, which creates and drops a temporary row."""
-    catalog = behind(**LOCK_FREE, **more)
-    assert is_cas_verified(catalog.store.client, database)
+    catalog = scene.behind(**LOCK_FREE, **more)
+    assert is_cas_verified(catalog.store.client, scene.database)
     return catalog
 
 
 def test_lock_free_commit_during_drop_without_lock(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The commit is between the drop's read and its first request: the drop is rejected."""
-    client, held = lock_free(scene.behind, scene.database), Hold()
-    scene.proxy.on(ALTER_TABLE, held)
-    with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(client.drop_view, (scene.database, VIEW))
-        held.wait_until_held()
+    with scene.proxy.in_flight(ALTER_TABLE, lock_free(scene).drop_view, (scene.database, VIEW)) as dropping:
         PROPERTIES.run(catalog, scene.database)
-        held.release()
-        assert isinstance(dropping.exception(), CommitFailedError)
+    assert isinstance(dropping.exception(), CommitFailedError)
     scene.check(PROPERTIES)
 
 
 def test_lock_free_commit_before_request_of_drop(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The last request of the drop names a view that no other client knows."""
-    client, held = lock_free(scene.behind, scene.database), Hold()
-    scene.proxy.on(DROP_TABLE, held)
-    with ThreadPoolExecutor(1) as pool:
-        dropping = pool.submit(client.drop_view, (scene.database, VIEW))
-        held.wait_until_held()
+    client = lock_free(scene)  # dropped a temporary row
+    with scene.proxy.in_flight(DROP_TABLE, client.drop_view, (scene.database, VIEW)) as dropping:
         with pytest.raises(NoSuchViewError):
             PROPERTIES.run(catalog, scene.database)
         catalog.create_view((scene.database, VIEW), SCHEMA, version(scene.database))
-        held.release()
-        (step,) = dropping.result().steps
+    (step,) = dropping.result().steps
     assert step.name == ViewName(scene.database, VIEW)
     assert same_file(step.metadata_location, scene.before.view.pointer)
     assert scene.names() == {VIEW}
 
 
 def test_rejected_drop_without_lock_renames_back(scene: Scene, scripted: ScriptedServer) -> None:
-    client = lock_free(scene.behind, scene.database, uri=scripted.uri)
+    client = lock_free(scene, uri=scripted.uri)
     scripted.on(DROP_TABLE, Answer(MetaException("Permission denied: user [me] does not have [DROP] privilege")))
     with pytest.raises(MetastoreRefusedError, match="Permission denied"):
         client.drop_view((scene.database, VIEW))
@@ -111,7 +98,7 @@ def test_unknown_drop_without_lock_names_the_new_name(
     catalog: HiveViewCatalog, metastore: EmbeddedMetastore, scene: Scene, scripted: ScriptedServer
 ) -> None:
     client, early = (
-        lock_free(scene.behind, scene.database, uri=scripted.uri),
+        lock_free(scene, uri=scripted.uri),
         EarlyAnswer(MetaException("during COMMIT")),
     )
     scripted.on(ALTER_TABLE, early)
@@ -129,7 +116,7 @@ def test_interrupted_drop_without_lock_names_the_new_name(
     catalog: HiveViewCatalog, scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Ctrl-C after the view was renamed, before it is dropped."""
-    client, held = lock_free(scene.behind, scene.database), Hold()
+    client, held = lock_free(scene), Hold()
     scene.proxy.on(DROP_TABLE, held)
 
     def interrupt() -> None:
@@ -219,13 +206,10 @@ def test_late_creation_after_rejection_finds_its_storage(
 
 def test_registration_during_purge_keeps_files(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The registration holds the lock on the file that it read; the purge waits before it searches for other rows."""
-    held = Hold()
-    scene.proxy.on(CREATE_TABLE, held)
-    registering = scene.aside.submit(scene.behind().register_view, (scene.database, NEW), scene.before.view.pointer)
-    held.wait_until_held()
-    purging = scene.aside.submit(catalog.drop_view, (scene.database, VIEW), purge_files=True)
-    until(lambda: scene.row(VIEW) is None)
-    held.release()
+    new, register = (scene.database, NEW), scene.behind().register_view
+    with scene.proxy.in_flight(CREATE_TABLE, register, new, scene.before.view.pointer) as registering:
+        purging = scene.aside.submit(catalog.drop_view, (scene.database, VIEW), purge_files=True)
+        until(lambda: scene.row(VIEW) is None)
     registering.result()
     (step,) = purging.result().steps
     assert same_file(step.metadata_location, scene.before.view.pointer)
@@ -234,11 +218,9 @@ def test_registration_during_purge_keeps_files(catalog: HiveViewCatalog, scene: 
 
 def test_registration_after_purge_is_rejected(catalog: HiveViewCatalog, scene: Scene) -> None:
     """The registration has read the file before the purge deletes it, and has no lock yet."""
-    registering = scene.hold(
-        "lock",
-        partial(scene.behind().register_view, (scene.database, NEW), scene.before.view.pointer),
-        lambda: catalog.drop_view((scene.database, VIEW), purge_files=True),
-    )
+    new, register = (scene.database, NEW), scene.behind().register_view
+    with scene.proxy.in_flight("lock", register, new, scene.before.view.pointer) as registering:
+        catalog.drop_view((scene.database, VIEW), purge_files=True)
     assert isinstance(registering.exception(), MetadataFileNotFoundError)
     assert scene.names() == set()
     assert scene.locks() == []
@@ -270,15 +252,12 @@ def test_purge_keeps_files_if_a_lagging_metastore_answers(
     catalog: HiveViewCatalog, metastore: EmbeddedMetastore, scene: Scene, tmp_path: Path
 ) -> None:
     """The first metastore dies once the purge has its lock; the second one has none of the rows."""
-    held = Hold()
-    scene.proxy.on("lock", held, nth=2)
     with EmbeddedMetastore(tmp_path / "lagging") as lagging:
         client = scene.behind(uri=f"{scene.proxy.uri},{lagging.uri}", warehouse=metastore.warehouse)
-        purging = scene.aside.submit(client.drop_view, (scene.database, VIEW), purge_files=True)
-        held.wait_until_held()
-        catalog.register_view((scene.database, NEW), scene.before.view.pointer)
-        scene.proxy.on(ANY, DropRequest(), onwards=True)
-        held.release()
+        drop = partial(client.drop_view, (scene.database, VIEW), purge_files=True)
+        with scene.proxy.in_flight("lock", drop, nth=2) as purging:
+            catalog.register_view((scene.database, NEW), scene.before.view.pointer)
+            scene.proxy.on(ANY, DropRequest(), onwards=True)
         (step,) = purging.result().steps
     assert same_file(step.metadata_location, scene.before.view.pointer)
     assert scene.view(NEW).metadata == scene.before.view.metadata
@@ -321,7 +300,6 @@ def test_definition_of_hive_view_is_printed_before_it_is_dropped(
     view = hive_view_row(database, "reader", "select id from base", text, [("id", "int", "the number")], team="bi")
     raw.create_table(view)
     second = proxy.on(DROP_TABLE, Hold(), nth=2)
-    assert isinstance(second, Hold)
     command = [sys.executable, "-m", "hive_views", "--uri", proxy.uri, "drop", f"{database}.base", "--cascade", "--yes"]
     with (tmp_path / "stderr").open("w") as stderr, subprocess.Popen(command, stderr=stderr) as process:
         second.wait_until_held()

@@ -43,7 +43,7 @@ from tests.faults.view_changes import (
     new_files,
 )
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, hive_row, path, texts, version
-from tests.proxy import EVERY, DropReply, DropRequest, Hold
+from tests.proxy import EVERY, DropReply, DropRequest
 
 
 def test_17278_drop_table_rejects_view(catalog: HiveViewCatalog, scene: Scene) -> None:
@@ -61,15 +61,11 @@ def test_17074_modified_rejection_is_verified_by_reading_the_row(
 ) -> None:
     """The reply is lost, others commit on top before the repetition, and the repetition is rejected."""
     scene.proxy.on(ALTER_TABLE, DropReply())
-    again = Hold()
-    scene.proxy.on(ALTER_TABLE, again, nth=2)
-    running = scene.aside.submit(change.run, scene.behind(), scene.database)
-    again.wait_until_held()
-    scene.check(change)
-    others = open_catalog(LOCK_FREE)
-    for number in range(covered):
-        others.load_view((scene.database, VIEW)).update().set_properties(covered=str(number)).commit()
-    again.release()
+    with scene.proxy.in_flight(ALTER_TABLE, scene.run, change, nth=2) as running:
+        scene.check(change)
+        others = open_catalog(LOCK_FREE)
+        for number in range(covered):
+            others.load_view((scene.database, VIEW)).update().set_properties(covered=str(number)).commit()
     running.result()
     view = scene.view(VIEW)
     assert view.commits == scene.before.view.commits + 1 + covered

@@ -27,8 +27,7 @@ from tests.proxy import EVERY, Hold
 
 @pytest.mark.parametrize("change", VIEW_CHANGES, ids=str)
 def test_late_request_after_repeated_request_succeeded(change: ViewChange, scene: Scene) -> None:
-    late = Hold(close=True)
-    scene.proxy.on(change.method, late)
+    late = scene.proxy.on(change.method, Hold(close=True))
     scene.run(change)
     scene.check(change)
     late.release()
@@ -39,8 +38,7 @@ def test_late_request_after_repeated_request_succeeded(change: ViewChange, scene
 @pytest.mark.parametrize("change", SWAPS, ids=str)
 def test_late_request_after_later_commits(change: ViewChange, catalog: HiveViewCatalog, scene: Scene) -> None:
     """The scenario of the issue: the retry succeeds, others commit, the first request arrives."""
-    late = Hold(close=True)
-    scene.proxy.on(change.method, late)
+    late = scene.proxy.on(change.method, Hold(close=True))
     scene.run(change)
     for color in ("green", "black"):
         catalog.load_view((scene.database, VIEW)).update().set_properties(color=color).commit()
@@ -53,8 +51,7 @@ def test_late_request_after_later_commits(change: ViewChange, catalog: HiveViewC
 @pytest.mark.parametrize("change", [*SWAPS, RENAME], ids=str)
 def test_late_request_after_unknown_outcome(change: ViewChange, catalog: HiveViewCatalog, scene: Scene) -> None:
     """The late request is applied if the view is unchanged; its metadata file was kept for this case."""
-    late = Hold(close=True)
-    scene.proxy.on(change.method, late)
+    late = scene.proxy.on(change.method, Hold(close=True))
     scene.proxy.on(change.method, Hold(close=True), nth=EVERY)
     with pytest.raises(CommitStateUnknownError) as raised:
         scene.run(change, **{"hive-views.settle-timeout-ms": "0"})
@@ -81,8 +78,7 @@ def test_late_request_after_unknown_outcome_and_other_commit(catalog: HiveViewCa
 
 def test_late_drop_does_not_drop_recreated_view(catalog: HiveViewCatalog, open_catalog: Behind, scene: Scene) -> None:
     """A drop names no particular view, so the lock protects the name as long as a request may be pending."""
-    late = Hold(close=True)
-    scene.proxy.on(DROP_TABLE, late)
+    late = scene.proxy.on(DROP_TABLE, Hold(close=True))
     scene.run(DROP)
     scene.check(DROP)
     impatient = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
@@ -97,8 +93,7 @@ def test_late_drop_does_not_drop_recreated_view(catalog: HiveViewCatalog, open_c
 
 
 def test_late_rename_does_not_move_new_view_of_old_name(catalog: HiveViewCatalog, scene: Scene) -> None:
-    late = Hold(close=True)
-    scene.proxy.on(ALTER_TABLE, late)
+    late = scene.proxy.on(ALTER_TABLE, Hold(close=True))
     scene.run(RENAME)
     catalog.drop_view((scene.database, NEW))
     catalog.create_view((scene.database, VIEW), SCHEMA, version(scene.database))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 from thrift.Thrift import TApplicationException
@@ -253,7 +252,9 @@ def test_replace_with_text_too_long_for_the_database(catalog: HiveViewCatalog, s
 
 def meanwhile(scene: Scene, change: ViewChange, others: Callable[[], object]) -> BaseException | None:
     """Let clients that take no locks change something just before the request of a change arrives."""
-    return scene.hold(change.method, partial(scene.run, change), others).exception()
+    with scene.proxy.in_flight(change.method, scene.run, change) as running:
+        others()
+    return running.exception()
 
 
 @pytest.mark.parametrize("attempts", [0, 4])

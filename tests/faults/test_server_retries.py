@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pyarrow as pa
 import pytest
 from pyiceberg.table.update import SetPropertiesUpdate
@@ -31,7 +29,7 @@ from tests.faults.view_changes import (
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-from tests.proxy import DropReply, Duplicate, Hold, ThriftProxy
+from tests.proxy import DropReply, Duplicate, ThriftProxy
 
 
 @pytest.mark.swaps
@@ -44,13 +42,9 @@ def test_server_retry_with_renamed_and_recreated_view(
     change: ViewChange, method: str, name: str, nth_read: int, scene: Scene, lock_free_catalog: HiveViewCatalog
 ) -> None:
     scene.proxy.on(method, Duplicate())
-    held = Hold()
-    scene.proxy.on(READ_ROW, held, nth=nth_read)
-    running = scene.aside.submit(change.run, scene.behind(), scene.database)
-    held.wait_until_held()
-    lock_free_catalog.rename_view((scene.database, name), (scene.database, "x"))
-    lock_free_catalog.create_view((scene.database, name), SCHEMA, version(scene.database))
-    held.release()
+    with scene.proxy.in_flight(READ_ROW, scene.run, change, nth=nth_read) as running:
+        lock_free_catalog.rename_view((scene.database, name), (scene.database, "x"))
+        lock_free_catalog.create_view((scene.database, name), SCHEMA, version(scene.database))
     with pytest.raises(CommitStateUnknownError, match=rf"{scene.database}\.x has its metadata file"):
         running.result()
     lock_free_catalog.load_view((scene.database, "x"))
@@ -63,7 +57,6 @@ def test_attached_storage_commit_with_concurrent_property_change(
     lock_free_catalog: HiveViewCatalog,
     behind: Behind,
     proxy: ThriftProxy,
-    aside: ThreadPoolExecutor,
 ) -> None:
     name = (database, "mv")
     catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10)))
@@ -72,13 +65,10 @@ def test_attached_storage_commit_with_concurrent_property_change(
     storage = behind().materialized.load(name).storage
     assert storage is not None
     proxy.on(ALTER_TABLE, Duplicate())
-    held = Hold()
-    proxy.on(READ_ROW, held, nth=3)
-    running = aside.submit(storage.catalog.commit_table, storage, (), (SetPropertiesUpdate(updates={"a": "b"}),))
-    held.wait_until_held()
-    for color in ("red", "blue"):
-        lock_free_catalog.load_view(name).update().set_properties(color=color).commit()
-    held.release()
+    updates = (SetPropertiesUpdate(updates={"a": "b"}),)
+    with proxy.in_flight(READ_ROW, storage.catalog.commit_table, storage, (), updates, nth=3) as running:
+        for color in ("red", "blue"):
+            lock_free_catalog.load_view(name).update().set_properties(color=color).commit()
     running.result()
     stored = lock_free_catalog.materialized.load(name)
     location = AttachedView.decode(stored.metadata.properties[METADATA]).storage_table_location
@@ -111,12 +101,9 @@ def test_metadata_file_of_possibly_renamed_create_is_kept(
     patient: dict[str, str],
 ) -> None:
     with ThriftProxy(scripted.port) as proxy:
-        held = Hold()
-        proxy.on(CREATE_TABLE, held)
-        running = scene.aside.submit(CREATE.run, open_catalog({**patient, "uri": proxy.uri}), scene.database)
-        held.wait_until_held()
-        lock_free_catalog.create_view((scene.database, NEW), SCHEMA, version(scene.database))
-        held.release()
+        client = open_catalog({**patient, "uri": proxy.uri})
+        with proxy.in_flight(CREATE_TABLE, CREATE.run, client, scene.database) as running:
+            lock_free_catalog.create_view((scene.database, NEW), SCHEMA, version(scene.database))
         with pytest.raises(ViewAlreadyExistsError):
             running.result()
     assert len(scene.new_files()) == 2

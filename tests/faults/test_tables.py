@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -180,22 +179,18 @@ def test_applied_commit_below_later_commits(
     database: str,
     location: str,
     scripted: ScriptedServer,
-    aside: ThreadPoolExecutor,
 ) -> None:
     """The row has the previous metadata location, so one later commit does not hide this one."""
     free = open_catalog(LOCK_FREE)
     with ThriftProxy(scripted.port) as proxy:
         faulty = open_catalog({"uri": proxy.uri})
         set_property(faulty, database, shape="round")
-        held_read = Hold()
-        proxy.on(READ_ROW, held_read, nth=proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1)
+        nth = proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1
         scripted.on(ALTER_TABLE, Answer(INTERNAL, carried_out=True))
-        running = aside.submit(set_property, faulty, database)
-        held_read.wait_until_held()
-        assert proxy.methods.count(ALTER_TABLE) == 2
-        for number in range(times):
-            set_property(free, database, size=str(number))
-        held_read.release()
+        with proxy.in_flight(READ_ROW, set_property, faulty, database, nth=nth) as running:
+            assert proxy.methods.count(ALTER_TABLE) == 2
+            for number in range(times):
+                set_property(free, database, size=str(number))
         assert isinstance(running.exception(), error_type)
     assert COMMIT.is_applied(free, database)
 
@@ -227,21 +222,17 @@ def test_lock_lost_during_commit(
     old: ThriftProxy,
     raw: Client,
     observer: Observer,
-    aside: ThreadPoolExecutor,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nothing is sent without the lock; if it was lost during a change, others may have committed in between."""
     faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
     set_property(faulty, database, shape="round")
-    held = Hold()
     reads = old.methods[: old.methods.index("lock")].count(READ_ROW)
-    old.on(method, held, nth=reads + 1 if method == READ_ROW else 1)
-    running = aside.submit(set_property, faulty, database)
-    held.wait_until_held()
-    assert len(observer.locks()) == 1
-    unlock_all(raw, observer)
-    until(lambda: "is lost" in caplog.text)
-    held.release()
+    nth = reads + 1 if method == READ_ROW else 1
+    with old.in_flight(method, set_property, faulty, database, nth=nth) as running:
+        assert len(observer.locks()) == 1
+        unlock_all(raw, observer)
+        until(lambda: "is lost" in caplog.text)
     with pytest.raises(LockError if method == READ_ROW else CommitStateUnknownError, match=r"(?i)lock"):
         running.result()
     assert old.methods.count(ALTER_TABLE) == (1 if method == READ_ROW else 2)
@@ -285,8 +276,7 @@ def test_pending_request_releases_the_lock_if_server_honors_cas(
     observer: Observer,
 ) -> None:
     """If the server honors CAS, others need not wait."""
-    held = Hold(close=True)
-    proxy.on(ALTER_TABLE, held)
+    held = proxy.on(ALTER_TABLE, Hold(close=True))
     with pytest.raises(CommitStateUnknownError):
         set_property(open_catalog({"uri": proxy.uri}), database)
     assert observer.locks() == []

@@ -70,8 +70,7 @@ def test_unanswered_requests_report_unknown_outcome(
 def test_metastore_outage_reports_unknown_outcome(change: ViewChange, scene: Scene) -> None:
     """The connection breaks after the request was sent, and the metastore is unreachable beyond the settle time-out."""
     faulty = scene.behind(**AT_ONCE)
-    swallowed = Hold()
-    scene.proxy.on(change.method, swallowed)
+    swallowed = scene.proxy.on(change.method, Hold())
     running = scene.aside.submit(change.run, faulty, scene.database)
     swallowed.wait_until_held()
     scene.proxy.refuse()
@@ -84,8 +83,7 @@ def test_metastore_outage_reports_unknown_outcome(change: ViewChange, scene: Sce
 
 @pytest.mark.parametrize("change", KINDS, ids=str)
 def test_metastore_outage_is_survived(change: ViewChange, scene: Scene) -> None:
-    swallowed = Hold()
-    scene.proxy.on(change.method, swallowed)
+    swallowed = scene.proxy.on(change.method, Hold())
     running = scene.aside.submit(change.run, scene.behind(), scene.database)
     swallowed.wait_until_held()
     scene.proxy.refuse()
@@ -118,15 +116,11 @@ def test_property_change_below_two_commits_reports_unknown_outcome(catalog: Hive
     assert is_cas_verified(free.store.client, scene.database)
     for action, happened in ((DropReply(), True), (DropRequest(), False)):
         lost = scene.proxy.on(ALTER_TABLE, action)
-        second = Hold()
-        scene.proxy.on(ALTER_TABLE, second, nth=2)
-        update = free.load_view((scene.database, VIEW)).update()
-        running = scene.aside.submit(update.set_properties(mine=str(happened)).commit)
-        second.wait_until_held()
-        assert [call.delivered for call in scene.proxy.calls if call.action == lost] == [happened]
-        for color in ("green", "black"):
-            catalog.load_view((scene.database, VIEW)).update().set_properties(color=color).commit()
-        second.release()
+        update = free.load_view((scene.database, VIEW)).update().set_properties(mine=str(happened))
+        with scene.proxy.in_flight(ALTER_TABLE, update.commit, nth=2) as running:
+            assert [call.delivered for call in scene.proxy.calls if call.action == lost] == [happened]
+            for color in ("green", "black"):
+                catalog.load_view((scene.database, VIEW)).update().set_properties(color=color).commit()
         with pytest.raises(CommitStateUnknownError) as raised:
             running.result()
         assert "was changed several times" in str(raised.value)

@@ -195,8 +195,7 @@ def test_late_request_cannot_overwrite_later_commits(
     change: ViewChange, old: HiveViewCatalog, raw: Client, scene: Scene
 ) -> None:
     """Iceberg #14096: after a successful retry the lock is kept as long as the first request may arrive."""
-    late = Hold(close=True)
-    scene.proxy.on(ALTER_TABLE, late)
+    late = scene.proxy.on(ALTER_TABLE, Hold(close=True))
     scene.run(change)
     scene.check(change)
     assert len(scene.locks()) == 1

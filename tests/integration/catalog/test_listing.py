@@ -110,34 +110,32 @@ def test_server_without_list_support(metastore: EmbeddedMetastore, open_catalog:
 
 
 def test_listing_reads_no_rows(
-    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
+    proxy: ThriftProxy, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
 ) -> None:
     for number in range(12):
         catalog.create_view(f"{database}.v{number:02}", SCHEMA, version(database))
-    with ThriftProxy(metastore.port) as proxy:
-        counted = open_catalog({"uri": proxy.uri})
-        # A second filter finds the views that plain Spark may have created with copied parameters.
-        uses: list[tuple[Callable[[str], list[tuple[str, ...]]], int, list[str]]] = [
-            (counted.list_views, 12, [FILTER, FILTER]),
-            # An empty answer may also mean that there is no such database.
-            (counted.list_tables, 0, [FILTER, "get_database"]),
-        ]
-        for listing, expected, methods in uses:
-            listing(database)
-            proxy.clear()
-            assert len(listing(database)) == expected
-            assert proxy.methods == methods
+    counted = open_catalog({"uri": proxy.uri})
+    # A second filter finds the views that plain Spark may have created with copied parameters.
+    uses: list[tuple[Callable[[str], list[tuple[str, ...]]], int, list[str]]] = [
+        (counted.list_views, 12, [FILTER, FILTER]),
+        # An empty answer may also mean that there is no such database.
+        (counted.list_tables, 0, [FILTER, "get_database"]),
+    ]
+    for listing, expected, methods in uses:
+        listing(database)
+        proxy.clear()
+        assert len(listing(database)) == expected
+        assert proxy.methods == methods
 
 
 def test_existence_check_takes_one_call(
-    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
+    proxy: ThriftProxy, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str
 ) -> None:
     catalog.create_view(f"{database}.v", SCHEMA, version(database))
-    with ThriftProxy(metastore.port) as proxy:
-        counted = open_catalog({"uri": proxy.uri})
-        counted.view_exists(f"{database}.v")
-        proxy.clear()
-        assert counted.view_exists(f"{database}.v")
-        assert not counted.view_exists(f"{database}.w")
-        counted.load_view(f"{database}.v")
-        assert proxy.methods == ["get_table_req"] * 3
+    counted = open_catalog({"uri": proxy.uri})
+    counted.view_exists(f"{database}.v")
+    proxy.clear()
+    assert counted.view_exists(f"{database}.v")
+    assert not counted.view_exists(f"{database}.w")
+    counted.load_view(f"{database}.v")
+    assert proxy.methods == ["get_table_req"] * 3

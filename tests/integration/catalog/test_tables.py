@@ -33,12 +33,11 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest
 from tests.conftest import CatalogFactory
 from tests.integration.catalog.samples import SCHEMA, files_below, hive_row, path, version
-from tests.proxy import Hold, ThriftProxy
+from tests.proxy import ThriftProxy
 
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", None]})
@@ -199,21 +198,17 @@ def test_purge_of_shared_files_raises(
 def test_purge_keeps_files_of_table_renamed_meanwhile(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
-    metastore: EmbeddedMetastore,
+    proxy: ThriftProxy,
     database: str,
     own_directory: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     table = catalog.create_table(f"{database}.t", COLUMNS, location=own_directory)
     table.append(ROWS)
-    held = Hold()
-    with ThriftProxy(metastore.port) as proxy, ThreadPoolExecutor(1) as pool:
-        proxy.on("drop_table", held)
-        running = pool.submit(open_catalog({"uri": proxy.uri}).purge_table, f"{database}.t")
-        held.wait_until_held()
+    purge = open_catalog({"uri": proxy.uri}).purge_table
+    with proxy.in_flight("drop_table", purge, f"{database}.t") as purging:
         catalog.register_table(f"{database}.again", table.metadata_location)
-        held.release()
-        running.result()
+    purging.result()
     assert not catalog.table_exists(f"{database}.t")
     assert catalog.load_table(f"{database}.again").scan().to_arrow().num_rows == 3
     assert f"referenced by {database}.again" in caplog.text
@@ -314,25 +309,21 @@ def test_threads_append_to_one_table(catalog: HiveViewCatalog, database: str) ->
 
 @pytest.mark.swaps
 def test_commit_of_writer_without_locks_is_not_overwritten(
-    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str, raw: Client
+    proxy: ThriftProxy, open_catalog: CatalogFactory, catalog: HiveViewCatalog, database: str, raw: Client
 ) -> None:
     """The commit is a compare-and-swap, which also detects writers without locks."""
     table = catalog.create_table(f"{database}.t", COLUMNS)
     theirs = f"{table.location()}/metadata/00001-theirs.metadata.json"
     path(theirs).write_bytes(path(table.metadata_location).read_bytes())
-    with ThriftProxy(metastore.port) as proxy, ThreadPoolExecutor(1) as pool:
-        held = proxy.on("alter_table_with_environment_context", Hold())
-        assert isinstance(held, Hold)
-        slow = open_catalog({"uri": proxy.uri}).load_table(f"{database}.t")
-        changing = pool.submit(slow.update_schema().add_column("late", StringType()).commit)
-        held.wait_until_held()
+    slow = open_catalog({"uri": proxy.uri}).load_table(f"{database}.t")
+    commit = slow.update_schema().add_column("late", StringType()).commit
+    with proxy.in_flight("alter_table_with_environment_context", commit) as committing:
         row = raw.get_table(database, "t")
         row.parameters.update({"metadata_location": theirs, "previous_metadata_location": table.metadata_location})
         raw.alter_table_with_environment_context(database, "t", row, None)
         row = raw.get_table(database, "t")
-        held.release()
-        with pytest.raises(CommitFailedError, match="has been modified") as caught:
-            changing.result()
+    with pytest.raises(CommitFailedError, match="has been modified") as caught:
+        committing.result()
     assert caught.value.identifier == f"{database}.t"
     assert raw.get_table(database, "t") == row
 
@@ -340,15 +331,14 @@ def test_commit_of_writer_without_locks_is_not_overwritten(
 @pytest.mark.swaps
 @pytest.mark.parametrize("enabled", ["true", "false"])
 def test_lock_property_controls_locking(
-    metastore: EmbeddedMetastore, open_catalog: CatalogFactory, database: str, enabled: str
+    proxy: ThriftProxy, open_catalog: CatalogFactory, database: str, enabled: str
 ) -> None:
-    with ThriftProxy(metastore.port) as proxy:
-        catalog = open_catalog({"uri": proxy.uri, "iceberg.engine.hive.lock-enabled": enabled})
-        catalog.create_table(f"{database}.t", COLUMNS).append(ROWS)
-        assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
-        assert [method for method in proxy.methods if "lock" in method] == {"true": ["lock", "unlock"], "false": []}[
-            enabled
-        ]
+    catalog = open_catalog({"uri": proxy.uri, "iceberg.engine.hive.lock-enabled": enabled})
+    catalog.create_table(f"{database}.t", COLUMNS).append(ROWS)
+    assert catalog.load_table(f"{database}.t").scan().to_arrow().num_rows == 3
+    assert [method for method in proxy.methods if "lock" in method] == {"true": ["lock", "unlock"], "false": []}[
+        enabled
+    ]
 
 
 def test_unknown_row_fields_are_preserved(catalog: HiveViewCatalog, database: str, raw: Client) -> None:

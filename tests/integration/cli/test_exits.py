@@ -141,11 +141,10 @@ def test_unreachable_metastore() -> None:
     assert "cannot connect to the metastore" in done.error["error"]
 
 
-def test_unknown_outcome(cli: Cli, metastore: EmbeddedMetastore, top: str) -> None:
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on("alter_table_with_environment_context", DropReply(), nth=EVERY)
-        words = ("--property", "hive-views.settle-timeout-ms=300", "set", top, "a=1", "--json")
-        done = cli(*words, HIVE_VIEWS_URI=proxy.uri)
+def test_unknown_outcome(cli: Cli, proxy: ThriftProxy, top: str) -> None:
+    proxy.on("alter_table_with_environment_context", DropReply(), nth=EVERY)
+    words = ("--property", "hive-views.settle-timeout-ms=300", "set", top, "a=1", "--json")
+    done = cli(*words, HIVE_VIEWS_URI=proxy.uri)
     assert done.code == 5
     assert done.error["type"] == "CommitStateUnknownError"
     assert done.error["operands"]["identifier"] == top
@@ -159,13 +158,12 @@ def test_unknown_outcome(cli: Cli, metastore: EmbeddedMetastore, top: str) -> No
     ],
 )
 def test_unknown_outcome_of_change_of_database(
-    cli: Cli, metastore: EmbeddedMetastore, database: str, method: str, words: tuple[str, ...]
+    cli: Cli, proxy: ThriftProxy, database: str, method: str, words: tuple[str, ...]
 ) -> None:
     """The reply is lost after the change: the exit code must not state that nothing was changed."""
     assert cli("database", "create", f"{database}_old").code == 0
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on(method, DropReply())
-        done = cli(*(word.format(database) for word in words), "--json", HIVE_VIEWS_URI=proxy.uri)
+    proxy.on(method, DropReply())
+    done = cli(*(word.format(database) for word in words), "--json", HIVE_VIEWS_URI=proxy.uri)
     assert done.code == 5
     assert done.error["type"] == "MetastoreConnectionLostError"
     for name in (f"{database}_old", f"{database}_new"):

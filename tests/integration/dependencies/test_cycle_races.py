@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hive_views.errors import CyclicViewError, HiveViewsError
+from hive_views.errors import CyclicViewError
 from hive_views.identifiers import ViewName
 from tests.faults.observer import until
 from tests.integration.catalog.samples import version
 from tests.integration.dependencies.test_graph import COLUMNS
-from tests.proxy import Hold, ThriftProxy
 
 
 def define(how, database, name, reads):
@@ -47,87 +46,49 @@ def changes(request, catalog, database, hive_table, view):
     )
 
 
-def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog, metastore, database):
+def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog, proxy, database):
     """The second change is applied while the lock request of the first is delayed."""
     first, second, _ = changes
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("lock", Hold())
-        caught = run(first, open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
+    with proxy.in_flight("lock", first, open_catalog({"uri": proxy.uri})) as changing:
         second(catalog)
-        held.release()
-        assert isinstance(caught(), CyclicViewError)
+    assert isinstance(changing.exception(), CyclicViewError)
     assert catalog.graph(database).cycles() == ()
 
 
-def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_catalog, metastore, database):
+def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_catalog, proxy, database):
     """The second change waits while the first holds its lock and its request is delayed."""
     first, second, call = changes
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on(call, Hold())
-        caught = run(first, open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
-        late = run(second, catalog)
-        until(lambda: len(catalog.store.client.show_locks(database, "one")) > 1)
-        held.release()
-        assert caught() is None
-        assert isinstance(late(), CyclicViewError)
+    with ThreadPoolExecutor(1) as pool:
+        with proxy.in_flight(call, first, open_catalog({"uri": proxy.uri})) as changing:
+            late = pool.submit(second, catalog)
+            until(lambda: len(catalog.store.client.show_locks(database, "one")) > 1)
+        changing.result()
+        assert isinstance(late.exception(), CyclicViewError)
     assert catalog.graph(database).cycles() == ()
 
 
 def test_changes_of_views_over_same_view_do_not_block_each_other(
-    catalog, open_catalog, metastore, database, view, hive_table
+    catalog, open_catalog, proxy, database, view, hive_table
 ):
     hive_table("orders")
     view("base", "SELECT id, total FROM orders")
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("create_table", Hold())
-        caught = run(lambda to: define(to.create_view, database, "a", "base"), open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
+    create = open_catalog({"uri": proxy.uri}).create_view
+    with proxy.in_flight("create_table", define, create, database, "a", "base") as creating:
         define(catalog.create_view, database, "b", "base")
         assert not catalog.view_exists(f"{database}.a")
-        held.release()
-        assert caught() is None
+    creating.result()
     assert [name.name for name in catalog.dependents(f"{database}.base").views] == ["a", "b"]
 
 
-def test_concurrent_change_without_cycle_does_not_fail_commit(
-    catalog, open_catalog, metastore, database, view, hive_table
-):
+def test_concurrent_change_without_cycle_does_not_fail_commit(catalog, open_catalog, proxy, database, view, hive_table):
     hive_table("orders")
     hive_table("refunds")
     view("base", "SELECT id, total FROM orders")
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("lock", Hold())
-        caught = run(
-            lambda to: define(to.create_or_replace_view, database, "other", "base"), open_catalog({"uri": proxy.uri})
-        )
-        held.wait_until_held()
+    create = open_catalog({"uri": proxy.uri}).create_or_replace_view
+    with proxy.in_flight("lock", define, create, database, "other", "base") as creating:
         define(catalog.replace_view, database, "base", "refunds")
-        held.release()
-        assert caught() is None
+    creating.result()
     assert catalog.graph(database).upstream(ViewName(database, "other")) == (
         ViewName(database, "base"),
         ViewName(database, "refunds"),
     )
-
-
-def run(change, catalog):
-    """Start a change in a thread; return a function that waits for it and returns its error."""
-    errors: list[HiveViewsError] = []
-
-    def work():
-        try:
-            change(catalog)
-        except HiveViewsError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-
-    def wait():
-        thread.join(120)
-        assert not thread.is_alive()
-        return errors[0] if errors else None
-
-    return wait

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 from functools import partial
 
 import pytest
@@ -28,7 +27,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContex
 from hive_views.spec.lineage_codec import ObjectKind
 from tests.faults.scripted import Answer, ScriptedServer
 from tests.integration.catalog.samples import files_below, version
-from tests.proxy import Hold, ThriftProxy
+from tests.proxy import Hold
 
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "total", LongType()))
 
@@ -93,25 +92,15 @@ def test_drop_reads_views_once(behavior, shop, open_catalog, metastore, database
 
 
 @pytest.mark.parametrize("behavior", ["restrict", "cascade"])
-def test_view_of_other_program_created_during_drop(behavior, shop, raw, open_catalog, metastore, database, hive_view):
+def test_view_of_other_program_created_during_drop(behavior, shop, raw, open_catalog, proxy, database, hive_view):
     """RESTRICT reports it, CASCADE drops it."""
-    with ThriftProxy(metastore.port) as proxy:
-        hold = Hold()
-        proxy.on("drop_table", hold)
-        dropping = open_catalog({"uri": proxy.uri})
-        reports = []
-        thread = threading.Thread(
-            target=lambda: reports.append(dropping.drop_view(f"{database}.d", **{behavior: True}))
-        )
-        thread.start()
-        hold.wait_until_held()
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.d", **{behavior: True})
+    with proxy.in_flight("drop_table", drop) as dropping:
         late = hive_view("late", f"select `id`, `total` from `{database}`.`d`")
-        hold.release()
-        thread.join()
     if behavior == "restrict":
-        assert [str(name) for name in reports[0].left_dangling] == [late]
+        assert [str(name) for name in dropping.result().left_dangling] == [late]
     else:
-        assert [name.name for name in reports[0].dropped] == ["d", "late"]
+        assert [name.name for name in dropping.result().dropped] == ["d", "late"]
 
 
 def test_restrict_drops_object_without_dependents(shop, raw, database, hive_view, caplog):
@@ -232,33 +221,19 @@ def test_cascade_with_purge_deletes_files_of_dependents(shop, metastore, databas
     assert not any(files_below(location) for location in locations)
 
 
-def test_cascade_drops_dependents_created_meanwhile(shop, open_catalog, raw, metastore, database, view):
+def test_cascade_drops_dependents_created_meanwhile(shop, open_catalog, raw, proxy, database, view):
     """A view over the first dependent is created while the request to drop that is delayed."""
-    with ThriftProxy(metastore.port) as proxy:
-        hold = Hold()
-        proxy.on("drop_table", hold)
-        dropping = open_catalog({"uri": proxy.uri})
-        thread = threading.Thread(target=dropping.drop_table, args=(f"{database}.orders",), kwargs={"cascade": True})
-        thread.start()
-        hold.wait_until_held()
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_table, f"{database}.orders", cascade=True)
+    with proxy.in_flight("drop_table", drop):
         view("late", "SELECT id, total FROM b")
-        hold.release()
-        thread.join()
     assert left(raw, database) == []
 
 
-def test_cascade_keeps_dependent_replaced_meanwhile(shop, open_catalog, raw, metastore, database, hive_table, view):
+def test_cascade_keeps_dependent_replaced_meanwhile(shop, open_catalog, raw, proxy, database, hive_table, view):
     hive_table("refunds")
-    with ThriftProxy(metastore.port) as proxy:
-        hold = Hold()
-        proxy.on("drop_table", hold)
-        dropping = open_catalog({"uri": proxy.uri})
-        thread = threading.Thread(target=dropping.drop_view, args=(f"{database}.a",), kwargs={"cascade": True})
-        thread.start()
-        hold.wait_until_held()  # d, which reads c
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.a", cascade=True)
+    with proxy.in_flight("drop_table", drop):  # of d, which reads c
         view("c", "SELECT id, total FROM refunds", replace=True)
-        hold.release()
-        thread.join()
     assert left(raw, database) == ["b", "c", "old", "orders", "refunds"]
 
 
@@ -271,19 +246,17 @@ catalog.drop_table(sys.argv[3], cascade=True)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 4])
-def test_killed_cascade_leaves_no_dangling_view_and_is_repeatable(shop, raw, metastore, database, nth):
+def test_killed_cascade_leaves_no_dangling_view_and_is_repeatable(shop, raw, metastore, proxy, database, nth):
     """SIGKILL during the n-th drop, before or after the server has applied it."""
-    with ThriftProxy(metastore.port) as proxy:
-        hold = Hold()
-        proxy.on("drop_table", hold, nth=nth)
-        process = subprocess.Popen([sys.executable, "-c", KILLED, proxy.uri, metastore.warehouse, f"{database}.orders"])
-        hold.wait_until_held(60)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        graph = shop.graph(database)
-        assert graph.broken() == ()
-        assert len(left(raw, database)) == 7 - nth
-        hold.release()
+    hold = proxy.on("drop_table", Hold(), nth=nth)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, proxy.uri, metastore.warehouse, f"{database}.orders"])
+    hold.wait_until_held(60)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    graph = shop.graph(database)
+    assert graph.broken() == ()
+    assert len(left(raw, database)) == 7 - nth
+    hold.release()
     graph = shop.graph(database)
     assert graph.broken() == ()
     assert len(left(raw, database)) == 6 - nth

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
 
 from hive_views.errors import DependentsError, SourceDroppedError
 from hive_views.spec import version_texts
 from tests.faults.observer import until
-from tests.integration.dependencies.test_cycle_races import run
 from tests.integration.dependencies.test_graph import COLUMNS
-from tests.proxy import Hold, ThriftProxy
 
 
 @pytest.fixture(params=["table", "view"])
@@ -31,33 +32,27 @@ def define(request, catalog, database):
 
 
 def test_definition_is_rejected_if_source_is_dropped_before_its_lock(
-    catalog, open_catalog, metastore, database, drop, define
+    catalog, open_catalog, proxy, database, drop, define
 ):
     existed = catalog.view_exists(f"{database}.top")
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("lock", Hold())
-        caught = run(define, open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
+    with proxy.in_flight("lock", define, open_catalog({"uri": proxy.uri})) as defining:
         drop(catalog)
-        held.release()
-        error = caught()
+    error = defining.exception()
     assert isinstance(error, SourceDroppedError)
     assert error.sources == (f"{database}.orders",)
     assert catalog.view_exists(f"{database}.top") == existed
     assert catalog.graph(database).broken() == ()
 
 
-def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, metastore, database, drop, define):
-    with ThriftProxy(metastore.port) as proxy:
-        is_new = not catalog.view_exists(f"{database}.top")
-        held = proxy.on("create_table" if is_new else "alter_table_with_environment_context", Hold())
-        caught = run(define, open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
-        late = run(drop, catalog)
-        until(lambda: len(catalog.store.client.show_locks(database, "orders")) > 1)
-        held.release()
-        assert caught() is None
-        error = late()
+def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, proxy, database, drop, define):
+    is_new = not catalog.view_exists(f"{database}.top")
+    method = "create_table" if is_new else "alter_table_with_environment_context"
+    with ThreadPoolExecutor(1) as pool:
+        with proxy.in_flight(method, define, open_catalog({"uri": proxy.uri})) as defining:
+            dropping = pool.submit(drop, catalog)
+            until(lambda: len(catalog.store.client.show_locks(database, "orders")) > 1)
+        defining.result()
+        error = dropping.exception()
     assert isinstance(error, DependentsError)
     assert error.dependents == (f"{database}.top",)
     assert catalog.graph(database).broken() == ()
@@ -86,33 +81,27 @@ def test_definition_over_source_that_never_existed_is_accepted(catalog, database
 
 
 @pytest.mark.parametrize("read", ["lowest", "middle", "top"])
-def test_cascade_drops_view_created_before_lock(catalog, open_catalog, metastore, raw, database, read):
+def test_cascade_drops_view_created_before_lock(catalog, open_catalog, proxy, raw, database, read):
     """A view over an object that is dropped next is created while the request for its lock is delayed."""
     catalog.create_table(f"{database}.lowest", COLUMNS)
     catalog.execute("CREATE VIEW middle AS SELECT id FROM lowest", database=database)
     catalog.execute("CREATE VIEW top AS SELECT id FROM middle", database=database)
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("lock", Hold(), nth=["top", "middle", "lowest"].index(read) + 1)
-        caught = run(lambda to: to.drop_table(f"{database}.lowest", cascade=True), open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_table, f"{database}.lowest", cascade=True)
+    with proxy.in_flight("lock", drop, nth=["top", "middle", "lowest"].index(read) + 1) as dropping:
         catalog.execute(f"CREATE VIEW late AS SELECT id FROM {read}", database=database)
-        held.release()
-        assert caught() is None
+    dropping.result()
     assert raw.get_all_tables(database) == []
 
 
 def test_cascade_keeps_view_over_new_object_of_same_name(
-    catalog, open_catalog, metastore, raw, database, hive_table, hive_view
+    catalog, open_catalog, proxy, raw, database, hive_table, hive_view
 ):
     """Another program creates an object with the name of a dropped view, and a view over it."""
     hive_table("orders")
     catalog.execute("CREATE VIEW top AS SELECT id FROM orders", database=database)
-    with ThriftProxy(metastore.port) as proxy:
-        held = proxy.on("unlock", Hold())
-        caught = run(lambda to: to.drop_view(f"{database}.top", cascade=True), open_catalog({"uri": proxy.uri}))
-        held.wait_until_held()
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.top", cascade=True)
+    with proxy.in_flight("unlock", drop) as dropping:
         hive_table("top")
         hive_view("late", f"SELECT `id` FROM `{database}`.`top`", "id")
-        held.release()
-        assert caught() is None
+    dropping.result()
     assert sorted(raw.get_all_tables(database)) == ["late", "orders", "top"]

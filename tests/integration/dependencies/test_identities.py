@@ -15,7 +15,7 @@ from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.row_codec import HIVE_UUID
 from hive_views.spec.lineage_codec import ObjectKind
 from tests.integration.catalog.samples import hive_row
-from tests.proxy import EVERY, DropReply, DropRequest, ThriftProxy
+from tests.proxy import EVERY, DropReply, DropRequest
 
 
 def child(catalog, name, **given):
@@ -58,12 +58,11 @@ def test_mark_keeps_concurrent_change(catalog, raw, database, hive_table):
 
 
 @pytest.mark.parametrize(("fault", "marked"), [(DropRequest(), False), (DropReply(), True)])
-def test_broken_connection_gives_same_derived_uuid(open_catalog, raw, metastore, database, hive_table, fault, marked):
+def test_broken_connection_gives_same_derived_uuid(open_catalog, raw, proxy, database, hive_table, fault, marked):
     hive_table("orders")
     name = ViewName(database, "orders")
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on("alter_table_with_environment_context", fault, nth=EVERY)
-        identified = child(open_catalog({"uri": proxy.uri}), name)
+    proxy.on("alter_table_with_environment_context", fault, nth=EVERY)
+    identified = child(open_catalog({"uri": proxy.uri}), name)
     assert identified.by_name
     assert (HIVE_UUID in raw.get_table(database, "orders").parameters) is marked
     assert child(open_catalog(), name).uuid == identified.uuid

@@ -79,10 +79,9 @@ def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, s
     assert left_behind(metastore, database) == []
 
 
-def test_no_write_skips_row_and_file(metastore: EmbeddedMetastore) -> None:
-    with ThriftProxy(metastore.port) as proxy:
-        report, findings = checked(proxy.uri, write=False)
-        called = set(proxy.methods)
+def test_no_write_skips_row_and_file(proxy: ThriftProxy) -> None:
+    report, findings = checked(proxy.uri, write=False)
+    called = set(proxy.methods)
     assert levels(report) == {"row": "skipped", "views": "skipped"}
     assert report.level is Level.OK
     # `lock` is called without its fields, to find out whether the server supports it.
@@ -239,10 +238,11 @@ def test_interruption_removes_temporary_row(metastore: EmbeddedMetastore, databa
 
 
 @pytest.mark.parametrize("method", ["create_table", "alter_table_with_environment_context", "drop_table"])
-def test_lost_reply_removes_temporary_row(metastore: EmbeddedMetastore, database: str, method: str) -> None:
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on(method, DropReply())
-        report, _ = checked(proxy.uri, database)
+def test_lost_reply_removes_temporary_row(
+    metastore: EmbeddedMetastore, proxy: ThriftProxy, database: str, method: str
+) -> None:
+    proxy.on(method, DropReply())
+    report, _ = checked(proxy.uri, database)
     expected = {"create_table": {"row": "problem"}, "drop_table": {}}
     assert levels(report) == expected.get(method, {"compare-and-swap": "problem"})
     assert left_behind(metastore, database) == []

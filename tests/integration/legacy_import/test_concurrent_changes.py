@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.faults.observer import until
 from tests.integration.catalog.samples import path
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, hive_view_row
-from tests.proxy import EVERY, DropReply, DropRequest, Hold
+from tests.proxy import EVERY, DropReply, DropRequest
 
 IDS = [("id", "bigint")]
 ALTER = "alter_table_with_environment_context"
@@ -48,14 +49,10 @@ def altered_by_hive(raw, database: str, name: str) -> None:
 def test_concurrent_change_before_the_swap_is_not_lost(views, plan, open_catalog, proxy, journal, raw):
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
-    hold = Hold()
-    proxy.on(ALTER, hold, nth=2)  # the first one marks the table
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, import_plan, behind, journal)
-        hold.wait_until_held()
+    # The first one marks the table.
+    with proxy.in_flight(ALTER, run_plan, import_plan, behind, journal, nth=2) as running:
         altered_by_hive(raw, views, "base")
-        hold.release()
-        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
     assert (ends["base"].status, ends["base"].reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (ends["top"].status, ends["top"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "base"))
     row = raw.get_table(views, "base")
@@ -71,18 +68,14 @@ def test_files_are_kept_if_the_lock_is_lost_and_the_outcome_unknown(
     add(hive_view_row(sales, "base", "select id from orders o", text, IDS, transient_lastDdlTime="1700000000"))
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
-    hold = Hold()
-    proxy.on(ALTER, hold, nth=2)  # the first one marks the table
     for method in ("alter_table_req", "get_catalogs"):
         proxy.on(method, DropRequest(), nth=EVERY)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, import_plan, behind, journal)
-        hold.wait_until_held()
+    # The first one marks the table.
+    with proxy.in_flight(ALTER, run_plan, import_plan, behind, journal, nth=2) as running:
         for lock in raw.show_locks(ShowLocksRequest(dbname=sales)).locks:
             raw.unlock(UnlockRequest(lockid=lock.lockid))
         until(lambda: "is lost" in caplog.text)
-        hold.release()
-        (outcome,) = running.result().outcomes
+    (outcome,) = running.result().outcomes
     assert outcome.status is ImportStatus.UNKNOWN
     view = catalog.load_view((sales, "base"))
     assert view.metadata.current_version_id == 1
@@ -95,15 +88,10 @@ def test_next_view_is_computed_during_a_swap(add, sales, plan, open_catalog, pro
         add(hive_view_row(sales, name, "select id from orders", f"select `o`.`id` from `{sales}`.`orders` `o`", IDS))
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
-    hold = Hold()
-    proxy.on(ALTER, hold, nth=2)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, import_plan, behind, journal)
-        hold.wait_until_held()
+    with proxy.in_flight(ALTER, run_plan, import_plan, behind, journal, nth=2) as running:
         until(lambda: any(call.method.startswith("get_table") and b"second" in call.request for call in proxy.calls))
         assert not any(call.method == ALTER and b"second" in call.request for call in proxy.calls)
-        hold.release()
-        assert running.result().complete
+    assert running.result().complete
 
 
 def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, open_catalog, proxy, journal, raw):
@@ -113,14 +101,9 @@ def test_table_dropped_during_a_run_blocks_only_its_readers(views, add, plan, op
     import_plan = plan()
     behind = open_catalog({"uri": proxy.uri})
     before = {name: encode_row(behind.store.get_row(ViewName(views, name))) for name in ("late", "later")}
-    hold = Hold()
-    proxy.on(ALTER, hold, nth=2)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run_plan, import_plan, behind, journal)
-        hold.wait_until_held()
+    with proxy.in_flight(ALTER, run_plan, import_plan, behind, journal, nth=2) as running:
         raw.drop_table(views, "customers", True)
-        hold.release()
-        ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
+    ends = {outcome.name.name: outcome for outcome in running.result().outcomes}
     assert [ends[name].status for name in ("base", "middle", "top")] == [ImportStatus.CONVERTED] * 3
     assert (ends["late"].status, ends["late"].reason) == (ImportStatus.REFUSED, Reason.MISSING_TABLE)
     assert (ends["later"].status, ends["later"].blocked_by) == (ImportStatus.BLOCKED, ViewName(views, "late"))
@@ -161,15 +144,10 @@ def test_outage_leaves_remaining_views_for_the_next_run(views, plan, open_catalo
 def test_concurrent_change_before_the_revert_is_not_lost(views, plan, catalog, open_catalog, proxy, journal, raw):
     import_plan = plan()
     run_plan(import_plan, catalog, journal)
-    behind = open_catalog({"uri": proxy.uri})
-    hold = Hold()
-    proxy.on(ALTER, hold)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(revert_run, behind, journal, names=[ViewName(views, "top")])
-        hold.wait_until_held()
+    revert = partial(revert_run, open_catalog({"uri": proxy.uri}), journal, names=[ViewName(views, "top")])
+    with proxy.in_flight(ALTER, revert) as running:
         altered_by_hive(raw, views, "top")
-        hold.release()
-        (outcome,) = running.result()
+    (outcome,) = running.result()
     assert outcome.status is RevertStatus.FAILED
     assert raw.get_table(views, "top").viewExpandedText.endswith("> 7")
 
@@ -178,14 +156,11 @@ def test_registration_during_revert_keeps_the_file(views, plan, catalog, open_ca
     """The registration holds the lock on the file that it read; the revert waits before it searches for other rows."""
     run_plan(plan(), catalog, journal)
     location = catalog.load_view((views, "top")).metadata_location
-    hold = Hold()
-    proxy.on("create_table", hold)
-    with ThreadPoolExecutor(2) as pool:
-        registering = pool.submit(open_catalog({"uri": proxy.uri}).register_view, (views, "second"), location)
-        hold.wait_until_held()
-        reverting = pool.submit(revert_run, catalog, journal, names=[ViewName(views, "top")])
-        until(lambda: "metadata_location" not in raw.get_table(views, "top").parameters)
-        hold.release()
+    register = open_catalog({"uri": proxy.uri}).register_view
+    with ThreadPoolExecutor(1) as pool:
+        with proxy.in_flight("create_table", register, (views, "second"), location) as registering:
+            reverting = pool.submit(revert_run, catalog, journal, names=[ViewName(views, "top")])
+            until(lambda: "metadata_location" not in raw.get_table(views, "top").parameters)
         registering.result()
         assert [outcome.status for outcome in reverting.result()] == [RevertStatus.REVERTED]
     assert catalog.load_view((views, "second")).metadata_location == location

@@ -9,36 +9,34 @@ from hive_views.legacy_import.plan import plan_import
 from hive_views.legacy_import.run import run_plan
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.legacy_import.test_cli_options import IDS, OLD
-from tests.proxy import ANY, EVERY, Delay, ThriftProxy
+from tests.proxy import ANY, EVERY, Delay
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_concurrent_calls_stay_within_most_calls(metastore, open_catalog, add, sales, other_database, journal, most):
+def test_concurrent_calls_stay_within_most_calls(proxy, open_catalog, add, sales, other_database, journal, most):
     text = f"select `orders`.`id` from `{sales}`.`orders`"
     for namespace in (sales, other_database):
         for number in range(2):
             add(hive_view_row(namespace, f"v_{number}", "select id from orders", text, IDS, **OLD))
-    with ThriftProxy(metastore.port) as proxy:
-        catalog = open_catalog({"uri": proxy.uri})
-        # Slow replies, so that calls overlap if they can.
-        proxy.on(ANY, Delay(reply_s=0.005), nth=EVERY)
-        plan = plan_import(catalog, databases=[sales, other_database], most_calls=most)
-        assert run_plan(plan, catalog, journal, most_calls=most).complete
-        assert len(plan.ready) == 4
-        assert 1 <= proxy.most_at_once <= most
+    catalog = open_catalog({"uri": proxy.uri})
+    # Slow replies, so that calls overlap if they can.
+    proxy.on(ANY, Delay(reply_s=0.005), nth=EVERY)
+    plan = plan_import(catalog, databases=[sales, other_database], most_calls=most)
+    assert run_plan(plan, catalog, journal, most_calls=most).complete
+    assert len(plan.ready) == 4
+    assert 1 <= proxy.most_at_once <= most
 
 
-def test_plan_reads_tables_in_batches(metastore, open_catalog, add, raw, sales):
+def test_plan_reads_tables_in_batches(proxy, open_catalog, add, raw, sales):
     for number in range(40):
         table = raw.get_table(sales, "orders")
         table.tableName = f"orders_{number}"
         raw.create_table(table)
         text = f"select `orders_{number}`.`id` from `{sales}`.`orders_{number}`"
         add(hive_view_row(sales, f"v_{number}", f"select id from orders_{number}", text, IDS, **OLD))
-    with ThriftProxy(metastore.port) as proxy:
-        plan = plan_import(open_catalog({"uri": proxy.uri}), databases=[sales])
-        assert len(plan.ready) == 40
-        assert sum(call.method.startswith("get_table") for call in proxy.calls) <= 8
+    plan = plan_import(open_catalog({"uri": proxy.uri}), databases=[sales])
+    assert len(plan.ready) == 40
+    assert sum(call.method.startswith("get_table") for call in proxy.calls) <= 8
 
 
 def test_most_calls_must_be_positive(catalog, sales, journal):

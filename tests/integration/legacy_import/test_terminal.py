@@ -13,7 +13,7 @@ from hive_views.legacy_import.journal import ImportStatus, read_journal
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.legacy_import.test_cli_options import IDS, OLD
-from tests.proxy import Hold, ThriftProxy
+from tests.proxy import Hold
 
 __all__ = ["cli"]
 
@@ -52,7 +52,7 @@ def run_at_terminal(words: list[str], uri: str, interrupt: Hold | None = None) -
     return code, out, ESCAPES.sub("", terminal_output.decode())
 
 
-def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales, metastore, tmp_path):
+def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales, metastore, proxy, tmp_path):
     for number in range(3):
         text = f"select `orders`.`id` from `{sales}`.`orders`"
         add(hive_view_row(sales, f"v_{number}", "select id from orders", text, IDS, **OLD))
@@ -60,10 +60,9 @@ def test_terminal_shows_progress_and_interrupted_run_is_resumed(cli, add, sales,
     # Without a terminal there is no bar: `.json` checks that stderr is empty.
     assert cli("--json", "import", "plan", sales, "--output", str(plan)).json["counts"] == {"pending": 3}
 
-    with ThriftProxy(metastore.port) as proxy:
-        hold = proxy.on(SWAP, Hold(), nth=2)
-        # The first alter marks the table for lineage.
-        code, out, terminal_output = run_at_terminal(["import", "run", str(plan)], proxy.uri, hold)
+    hold = proxy.on(SWAP, Hold(), nth=2)
+    # The first alter marks the table for lineage.
+    code, out, terminal_output = run_at_terminal(["import", "run", str(plan)], proxy.uri, hold)
     assert (code, out) == (130, "")
     assert f"Run the same plan again to resume it from {journal}" in terminal_output
     assert "Traceback" not in terminal_output

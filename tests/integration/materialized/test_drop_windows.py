@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.faults.scripted import EVERY, Answer, ScriptedServer
 from tests.faults.view_changes import DROP_TABLE, READ_ROW
 from tests.integration.materialized.conftest import SALES
-from tests.proxy import Hold
 
 QUERY = "SELECT id, amount FROM sales WHERE amount > 1"
 LISTING = "get_all_databases"
@@ -29,16 +27,9 @@ def run_during(proxy, open_catalog):
     """
 
     def run(begun: Callable[[HiveViewCatalog], object], method: str, nth: int, other: Callable[[], object], **more):
-        held = Hold()
-        proxy.on(method, held, nth=nth)
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(begun, open_catalog({"uri": proxy.uri, **more}))
-            try:
-                held.wait_until_held()
-                other()
-            finally:
-                held.released.set()
-            return running.exception()
+        with proxy.in_flight(method, begun, open_catalog({"uri": proxy.uri, **more}), nth=nth) as running:
+            other()
+        return running.exception()
 
     return run
 

@@ -27,7 +27,7 @@ from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import ConcurrentWriterEngine, DuckEngine
-from tests.proxy import DropReply, DropRequest, ThriftProxy
+from tests.proxy import DropReply, DropRequest
 
 KILL_STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 31
 
@@ -176,18 +176,17 @@ def test_concurrent_refreshes_with_new_columns_conflict(views, engine, market, l
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["before", "behind"])
-def test_connection_lost_at_definition_swap(metastore, open_catalog, views, engine, market, action):
+def test_connection_lost_at_definition_swap(proxy, open_catalog, views, engine, market, action):
     """The new metadata file is there, and the table names it, or does not: either way a definition is."""
     name = (market, "mv")
     views.create(name, OLD, layout="table")
     views.refresh(name, engine)
-    with ThriftProxy(metastore.port) as proxy:
-        behind = open_catalog({"uri": proxy.uri})
-        created = behind.author(name, NEW)
-        proxy.on("alter_table_with_environment_context", action, onwards=True)
-        with suppress(CommitStateUnknownError, MetastoreError):
-            behind.materialized.replace(name, created)
-        assert "alter_table_with_environment_context" in proxy.methods
+    behind = open_catalog({"uri": proxy.uri})
+    created = behind.author(name, NEW)
+    proxy.on("alter_table_with_environment_context", action, onwards=True)
+    with suppress(CommitStateUnknownError, MetastoreError):
+        behind.materialized.replace(name, created)
+    assert "alter_table_with_environment_context" in proxy.methods
     view = views.load(name)
     assert view.metadata.current_version_id == (2 if isinstance(action, DropReply) else 1)
     assert view.layout is Layout.TABLE and stored(views, name) == OLD_ROWS

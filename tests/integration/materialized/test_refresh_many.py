@@ -12,7 +12,6 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh.stage import StagingRequest
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-from tests.proxy import ThriftProxy
 
 HOUR = 3_600_000
 
@@ -153,13 +152,12 @@ def test_failure_that_cannot_be_recorded_is_reported(catalog, market, layout, ca
     assert catalog.store.get_row(ViewName(*name)) is None
 
 
-def test_listing_shares_reads(catalog, open_catalog, metastore, market):
+def test_listing_shares_reads(catalog, open_catalog, proxy, market):
     for number in range(30):
         catalog.materialized.create((market, f"v{number}"), "SELECT id FROM sales")
-    with ThriftProxy(metastore.port) as proxy:
-        views = open_catalog({"uri": proxy.uri}).materialized
-        for _ in range(2):
-            assert len(views.listing(market)) == 30
-        requests = Counter(proxy.methods)
+    views = open_catalog({"uri": proxy.uri}).materialized
+    for _ in range(2):
+        assert len(views.listing(market)) == 30
+    requests = Counter(proxy.methods)
     assert not {"get_table", "get_table_req"} & requests.keys()
     assert 0 < sum(count for method, count in requests.items() if method.startswith("get_table_objects")) <= 6

@@ -331,12 +331,10 @@ def test_drop_with_expected_location(store: MetastoreStore, created: LoadedView)
 
 
 @pytest.mark.characters
-def test_possibly_damaged_row_is_read_back(
-    metastore: EmbeddedMetastore, properties: dict[str, str], created: LoadedView
-) -> None:
+def test_possibly_damaged_row_is_read_back(proxy: ThriftProxy, properties: dict[str, str], created: LoadedView) -> None:
     """This metastore's database can store characters beyond ASCII, so there is no warning."""
     umlauts = AddVersion(created.metadata.current_schema(), version("d", ("spark", "select 1, 'Käse 日本'")))
-    with ThriftProxy(metastore.port) as proxy, open_store(properties, uri=proxy.uri) as store:
+    with open_store(properties, uri=proxy.uri) as store:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DamagedRowWarning)
             state = changed(store, created, umlauts)

@@ -98,8 +98,7 @@ def changed_between_reads(
     created: LoadedView, proxy: ThriftProxy, behind: MetastoreStore
 ) -> Iterator[Future[LoadedView]]:
     """A load that has read the row and finds its file removed; the body runs before it reads the row again."""
-    hold = Hold()
-    proxy.on(READ_ROW, hold, nth=2)
+    hold = proxy.on(READ_ROW, Hold(), nth=2)
     remove_file(created)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(load_view, behind, created.row.name)

@@ -330,8 +330,7 @@ def test_lost_lock_reply_is_recovered_while_waiting(
 def test_late_lock_request_leaves_no_second_lock(
     client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient, name: ViewName
 ) -> None:
-    held = Hold(close=True)
-    proxy.on("lock", held)
+    held = proxy.on("lock", Hold(close=True))
     with hold_lock(client, QUICK, name) as lock:
         lock.ensure_active()
         held.release()

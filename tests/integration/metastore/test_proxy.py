@@ -180,8 +180,7 @@ def test_proxy_delay_shorter_than_timeout(proxy: ThriftProxy, metastore: Embedde
 def test_proxy_delivers_held_request_after_disconnect(
     metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str, close: bool
 ) -> None:
-    hold = Hold(close=close)
-    proxy.on(CREATE, hold)
+    hold = proxy.on(CREATE, Hold(close=close))
     with connect(proxy.port, SHORT_S) as client, pytest.raises(LOST):
         client.create_database(Database(name=name))
     hold.wait_until_held()
@@ -194,8 +193,7 @@ def test_proxy_delivers_held_request_after_disconnect(
 
 
 def test_proxy_holds_request_while_client_waits(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
-    hold = Hold()
-    proxy.on(CREATE, hold)
+    hold = proxy.on(CREATE, Hold())
     with connect(proxy.port) as client, connect(proxy.port) as other:
         waiting = threading.Thread(target=client.create_database, args=(Database(name=name),))
         waiting.start()
@@ -211,13 +209,11 @@ def test_proxy_holds_request_while_client_waits(metastore: EmbeddedMetastore, pr
         assert name in client.get_all_databases()
 
 
-def test_unreleased_held_request_is_lost(metastore: EmbeddedMetastore, name: str) -> None:
-    hold = Hold(close=True)
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on(CREATE, hold)
-        with connect(proxy.port) as client, pytest.raises(LOST):
-            client.create_database(Database(name=name))
-        hold.wait_until_held()
+def test_unreleased_held_request_is_lost(metastore: EmbeddedMetastore, proxy: ThriftProxy, name: str) -> None:
+    hold = proxy.on(CREATE, Hold(close=True))
+    with connect(proxy.port) as client, pytest.raises(LOST):
+        client.create_database(Database(name=name))
+    hold.wait_until_held()
     assert not exists(metastore, name)
     with pytest.raises(TimeoutError):
         hold.release(timeout_s=0.01)

@@ -13,7 +13,7 @@ from hive_views.spark.legacy_import.analyzer_findings import REFUSED, UNREADABLE
 from hive_views.spark.legacy_import.job import SparkImport
 from tests.integration.cli.conftest import Cli, Done, cli
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
-from tests.proxy import ANY, EVERY, Delay, ThriftProxy
+from tests.proxy import ANY, EVERY, Delay
 
 __all__ = ["cli"]
 
@@ -99,12 +99,11 @@ def test_plan_contains_analyzer_findings(spark, catalog, legacy, raw):
     assert [text[: len(UNREADABLE)] for text in notes["on_trino"]] == [UNREADABLE]
 
 
-def test_executors_stay_within_most_calls(spark, metastore, open_catalog, legacy, tmp_path):
+def test_executors_stay_within_most_calls(spark, proxy, open_catalog, legacy, tmp_path):
     # This Spark has two cores: both would be at work, if they might.
-    with ThriftProxy(metastore.port) as proxy:
-        proxy.on(ANY, Delay(reply_s=0.002), nth=EVERY)
-        job = SparkImport(spark, open_catalog({"uri": proxy.uri}), most_calls=1)
-        plan = job.plan(databases=[legacy])
-        assert len(plan.ready) == 4
-        assert job.run(plan, tmp_path / "journal", verify="none").complete
-        assert proxy.most_at_once == 1
+    proxy.on(ANY, Delay(reply_s=0.002), nth=EVERY)
+    job = SparkImport(spark, open_catalog({"uri": proxy.uri}), most_calls=1)
+    plan = job.plan(databases=[legacy])
+    assert len(plan.ready) == 4
+    assert job.run(plan, tmp_path / "journal", verify="none").complete
+    assert proxy.most_at_once == 1

@@ -272,8 +272,7 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
         converted = [name for name in ends if catalog.view_exists(name.identifier)]
         assert {outcome.status for outcome in revert_views(catalog, converted)} == {RevertStatus.REVERTED}
         proxy.clear()
-        hold = Hold()
-        proxy.on(ALTER, hold)
+        hold = proxy.on(ALTER, Hold())
         running = pool.submit(job.run, plan, journals[0], verify="none")
         hold.wait_until_held(300)
         other = pool.submit(run_plan, plan, catalog, journals[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -16,7 +15,6 @@ from hive_views.view_copy.metadata import fingerprint, metadata_of
 from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.legacy_import.rows import alter
 from tests.integration.view_copy.conftest import forwarder
-from tests.proxy import Hold
 
 
 @pytest.fixture
@@ -192,14 +190,11 @@ def test_revert_drops_only_the_state_that_it_checked(
     copy_views(catalog, rest, [name], journal=tmp_path / "other.jsonl")
     catalog.drop_view(name)
     copy_views(rest, catalog, [name], journal=journal)
-    held = proxy.on("lock" if lock_enabled == "true" else ALTER_TABLE, Hold())
+    method = "lock" if lock_enabled == "true" else ALTER_TABLE
     behind = open_catalog({"uri": proxy.uri, "iceberg.engine.hive.lock-enabled": lock_enabled})
-    with ThreadPoolExecutor(1) as pool:
-        reverting = pool.submit(revert_copies, behind, journal)
-        held.wait_until_held()
+    with proxy.in_flight(method, revert_copies, behind, journal) as reverting:
         catalog.load_view(name).update().set_properties(owner="finance").commit()
-        held.release()
-        (reverted,) = reverting.result()
+    (reverted,) = reverting.result()
     assert reverted.outcome == "changed"
     assert catalog.load_view(name).properties["owner"] == "finance"
 
