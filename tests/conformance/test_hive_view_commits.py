@@ -58,7 +58,7 @@ def files(view: HiveView) -> set[Path]:
     return files_below(view.location())
 
 
-def test_view_query_is_updated_on_commit(catalog: HiveViewCatalog, view: HiveView, raw: Client) -> None:
+def test_view_query_is_updated_on_commit(view: HiveView, raw: Client) -> None:
     row = raw.get_table(*view.name())
     assert (row.viewOriginalText, row.viewExpandedText) == (QUERY, QUERY)
     changed = view.update().replace_version(version("ns", ("hive", "select * from ns.tbl2"))).commit()
@@ -67,9 +67,7 @@ def test_view_query_is_updated_on_commit(catalog: HiveViewCatalog, view: HiveVie
     assert (changed.original_text, changed.expanded_text) == ("select * from ns.tbl2", "select * from ns.tbl2")
 
 
-def test_suppress_unlock_exceptions(
-    catalog: HiveViewCatalog, faulty: HiveView, proxy: ThriftProxy, raw: Client
-) -> None:
+def test_suppress_unlock_exceptions(catalog: HiveViewCatalog, faulty: HiveView, proxy: ThriftProxy) -> None:
     proxy.on("unlock", DropRequest(), nth=EVERY)
     changed = faulty.update().remove_properties("k1").commit()
     assert "unlock" in proxy.methods

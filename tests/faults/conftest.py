@@ -9,8 +9,6 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from tests.conftest import SERVER, CatalogFactory
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer
@@ -121,7 +119,6 @@ def aside() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture
 def without_lock(
-    raw: Client,
     database: str,
     proxy: ThriftProxy,
     behind: Behind,
@@ -135,8 +132,7 @@ def without_lock(
         held = proxy.on(change.method, Hold())
         running = aside.submit(change.run, behind(**{"iceberg.hive.lock-heartbeat-interval-ms": "500"}), database)
         held.wait_until_held()
-        for lock in observer.locks():
-            raw.unlock(UnlockRequest(lockid=lock.lockid))
+        observer.expire_locks()
         until(lambda: "is lost" in caplog.text)
         return held, running
 

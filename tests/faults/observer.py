@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hmsclient import HMSClient
-from hmsclient.genthrift.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException, ShowLocksRequest
+from hmsclient.genthrift.hive_metastore.ttypes import (
+    GetTableRequest,
+    NoSuchObjectException,
+    ShowLocksRequest,
+    UnlockRequest,
+)
 
 from tests.integration.catalog.samples import files_below, path
 
@@ -107,6 +112,12 @@ class Observer:
         """Return all held and requested locks of the database."""
         with self._client() as client:
             return list(client.show_locks(ShowLocksRequest(dbname=self.database)).locks)
+
+    def expire_locks(self) -> None:
+        """Release all locks of the database, as the server does after `hive.txn.timeout` without heartbeats."""
+        with self._client() as client:
+            for lock in self.locks():
+                client.unlock(UnlockRequest(lockid=lock.lockid))
 
     def files(self) -> set[Path]:
         """Return all files below the location of the database."""

@@ -102,7 +102,7 @@ def test_failure_of_any_kind_is_no_proof(
 
 
 def test_failed_lookup_is_no_missing_database(
-    catalog: HiveViewCatalog, open_catalog: CatalogFactory, database: str, scripted: ScriptedServer
+    open_catalog: CatalogFactory, database: str, scripted: ScriptedServer
 ) -> None:
     failure = Answer(NoSuchObjectException(f"database hive.{database}: Connection refused"))
     faulty = open_catalog({"uri": scripted.uri})

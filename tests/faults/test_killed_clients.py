@@ -15,16 +15,13 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import UnlockRequest
 from tests.faults.database_content import Labels
 from tests.faults.fault_matrix import FAULTS, Outcome, Result, Stage, Trial
 from tests.faults.fault_matrix import Case as MatrixCase
 from tests.faults.killed_client import MULTI_STEP_OPERATIONS_BY_NAME, OPERATIONS_BY_NAME, Case
 from tests.faults.multi_step import KEEPS_DEFINITIONS
-from tests.faults.observer import Observer
 from tests.faults.reporting import ALL_CASES
 from tests.integration.catalog.samples import path
-from tests.integration.metastore.rpc import connect
 
 STEP = 1 if ALL_CASES else 9
 MULTI_STEP = 1 if ALL_CASES else 17
@@ -60,17 +57,10 @@ def points(operations: Mapping[str, object], name: str, step: int = STEP) -> Ite
     return count(list(operations).index(name) % 5, step)
 
 
-def unlock(observer: Observer, port: int) -> None:
-    """Release the locks of the killed client, which the server releases by time-out."""
-    with connect(port) as client:
-        for lock in observer.locks():
-            client.unlock(UnlockRequest(lockid=lock.lockid))
-
-
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", OPERATIONS_BY_NAME)
 def test_killed_client_has_applied_the_operation_or_not(
-    name: str, stage: Stage, killer: Killer, metastore: EmbeddedMetastore, subtests: pytest.Subtests
+    name: str, stage: Stage, killer: Killer, subtests: pytest.Subtests
 ) -> None:
     operation, killed = OPERATIONS_BY_NAME[name], 0
     for point in points(OPERATIONS_BY_NAME, name):
@@ -82,7 +72,7 @@ def test_killed_client_has_applied_the_operation_or_not(
                 break
             killed += 1
             with subtests.test(f"point {point}"):
-                unlock(world.observer, metastore.port)
+                world.observer.expire_locks()
                 result = Result(MatrixCase(operation, point, "", FAULTS[0]), Outcome.UNKNOWN)
                 trial.judge(result, orphan_files=True)
                 with stage.catalog(proxy) as catalog:
@@ -94,7 +84,7 @@ def test_killed_client_has_applied_the_operation_or_not(
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", MULTI_STEP_OPERATIONS_BY_NAME)
 def test_operation_of_several_steps_can_be_completed_after_kill(
-    name: str, stage: Stage, killer: Killer, metastore: EmbeddedMetastore, subtests: pytest.Subtests
+    name: str, stage: Stage, killer: Killer, subtests: pytest.Subtests
 ) -> None:
     operation, killed = MULTI_STEP_OPERATIONS_BY_NAME[name], 0
     after = stage.recorded(operation).after
@@ -108,7 +98,7 @@ def test_operation_of_several_steps_can_be_completed_after_kill(
                 break
             killed += 1
             with subtests.test(f"point {point}"):
-                unlock(world.observer, metastore.port)
+                world.observer.expire_locks()
                 now = operation.read(world, Labels())
                 for item in before.keys() | after.keys() | now.keys():
                     assert now.get(item) in (before.get(item), after.get(item)), item

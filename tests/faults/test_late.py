@@ -49,7 +49,7 @@ def test_late_request_after_later_commits(change: ViewChange, catalog: HiveViewC
 
 
 @pytest.mark.parametrize("change", [*SWAPS, RENAME], ids=str)
-def test_late_request_after_unknown_outcome(change: ViewChange, catalog: HiveViewCatalog, scene: Scene) -> None:
+def test_late_request_after_unknown_outcome(change: ViewChange, scene: Scene) -> None:
     """The late request is applied if the view is unchanged; its metadata file was kept for this case."""
     late = scene.proxy.on(change.method, Hold(close=True))
     scene.proxy.on(change.method, Hold(close=True), nth=EVERY)

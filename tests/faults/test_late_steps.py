@@ -22,7 +22,6 @@ from tests.faults.fault_matrix import Stage
 from tests.faults.multi_step import IMPORT_OPERATIONS, MULTI_STEP_OPERATIONS, revert
 from tests.faults.operations import CHANGES, Operation, World
 from tests.faults.reporting import ALL_CASES
-from tests.faults.test_killed_clients import unlock
 from tests.faults.view_changes import ALTER_TABLE, CREATE_TABLE, DROP_TABLE
 from tests.proxy import ANY, Action, Duplicate, Hold, ThriftProxy
 
@@ -60,7 +59,7 @@ def apply(proxy: ThriftProxy, action: Action, index: int) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("name", "fault"), TWICE)
 def test_request_that_arrives_twice(
-    name: str, fault: type[Duplicate | Hold], stage: Stage, metastore: EmbeddedMetastore, subtests: pytest.Subtests
+    name: str, fault: type[Duplicate | Hold], stage: Stage, subtests: pytest.Subtests
 ) -> None:
     operation = OPERATIONS[name]
     after = stage.recorded(operation).after
@@ -80,7 +79,7 @@ def test_request_that_arrives_twice(
                     error = failure
             if isinstance(action, Hold):
                 action.release()
-            unlock(world.observer, metastore.port)
+            world.observer.expire_locks()
             now = operation.read(world, Labels())
             if error is None:
                 assert now == after
@@ -150,7 +149,7 @@ def test_late_request_after_inverse_operation(
                 INVERSES[name](catalog, replace(world, direct=catalog))
             expected = rows(world)
             late.release()
-            unlock(world.observer, metastore.port)
+            world.observer.expire_locks()
             for item in rows(world).keys() - expected.keys():
                 assert method == CREATE_TABLE, item
                 world.direct.store.client.drop_table(world.database, item)

@@ -90,7 +90,7 @@ def test_locks_of_lost_replies_do_not_block_next_change(scene: Scene) -> None:
     assert scene.locks() == []
 
 
-def test_unreachable_metastore_changes_nothing(scene: Scene, catalog: HiveViewCatalog) -> None:
+def test_unreachable_metastore_changes_nothing(scene: Scene) -> None:
     faulty = scene.behind()
     view = faulty.load_view((scene.database, VIEW))
     scene.proxy.refuse()
@@ -315,7 +315,7 @@ def test_commit_to_recreated_view_fails(catalog: HiveViewCatalog, raw: Client, s
     assert scene.files() == files
 
 
-def test_create_with_name_taken_meanwhile(catalog: HiveViewCatalog, scene: Scene, open_catalog: Behind) -> None:
+def test_create_with_name_taken_meanwhile(scene: Scene, open_catalog: Behind) -> None:
     free = open_catalog(LOCK_FREE)
     error = meanwhile(scene, CREATE, lambda: CREATE.run(free, scene.database))
     assert isinstance(error, ViewAlreadyExistsError)

@@ -11,12 +11,11 @@ from thrift.Thrift import TException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitFailedError, CommitStateUnknownError, LockError
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidOperationException,
     MetaException,
-    UnlockRequest,
 )
 from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE
@@ -88,17 +87,26 @@ REGISTER = Change("register", CREATE_TABLE, register, CREATE.is_applied)
 CHANGES = (COMMIT, RENAME, DROP, PURGE, CREATE, REGISTER)
 
 
-@pytest.fixture
-def location(catalog: HiveViewCatalog, database: str) -> str:
-    """The location of a table with one snapshot."""
-    table = catalog.create_table((database, TABLE), SCHEMA)
-    table.append(pa.table({"id": [1, 2, 3]}, schema=SCHEMA.as_arrow()))
-    return table.location()
+class TableScene(Observer):
+    """A database with one table, which has one snapshot."""
+
+    def __init__(self, metastore: EmbeddedMetastore, database: str, open_catalog: CatalogFactory) -> None:
+        super().__init__(metastore, database)
+        self.open = open_catalog
+        self.catalog = open_catalog()
+        table = self.catalog.create_table((database, TABLE), SCHEMA)
+        table.append(pa.table({"id": [1, 2, 3]}, schema=SCHEMA.as_arrow()))
+        self.location = table.location()
 
 
 @pytest.fixture
-def faulty(open_catalog: CatalogFactory, scripted: ScriptedServer) -> HiveViewCatalog:
-    return open_catalog({"uri": scripted.uri})
+def scene(metastore: EmbeddedMetastore, database: str, open_catalog: CatalogFactory) -> TableScene:
+    return TableScene(metastore, database, open_catalog)
+
+
+@pytest.fixture
+def faulty(scene: TableScene, scripted: ScriptedServer) -> HiveViewCatalog:
+    return scene.open({"uri": scripted.uri})
 
 
 @pytest.mark.parametrize(
@@ -107,38 +115,25 @@ def faulty(open_catalog: CatalogFactory, scripted: ScriptedServer) -> HiveViewCa
     ids=str,
 )
 def test_applied_change_reported_as_failed_is_success(
-    change: Change,
-    error: TException,
-    catalog: HiveViewCatalog,
-    faulty: HiveViewCatalog,
-    database: str,
-    location: str,
-    scripted: ScriptedServer,
-    observer: Observer,
+    change: Change, error: TException, faulty: HiveViewCatalog, scripted: ScriptedServer, scene: TableScene
 ) -> None:
     scripted.on(change.method, Answer(error, carried_out=True))
-    change.run(faulty, database)
-    assert change.is_applied(catalog, database)
-    assert bool(files_below(location)) is (change is not PURGE)
-    assert observer.locks() == []
+    change.run(faulty, scene.database)
+    assert change.is_applied(scene.catalog, scene.database)
+    assert bool(files_below(scene.location)) is (change is not PURGE)
+    assert scene.locks() == []
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_server_failure_without_effect_reports_unknown_outcome(
-    change: Change,
-    catalog: HiveViewCatalog,
-    faulty: HiveViewCatalog,
-    database: str,
-    location: str,
-    scripted: ScriptedServer,
-    observer: Observer,
+    change: Change, faulty: HiveViewCatalog, scripted: ScriptedServer, scene: TableScene
 ) -> None:
     scripted.on(change.method, Answer(INTERNAL))
     with pytest.raises(CommitStateUnknownError):
-        change.run(faulty, database)
-    assert not change.is_applied(catalog, database)
-    assert catalog.load_table((database, TABLE)).scan().to_arrow().num_rows == 3
-    assert observer.locks() == []
+        change.run(faulty, scene.database)
+    assert not change.is_applied(scene.catalog, scene.database)
+    assert scene.catalog.load_table((scene.database, TABLE)).scan().to_arrow().num_rows == 3
+    assert scene.locks() == []
 
 
 @pytest.mark.parametrize(
@@ -153,46 +148,35 @@ def test_server_failure_without_effect_reports_unknown_outcome(
     ids=str,
 )
 def test_unreadable_row_after_failure_reports_unknown_outcome(
-    change: Change,
-    error: TException,
-    catalog: HiveViewCatalog,
-    faulty: HiveViewCatalog,
-    database: str,
-    location: str,
-    scripted: ScriptedServer,
+    change: Change, error: TException, faulty: HiveViewCatalog, scripted: ScriptedServer, scene: TableScene
 ) -> None:
     """The row cannot be read afterwards."""
     scripted.on(change.method, Answer(error, carried_out=True))
     scripted.on(READ_ROW, Answer(MetaException("the database is away")), nth=EVERY, after=change.method)
     with pytest.raises(CommitStateUnknownError):
-        change.run(faulty, database)
-    assert change.is_applied(catalog, database)
-    assert files_below(location)
+        change.run(faulty, scene.database)
+    assert change.is_applied(scene.catalog, scene.database)
+    assert files_below(scene.location)
 
 
 @pytest.mark.swaps
 @pytest.mark.parametrize(("times", "error_type"), [(1, type(None)), (2, CommitStateUnknownError)])
 def test_applied_commit_below_later_commits(
-    times: int,
-    error_type: type,
-    open_catalog: CatalogFactory,
-    database: str,
-    location: str,
-    scripted: ScriptedServer,
+    times: int, error_type: type, scripted: ScriptedServer, scene: TableScene
 ) -> None:
     """The row has the previous metadata location, so one later commit does not hide this one."""
-    free = open_catalog(LOCK_FREE)
+    free = scene.open(LOCK_FREE)
     with ThriftProxy(scripted.port) as proxy:
-        faulty = open_catalog({"uri": proxy.uri})
-        set_property(faulty, database, shape="round")
+        faulty = scene.open({"uri": proxy.uri})
+        set_property(faulty, scene.database, shape="round")
         nth = proxy.methods[: proxy.methods.index(ALTER_TABLE)].count(READ_ROW) + 1
         scripted.on(ALTER_TABLE, Answer(INTERNAL, carried_out=True))
-        with proxy.in_flight(READ_ROW, set_property, faulty, database, nth=nth) as running:
+        with proxy.in_flight(READ_ROW, set_property, faulty, scene.database, nth=nth) as running:
             assert proxy.methods.count(ALTER_TABLE) == 2
             for number in range(times):
-                set_property(free, database, size=str(number))
+                set_property(free, scene.database, size=str(number))
         assert isinstance(running.exception(), error_type)
-    assert COMMIT.is_applied(free, database)
+    assert COMMIT.is_applied(free, scene.database)
 
 
 # -- Servers of version 3, where only the lock protects ----------------------------------------------------------------
@@ -206,81 +190,53 @@ def old(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
         yield running
 
 
-def unlock_all(raw: Client, observer: Observer) -> None:
-    for lock in observer.locks():
-        raw.unlock(UnlockRequest(lockid=lock.lockid))
-
-
 @pytest.mark.hive2
 @pytest.mark.parametrize("method", [READ_ROW, ALTER_TABLE])
 def test_lock_lost_during_commit(
-    method: str,
-    catalog: HiveViewCatalog,
-    open_catalog: CatalogFactory,
-    database: str,
-    location: str,
-    old: ThriftProxy,
-    raw: Client,
-    observer: Observer,
-    caplog: pytest.LogCaptureFixture,
+    method: str, old: ThriftProxy, caplog: pytest.LogCaptureFixture, scene: TableScene
 ) -> None:
     """Nothing is sent without the lock; if it was lost during a change, others may have committed in between."""
-    faulty = open_catalog({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
-    set_property(faulty, database, shape="round")
+    faulty = scene.open({"uri": old.uri, "iceberg.hive.lock-heartbeat-interval-ms": "500"})
+    set_property(faulty, scene.database, shape="round")
     reads = old.methods[: old.methods.index("lock")].count(READ_ROW)
     nth = reads + 1 if method == READ_ROW else 1
-    with old.in_flight(method, set_property, faulty, database, nth=nth) as running:
-        assert len(observer.locks()) == 1
-        unlock_all(raw, observer)
+    with old.in_flight(method, set_property, faulty, scene.database, nth=nth) as running:
+        assert len(scene.locks()) == 1
+        scene.expire_locks()
         until(lambda: "is lost" in caplog.text)
     with pytest.raises(LockError if method == READ_ROW else CommitStateUnknownError, match=r"(?i)lock"):
         running.result()
     assert old.methods.count(ALTER_TABLE) == (1 if method == READ_ROW else 2)
-    assert COMMIT.is_applied(catalog, database) is (method == ALTER_TABLE)
+    assert COMMIT.is_applied(scene.catalog, scene.database) is (method == ALTER_TABLE)
 
 
 @pytest.mark.hive2
 @pytest.mark.parametrize("late", [True, False], ids=["late", "lost"])
-def test_pending_request_keeps_the_lock(
-    late: bool,
-    open_catalog: CatalogFactory,
-    database: str,
-    location: str,
-    old: ThriftProxy,
-    raw: Client,
-    observer: Observer,
-) -> None:
+def test_pending_request_keeps_the_lock(late: bool, old: ThriftProxy, scene: TableScene) -> None:
     """Iceberg #14096: otherwise it would undo later changes."""
     held = Hold(close=True)
     old.on(ALTER_TABLE, held if late else DropRequest())
     with pytest.raises(CommitStateUnknownError):
-        set_property(open_catalog({"uri": old.uri}), database)
-    assert len(observer.locks()) == 1
+        set_property(scene.open({"uri": old.uri}), scene.database)
+    assert len(scene.locks()) == 1
     with pytest.raises(CommitFailedError):
-        set_property(open_catalog({"iceberg.hive.lock-timeout-ms": "300"}), database, shape="round")
+        set_property(scene.open({"iceberg.hive.lock-timeout-ms": "300"}), scene.database, shape="round")
     if late:
         held.release()
-    unlock_all(raw, observer)
-    other = open_catalog()
-    set_property(other, database, shape="round")
-    assert COMMIT.is_applied(other, database) is late
+    scene.expire_locks()
+    other = scene.open()
+    set_property(other, scene.database, shape="round")
+    assert COMMIT.is_applied(other, scene.database) is late
 
 
 @pytest.mark.swaps
-def test_pending_request_releases_the_lock_if_server_honors_cas(
-    open_catalog: CatalogFactory,
-    catalog: HiveViewCatalog,
-    database: str,
-    location: str,
-    proxy: ThriftProxy,
-    observer: Observer,
-) -> None:
+def test_pending_request_releases_the_lock_if_server_honors_cas(proxy: ThriftProxy, scene: TableScene) -> None:
     """If the server honors CAS, others need not wait."""
     held = proxy.on(ALTER_TABLE, Hold(close=True))
     with pytest.raises(CommitStateUnknownError):
-        set_property(open_catalog({"uri": proxy.uri}), database)
-    assert observer.locks() == []
-    set_property(catalog, database, shape="round")
+        set_property(scene.open({"uri": proxy.uri}), scene.database)
+    assert scene.locks() == []
+    set_property(scene.catalog, scene.database, shape="round")
     held.release()
-    assert catalog.load_table((database, TABLE)).properties.get("shape") == "round"
-    assert not COMMIT.is_applied(catalog, database)
+    assert scene.catalog.load_table((scene.database, TABLE)).properties.get("shape") == "round"
+    assert not COMMIT.is_applied(scene.catalog, scene.database)

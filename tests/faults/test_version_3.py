@@ -12,12 +12,10 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, LockError, LockTimeoutError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
-from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException, UnlockRequest
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from hive_views.metastore.capabilities import honors_cas
 from tests.conftest import CatalogFactory
 from tests.faults.conftest import LOCK_FREE, Behind, Scene, WithoutLock
-from tests.faults.observer import Observer
 from tests.faults.scripted import Answer, Rewrite, ScriptedServer, like_version_3
 from tests.faults.view_changes import (
     ALTER_TABLE,
@@ -50,12 +48,6 @@ def proxy(scripted: ScriptedServer) -> Iterator[ThriftProxy]:
 def old(open_catalog: CatalogFactory, scripted: ScriptedServer, proxy: ThriftProxy) -> HiveViewCatalog:
     """The catalog of another client on the server of version 3."""
     return open_catalog({"uri": scripted.uri, "iceberg.hive.lock-timeout-ms": "300"})
-
-
-def unlock_all(raw: Client, observer: Observer) -> None:
-    """Release all locks, as the server does without heartbeats for hive.txn.timeout."""
-    for lock in observer.locks():
-        raw.unlock(UnlockRequest(lockid=lock.lockid))
 
 
 def test_version_3_server_is_recognized(catalog: HiveViewCatalog, old: HiveViewCatalog) -> None:
@@ -191,9 +183,7 @@ def test_unverifiable_server_requires_locks(
 
 
 @pytest.mark.parametrize("change", [REPLACE, RENAME], ids=str)
-def test_late_request_cannot_overwrite_later_commits(
-    change: ViewChange, old: HiveViewCatalog, raw: Client, scene: Scene
-) -> None:
+def test_late_request_cannot_overwrite_later_commits(change: ViewChange, old: HiveViewCatalog, scene: Scene) -> None:
     """Iceberg #14096: after a successful retry the lock is kept as long as the first request may arrive."""
     late = scene.proxy.on(ALTER_TABLE, Hold(close=True))
     scene.run(change)
@@ -204,7 +194,7 @@ def test_late_request_cannot_overwrite_later_commits(
             PROPERTIES.run(old, scene.database)
     late.release()
     scene.check(change)
-    unlock_all(raw, scene)
+    scene.expire_locks()
     if change is REPLACE:
         old.load_view((scene.database, VIEW)).update().set_properties(color="black").commit()
         assert scene.view(VIEW).queries == [*scene.before.view.queries, "select 3, 'three'"]

@@ -19,7 +19,6 @@ from hive_views.errors import (
     NotAnIcebergViewError,
     UnrecordedTextError,
 )
-from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -249,9 +248,7 @@ def test_drop_by_hive_or_plain_spark_keeps_view_directory(
     assert path(view.metadata_location).exists() is kept
 
 
-def test_row_with_minimal_fields_is_readable(
-    catalog: HiveViewCatalog, database: str, raw: Client, metastore: EmbeddedMetastore
-) -> None:
+def test_row_with_minimal_fields_is_readable(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
     """A pointer and the kind of row: the first commit fills in what is missing."""
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database))
     table = raw.get_table(database, "v")

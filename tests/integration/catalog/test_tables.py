@@ -427,7 +427,7 @@ def test_existing_name_is_rejected(
     assert catalog.load_view(view.name()) == view
 
 
-def test_errors_of_names(catalog: HiveViewCatalog, database: str, open_catalog: CatalogFactory) -> None:
+def test_errors_of_names(catalog: HiveViewCatalog, database: str) -> None:
     for name in (f"{database}.a-b", f"{database}.größe"):
         with pytest.raises(InvalidIdentifierError):
             catalog.create_table(name, COLUMNS)

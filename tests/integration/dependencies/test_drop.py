@@ -92,7 +92,7 @@ def test_drop_reads_views_once(behavior, shop, open_catalog, metastore, database
 
 
 @pytest.mark.parametrize("behavior", ["restrict", "cascade"])
-def test_view_of_other_program_created_during_drop(behavior, shop, raw, open_catalog, proxy, database, hive_view):
+def test_view_of_other_program_created_during_drop(behavior, shop, open_catalog, proxy, database, hive_view):
     """RESTRICT reports it, CASCADE drops it."""
     drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.d", **{behavior: True})
     with proxy.in_flight("drop_table", drop) as dropping:
@@ -214,7 +214,7 @@ def test_cascade_keeps_view_of_table_recreated_under_same_name(shop, raw, databa
     assert left(raw, database) == ["a", "b", "c", "d", "old", "orders"]
 
 
-def test_cascade_with_purge_deletes_files_of_dependents(shop, metastore, database):
+def test_cascade_with_purge_deletes_files_of_dependents(shop, database):
     locations = [shop.load_view(f"{database}.{name}").metadata.location for name in "acd"]
     assert all(files_below(location) for location in locations)
     shop.drop_view(f"{database}.a", cascade=True, purge_files=True)

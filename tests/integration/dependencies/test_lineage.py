@@ -222,7 +222,7 @@ def test_cascade_keeps_view_whose_text_may_mean_another_object(
         assert catalog.plan_drop(name, cascade=True).steps[0].name == ViewName.parse(name)
 
 
-def test_view_of_trino_over_metadata_of_table(catalog, raw, database, hive_table):
+def test_view_of_trino_over_metadata_of_table(catalog, database, hive_table):
     hive_table("orders")
     definition = version(database, ("trino", f'SELECT * FROM {database}."orders$partitions"'))
     catalog.create_view(f"{database}.v", ICEBERG, definition)

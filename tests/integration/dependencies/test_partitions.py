@@ -291,7 +291,7 @@ def test_files_of_unpartitioned_spec_make_completeness_unknown(catalog, run, ask
     assert names(ask("v", ds="1"), "events") == [""]
 
 
-def test_rows_of_iceberg_table_without_a_value_are_in_a_partition(catalog, run, ask, days):
+def test_rows_of_iceberg_table_without_a_value_are_in_a_partition(run, ask, days):
     days.append(pa.table({"id": [3], "ds": pa.array([None], pa.string())}))
     run("CREATE VIEW v AS SELECT id, ds FROM days")
     for day, complete in (("2026-01-01", True), ("2026-01-03", False)):

@@ -32,7 +32,7 @@ def columns(*pairs):
 
 
 @pytest.fixture
-def shop(catalog, raw, database, hive_table, hive_view, view):
+def shop(catalog, database, hive_table, hive_view, view):
     """orders(id, total) <- star, named, over(star), old (plain Hive); untouched reads another table."""
     hive_table("orders")
     hive_table("refunds")
@@ -74,7 +74,7 @@ def test_dropped_table_invalidates_its_readers(shop, raw, database):
 
 
 @pytest.fixture
-def chain(catalog, raw, database, other_database, hive_table, hive_view, view):
+def chain(catalog, database, other_database, hive_table, hive_view, view):
     """base <- a <- b <- c <- d (plain Hive), and outside.e in another database over c; `fine` reads another table."""
     hive_table("base")
     hive_table("refunds")
@@ -352,7 +352,7 @@ def test_recompile_does_not_rename_columns_by_star(shop, database, sql, names):
     assert shop.load_view(f"{database}.v") == before
 
 
-def test_recompile_keeps_spelling_and_comments(shop, raw, database):
+def test_recompile_keeps_spelling_and_comments(shop, database):
     by_schema(
         shop,
         database,

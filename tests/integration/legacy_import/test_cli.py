@@ -65,7 +65,7 @@ def test_plan_run_report_revert(cli, views, tmp_path, catalog):
     assert cli("--json", "import", "report", journal).json["counts"] == {"refused": 1, "reverted": 2}
 
 
-def test_run_with_changed_view_fails_and_converts_the_others(cli, views, tmp_path, raw, catalog):
+def test_run_with_changed_view_fails_and_converts_the_others(cli, views, tmp_path, raw):
     plan = str(tmp_path / "plan.json")
     cli("import", "plan", views, "--output", plan)
     raw.drop_table(views, "a_top", True)

@@ -30,7 +30,7 @@ ALTER = "alter_table_with_environment_context"
 
 
 @pytest.fixture
-def views(add, sales, raw) -> str:
+def views(add, sales) -> str:
     """Three views, each of which reads the previous one."""
     for name, below in (("base", "orders"), ("middle", "base"), ("top", "middle")):
         text = f"select `{below}`.`id` from `{sales}`.`{below}`"
@@ -191,7 +191,7 @@ def test_view_replaced_by_another_program_is_refused(views, plan, catalog, journ
     assert encode_row(catalog.store.get_row(ViewName(views, "base"))) == ours
 
 
-def test_repeated_steps_report_the_view_as_converted(views, plan, catalog, raw):
+def test_repeated_steps_report_the_view_as_converted(views, plan, catalog):
     """Spark may retry a task or run it twice."""
     entry = entry_of(plan(), "base")
     importer = importer_for(plan(), catalog)

@@ -340,7 +340,7 @@ def trino_text(database: str, columns: list[tuple[str, str]]) -> str:
     return f"/* Presto Materialized View: {base64.b64encode(json.dumps(document).encode()).decode()} */"
 
 
-def test_materialized_views_are_only_reported_if_requested(catalog, make, market, plan):
+def test_materialized_views_are_only_reported_if_requested(make, market, plan):
     make("trino")
     (entry,) = plan(materialized="report").entries
     assert (entry.status, entry.problem.reason) == (PlanStatus.REPORTED, Reason.MATERIALIZED)
@@ -349,7 +349,7 @@ def test_materialized_views_are_only_reported_if_requested(catalog, make, market
         ImportOptions(materialized="maybe")
 
 
-def test_view_over_materialized_view_is_imported(catalog, raw, market, make, add, plan, journal):
+def test_view_over_materialized_view_is_imported(catalog, market, make, add, plan, journal):
     make("hive iceberg")
     add(
         hive_view_row(
@@ -415,7 +415,7 @@ def test_storage_of_killed_run_is_removed_or_reused(catalog, raw, market, make, 
 
 
 @pytest.mark.parametrize("kind", ["trino table", "hive iceberg", "hive"])
-def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, journal, kind):
+def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, kind):
     old = make(kind)
     import_plan = plan()
     importer = importer_for(import_plan, catalog)
@@ -451,7 +451,7 @@ def test_forced_revert_keeps_unrelated_table_that_row_names(
     assert catalog.load_table((market, "unrelated")).metadata_location == unrelated.metadata_location
 
 
-def test_existing_storage_name_is_not_reused(catalog, raw, market, make, plan, journal):
+def test_existing_storage_name_is_not_reused(catalog, market, make, plan, journal):
     old = make("hive iceberg")
     catalog.create_table((market, "mv__storage"), SALES)
     assert run_plan(plan(), catalog, journal).complete

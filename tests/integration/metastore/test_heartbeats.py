@@ -141,9 +141,7 @@ def test_failed_heartbeat_is_retried(metastore: EmbeddedMetastore) -> None:
         held.release()
 
 
-def test_lock_is_lost_after_failing_heartbeats(
-    client: MetastoreClient, proxy: ThriftProxy, observer: MetastoreClient
-) -> None:
+def test_lock_is_lost_after_failing_heartbeats(client: MetastoreClient, proxy: ThriftProxy) -> None:
     with hold_lock(client, LIVELY, NAME) as lock:
         proxy.refuse()
         proxy.disconnect()
@@ -153,7 +151,7 @@ def test_lock_is_lost_after_failing_heartbeats(
         assert "its heartbeats failed" in is_lost(lock), "a lock that was lost stays lost"
 
 
-def test_overdue_heartbeat_is_sent_by_ensure_active(client: MetastoreClient, observer: MetastoreClient) -> None:
+def test_overdue_heartbeat_is_sent_by_ensure_active(client: MetastoreClient) -> None:
     # As after a suspend of the machine: the last confirmation is old.
     held = acquire_lock(client, SILENT, NAME)
     late = Heartbeat(client, held.lock_id, 240.0, clock() - 241.0)

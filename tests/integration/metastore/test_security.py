@@ -426,7 +426,7 @@ def test_kerberos_and_a_token(
         assert other not in str(error)
 
 
-def test_invalid_security_properties(tmp_path: Path) -> None:
+def test_invalid_security_properties() -> None:
     at = {"uri": "thrift://localhost:1"}
     with pytest.raises(InvalidPropertyError, match=r"has no effect without hive-views\.tls=true"):
         HiveViewCatalog("x", **at, **{"hive-views.tls-ca-file": "ca.pem"})

@@ -206,7 +206,7 @@ def test_mixed_table_kinds_need_session_catalog_that_serves_iceberg(run, open_ca
     assert one.execute(query, database=shop).view.current_version().default_catalog == "spark_catalog"
 
 
-def test_view_can_read_session_catalog_tables_and_views_over_them(run, catalog, shop: str) -> None:
+def test_view_can_read_session_catalog_tables_and_views_over_them(run, shop: str) -> None:
     run("CREATE VIEW first AS SELECT page FROM visits")
     run("CREATE VIEW second AS SELECT page FROM first")
     third = run("CREATE VIEW third AS SELECT s.page FROM second s JOIN visits v ON s.page = v.page").view

@@ -44,7 +44,7 @@ def test_registered_file_restores_partition_columns(catalog, raw, by_day, shop):
     assert keys(raw, f"{shop}.again") == [("day", "date")]
 
 
-def test_show_create_recreates_view(catalog, run, raw, by_day, shop):
+def test_show_create_recreates_view(run, raw, by_day, shop):
     text = run("SHOW CREATE VIEW by_day").rows[0][0]
     assert "PARTITIONED ON (`day`)" in text
     run(text.replace("`by_day`", "`duplicate`"))
@@ -112,7 +112,7 @@ def test_new_definition_keeps_partitions(catalog, run, raw, by_day):
     assert keys(raw, by_day) == [("day", "date")]
 
 
-def test_rename_keeps_partitions(catalog, run, raw, by_day, other_database):
+def test_rename_keeps_partitions(catalog, run, by_day, other_database):
     catalog.rename_view(by_day, f"{other_database}.moved")
     assert shown(run, f"{other_database}.moved") == ["day=2026-01-01", "day=2026-01-02"]
     run(f"ALTER VIEW {other_database}.moved DROP PARTITION (day='2026-01-01')")
@@ -160,7 +160,7 @@ def test_dropping_view_drops_its_partitions(catalog, run, by_day):
     assert shown(run) == []
 
 
-def test_hive_view_partitions_are_listed_but_not_changed(catalog, run, raw, shop):
+def test_hive_view_partitions_are_listed_but_not_changed(run, raw, shop):
     row = hive_row(shop, "legacy", "VIRTUAL_VIEW")
     row.sd = copy.copy(row.sd)
     row.sd.cols, row.sd.location = [FieldSchema("page", "string", None)], None

@@ -114,7 +114,7 @@ def test_revert_keeps_copy_that_another_program_changed(catalog, database, journ
     assert [each.outcome for each in revert_copies(catalog, journal)] == ["dropped"]
 
 
-def test_plan_reports_what_the_target_lacks(catalog, rest, database, tmp_path):
+def test_plan_reports_what_the_target_lacks(catalog, rest, database):
     table = catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())]))
     view, materialized = f"{database}.large", f"{database}.totals"
     catalog.create_view_from_sql(view, f"SELECT id FROM {database}.orders")
@@ -185,7 +185,7 @@ def test_lost_answer_leaves_an_unknown_outcome(catalog, rest, rest_server, name,
 
 @pytest.mark.parametrize("lock_enabled", ["true", "false"])
 def test_revert_drops_only_the_state_that_it_checked(
-    catalog, rest, name, journal, metastore, proxy, open_catalog, database, tmp_path, lock_enabled
+    catalog, rest, name, journal, proxy, open_catalog, database, tmp_path, lock_enabled
 ):
     copy_views(catalog, rest, [name], journal=tmp_path / "other.jsonl")
     catalog.drop_view(name)
@@ -210,7 +210,7 @@ def test_revert_reports_lost_answers_by_view(catalog, rest, rest_server, name, d
     assert [view.outcome for view in revert_copies(rest, journal)] == ["absent", "absent"]
 
 
-def test_commands_report_an_unreachable_catalog(cli, rest_server, name, catalog, rest, monkeypatch, tmp_path):
+def test_commands_report_an_unreachable_catalog(cli, rest_server, name, rest, monkeypatch, tmp_path):
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "rest")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", rest_server)
     monkeypatch.chdir(tmp_path)
