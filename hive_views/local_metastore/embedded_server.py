@@ -17,7 +17,7 @@ MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 
 
 def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
-    """Build and start the server; its port."""
+    """Build and start the server, and return its port."""
     jvm = gateway.jvm
     system = jvm.java.lang.System
     # Python no longer reads standard output.

@@ -86,7 +86,7 @@ def commit(
         store: The metastore, its files and configuration.
         name: The view.
         base: The state that `metadata` was derived from; None creates the view.
-        metadata: The new state; the very object `base.metadata` changes nothing.
+        metadata: The new state. If it is the object `base.metadata` itself, nothing is committed.
         registered_location: An existing metadata file that holds `metadata`; it is neither written nor deleted.
         discard_text: Whether to overwrite a view text in the row that no metadata file holds.
         precondition: A condition on other views, checked under their shared locks.

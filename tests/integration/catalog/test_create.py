@@ -411,7 +411,7 @@ LIMIT = 32_700
 """The longest view text on Derby, in characters."""
 
 
-def test_longest_text(catalog: HiveViewCatalog, database: str) -> None:
+def test_longest_text_is_kept(catalog: HiveViewCatalog, database: str) -> None:
     text = "select '" + "x" * (LIMIT - 9) + "'"
     assert len(text) == LIMIT
     view = catalog.create_view(f"{database}.v", SCHEMA, version(database, ("spark", text)))

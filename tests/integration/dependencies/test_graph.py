@@ -131,7 +131,7 @@ def test_dependents_are_found_with_filters_as_by_reading_all_rows(
                 assert len(rows) == 1  # its text
 
 
-def test_file_name_is_marked_only_with_row_lineage(shop, database):
+def test_metadata_file_name_shows_whether_row_has_lineage(shop, database):
     assert FILE_NODE in shop.load_view(f"{database}.top").metadata_location
     assert FILE_NODE not in shop.load_view(f"{database}.foreign").metadata_location
 

@@ -301,7 +301,7 @@ def test_other_state_of_view_concerns_all_its_tables() -> None:
 
 
 @pytest.mark.parametrize("node", [exp.Table, exp.Subquery, exp.Select, exp.Join])
-def test_clause_of_later_parser_restricts_nothing(node: type[exp.Expr]) -> None:
+def test_unknown_clause_in_parsed_query_restricts_nothing(node: type[exp.Expr]) -> None:
     sql = "SELECT x.ds, x.n FROM (SELECT a.ds, a.n FROM d.a a JOIN d.b b ON a.ds = b.ds) x"
     view = relation(VIEW, sql, {"ds": "string", "n": "bigint"})
     assert "a(ds=ds)" in [describe(use) for use in find_table_uses(view, TABLES.get, ["ds"]).tables]
