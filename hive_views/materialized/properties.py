@@ -17,7 +17,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hive_views.config import REQUIRE_ENGINES
-from hive_views.errors import InvalidPropertyError
+from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
+from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
@@ -38,6 +39,9 @@ TARGET_LAG = "hive-views.target-lag"
 
 MERGE_FROM_ROWS = "hive-views.merge-from-rows"
 """From how many stored groups on an incremental refresh writes only those that change, instead of all."""
+
+COPIES = "hive-views.copies"
+"""Names of materialized views that store the same rows in another order, with commas between."""
 
 WHEN_STALE = "hive-views.when-stale"
 """What a query of a session does if the stored rows must not answer it: see `WhenStale`."""
@@ -68,6 +72,7 @@ REPEATABLE = "hive-views.repeatable"
 SETTINGS = frozenset(
     {
         ALLOW_STALE_DATA,
+        COPIES,
         MAX_STALENESS_MS,
         MERGE_FROM_ROWS,
         READ_STORED_ROWS,
@@ -134,12 +139,23 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
+    copy_names(updates, "default")
     if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
         raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
     for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows")):
         if key in updates and not _is_number(updates[key]):
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
     SequenceIds.of(updates)
+
+
+def copy_names(properties: Mapping[str, str], database: str) -> tuple[ViewName, ...]:
+    """The copies that a materialized view of a database names; raises InvalidPropertyError."""
+    text = properties.get(COPIES, "")
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return tuple(ViewName.parse(name if "." in name else (database, name)) for name in names)
+    except InvalidIdentifierError as error:
+        raise InvalidPropertyError(COPIES, text, f"it must be names with commas between: {error.reason}") from error
 
 
 def target_lag_ms(properties: Mapping[str, str]) -> int | None:

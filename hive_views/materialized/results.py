@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.properties import WhenStale
+from hive_views.materialized.properties import TARGET_LAG, WhenStale, target_lag_ms
 from hive_views.materialized.refresh.failures import FailedRefresh
 from hive_views.materialized.state.refresh_state import (
     ACTION,
@@ -44,6 +45,8 @@ class Reading:
     """The engine settings under which the rows were computed: a session with other settings reads the definition."""
     when_stale: WhenStale = WhenStale.RECOMPUTE
     """What a query does if the rows must not answer it (`hive-views.when-stale`)."""
+    copy: ViewName | None = None
+    """The copy whose stored rows to read; None for the view's own."""
     may_have_fresh_partitions: bool = False
     """If the rows must not answer: whether those of some partitions may; see `partial_reading`."""
 
@@ -111,6 +114,14 @@ class ListedView:
     """In an overview: the materialized views that it reads, directly or through other views."""
     failure: FailedRefresh | None = None
     """The last failed refresh, if it started after the one that wrote the rows."""
+
+    @property
+    def target_lag_ms(self) -> int | None:
+        """The target lag in milliseconds; None without a valid one."""
+        try:
+            return target_lag_ms({} if self.target_lag is None else {TARGET_LAG: self.target_lag})
+        except InvalidPropertyError:
+            return None  # another program set it
 
     def to_json(self) -> dict[str, Any]:
         """The view in an overview as JSON values."""

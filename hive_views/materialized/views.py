@@ -25,11 +25,12 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
+from hive_views.materialized.copies import readings_by_filters
 from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.freshness.checker import FreshnessChecker
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import MaterializedView, load_materialized, recorded_refresh
+from hive_views.materialized.layouts.loading import MaterializedView, layout_of_row, load_materialized, recorded_refresh
 from hive_views.materialized.lifecycle import CreateRequest, create_materialized, to_materialized, to_plain_view
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
@@ -41,7 +42,7 @@ from hive_views.materialized.partial_reads import (
     partial_reading,
     stale_partitions,
 )
-from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, target_lag_ms, when_stale
+from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, when_stale
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
@@ -52,7 +53,7 @@ from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.row_codec import RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
 
@@ -345,7 +346,7 @@ class MaterializedViews:
         listed = [item for item in listed if item.layout is not Layout.TRINO]
         sources = self._sources_among([item.name for item in listed], rows)
         now = int(time.time() * 1000) if now_ms is None else now_ms
-        lags = {item.name: _target_lag(item) for item in listed} if due else {}
+        lags = {item.name: item.target_lag_ms for item in listed} if due else {}
         due_names = {item.name for item in listed if is_due(item.freshness, lags.get(item.name), now)}
         needed_by_due = {source for name in due_names for source in sources[name]}
         due_names |= {
@@ -415,6 +416,24 @@ class MaterializedViews:
             NotMaterializedError: If the name belongs to something else.
         """
         return self._decide(identifier, allow_stale_data, max_staleness_ms, now_ms)[1]
+
+    def readings(self, identifier: str | Identifier, columns: Collection[str] = ()) -> list[Reading]:
+        """Decide what a query may read: the stored rows of the view or of one of its copies, or the definition.
+
+        Args:
+            identifier: `database.name`.
+            columns: The columns that the query filters.
+
+        Returns:
+            The decisions, the best for these filters first. That of the view itself is among them.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else.
+        """
+        view, reading = self._decide(identifier)
+        catalogs = catalog_names(self._store, self._tables.name)
+        return readings_by_filters(view, reading, lambda name: self._decide(name.identifier), columns, catalogs)
 
     def stale_partitions(self, identifier: str | Identifier) -> StalePartitions | None:
         """Determine which partitions of the stored rows are stale, if a refresh would recompute only those.
@@ -806,9 +825,9 @@ class MaterializedViews:
     def _decide(
         self,
         identifier: str | Identifier,
-        allow_stale_data: bool | None,
-        max_staleness_ms: int | None,
-        now_ms: int | None,
+        allow_stale_data: bool | None = None,
+        max_staleness_ms: int | None = None,
+        now_ms: int | None = None,
     ) -> tuple[MaterializedView, Reading]:
         name = self._name(identifier)
         rows = self._checker.rows(name)
@@ -902,22 +921,7 @@ class MaterializedViews:
             return None
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
-            return ListedView(name, _layout_of_row(row), unknown)
-
-
-def _target_lag(listed: ListedView) -> int | None:
-    try:
-        return target_lag_ms({} if listed.target_lag is None else {TARGET_LAG: listed.target_lag})
-    except InvalidPropertyError:
-        return None  # another program set it
-
-
-def _layout_of_row(row: Row | None) -> Layout:
-    """The layout of a materialized view that cannot be loaded, by its row."""
-    if row is None or METADATA not in row.parameters:
-        is_trino = row is not None and trino.is_materialized_view(row.parameters)
-        return Layout.TRINO if is_trino else Layout.REGISTERED
-    return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
+            return ListedView(name, layout_of_row(row), unknown)
 
 
 def _parse_layout(layout: Layout | str) -> Layout:

@@ -41,6 +41,7 @@ from hive_views.materialized.state.sequence_numbers import (
     decode_lineage,
     has_numbers_only,
 )
+from hive_views.materialized.trino import is_materialized_view
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
@@ -164,6 +165,14 @@ def column_mismatch(view: MaterializedView) -> str | None:
 def is_materialized(metadata: ViewMetadata) -> bool:
     """Whether a view is a materialized one, in the layout `registered` or `attached`."""
     return storage_link_of(metadata) is not None or METADATA in metadata.properties
+
+
+def layout_of_row(row: Row | None) -> Layout:
+    """The layout of a materialized view that cannot be loaded, by its row."""
+    if row is None or METADATA not in row.parameters:
+        is_trino = row is not None and is_materialized_view(row.parameters)
+        return Layout.TRINO if is_trino else Layout.REGISTERED
+    return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
 
 
 def load_materialized(

@@ -33,7 +33,7 @@ class StoredSource:
 
 
 @dataclass(frozen=True)
-class _ViewText:
+class ViewText:
     """A view's SQL text."""
 
     sql: str
@@ -50,7 +50,7 @@ class _ViewText:
     """Columns of the query, and the names that the view gives them, if it reads them by name; else empty."""
 
 
-def _text_of(name: ViewName, metadata: ViewMetadata) -> _ViewText:
+def text_of(name: ViewName, metadata: ViewMetadata) -> ViewText:
     """The text of a view that Spark can run: the expanded one, else Spark's own."""
     version = metadata.current_version()
     texts = sql_texts(version)
@@ -59,13 +59,13 @@ def _text_of(name: ViewName, metadata: ViewMetadata) -> _ViewText:
     if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
         # A generated text comes from a Spark author's, and has Spark's functions.
         dialect = "spark" if HIVE in version.generated_dialects and "spark" in texts else HIVE
-        return _ViewText(texts[HIVE], dialect, database, None, version.default_catalog)
+        return ViewText(texts[HIVE], dialect, database, None, version.default_catalog)
     if "spark" in texts:
         try:
             columns = tuple(field.name for field in metadata.current_schema().fields)
         except InvalidMetadataError as error:
             raise RefreshError(str(name), str(error)) from error
-        return _ViewText(texts["spark"], "spark", database, columns, version.default_catalog)
+        return ViewText(texts["spark"], "spark", database, columns, version.default_catalog)
     dialects = ", ".join(texts) or "no dialect"
     raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 
@@ -84,7 +84,7 @@ def inline(
 ) -> IncrementalQuery:
     """Replace the views in a definition by their queries, down to tables; those in `storages` by their stored rows."""
     try:
-        sql, dialect = _Inliner(name, sources, catalogs, storages).inline(_text_of(name, metadata), (name,))
+        sql, dialect = _Inliner(name, sources, catalogs, storages).inline(text_of(name, metadata), (name,))
     except RecursionError:
         raise RefreshError(str(name), "its definition reads a chain of too many views") from None
     return _leaves(name, sql, dialect, name.database)
@@ -112,7 +112,7 @@ class _Inliner:
         self._storages = {storage.view: storage.table for storage in storages}
         self._remaining_views = _MAX_VIEWS
 
-    def inline(self, text: _ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
+    def inline(self, text: ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
         """SQL and dialect of a text over tables alone; `path` are the views that led to it."""
         self._remaining_views -= 1
         if self._remaining_views < 0:
@@ -144,14 +144,14 @@ class _Inliner:
 
         return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
 
-    def _view_text(self, name: ViewName) -> _ViewText | None:
+    def _view_text(self, name: ViewName) -> ViewText | None:
         if name in self._sources.views:
-            return _text_of(name, self._sources.views[name])
+            return text_of(name, self._sources.views[name])
         if name in self._sources.hive_views:
             row = self._sources.hive_views[name]
             if is_encoded(row.texts.original):
                 raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
-            return _ViewText(row.texts.expanded or "", HIVE, name.database, None, bound_columns=_bound_columns(row))
+            return ViewText(row.texts.expanded or "", HIVE, name.database, None, bound_columns=_bound_columns(row))
         return None
 
     def _check_catalog(self, catalog: str, view: ViewName) -> None:

@@ -59,6 +59,7 @@ class MaterializedReader:
         notes: What the current statement reads in place of each materialized view.
         may_refresh: Whether the current statement may refresh a view with the property `hive-views.when-stale` =
             `refresh`; EXPLAIN may not.
+        filters: The columns that the current statement filters, by the materialized view that may have them.
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, can_read_iceberg: bool) -> None:
@@ -67,6 +68,7 @@ class MaterializedReader:
         self._can_read_iceberg = can_read_iceberg
         self.notes: list[Note] = []
         self.may_refresh = True
+        self.filters: Mapping[ViewName, frozenset[str]] = {}
 
     def current_rows(self, name: ViewName, as_view: Callable[[DataFrame], str]) -> str | None:
         """A view of the stored rows of a materialized view; None if its definition has to be read.
@@ -84,11 +86,15 @@ class MaterializedReader:
             self._add_note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))
             return None
         try:
-            reading = self._catalog.materialized.reading(name.identifier)
+            readings = self._catalog.materialized.readings(name.identifier, self.filters.get(name, ()))
         except HiveViewsError as error:
             # The definition can be read whatever is wrong with the storage.
             self._add_note(Note(name, False, f"definition: {error}"))
             return None
+        for reading in readings:
+            if reading.from_storage and not self.other_settings(reading.settings):
+                return self._stored_view(name, reading, as_view)
+        reading = next(item for item in readings if item.copy is None)
         if not reading.from_storage and reading.when_stale is WhenStale.REFRESH and self.may_refresh:
             try:
                 self._catalog.materialized.refresh(name.identifier, SparkEngine(self._spark, self._catalog))
@@ -104,6 +110,9 @@ class MaterializedReader:
             return None
         if not reading.from_storage:
             return self._partly_stored_rows(name, reading, as_view)
+        return self._stored_view(name, reading, as_view)
+
+    def _stored_view(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str:
         self._add_note(Note(name, True, reading.why))
         return as_view(self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id))
 

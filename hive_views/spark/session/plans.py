@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from hive_views.identifiers import ViewName
+
 # -- What a statement reads --------------------------------------------------------------------------------------------
 
 _NODE = re.compile(r"(?P<prefix>(?:(?:[: ] {2})*[:+]- )?)['!~]?(?P<name>[A-Z]\w*) ?(?P<arguments>.*)")
@@ -41,6 +43,8 @@ _SECTIONS = re.compile(
 )
 _NAME_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 """A part of an alias, which Spark quotes unless it consists of letters, digits and underscores."""
+_ATTRIBUTE = re.compile(r"(\w+)#\d+")
+"""A column of a plan, with its id."""
 _CASTS = re.compile(r"\[(cast\(|\.\.\. \d+ more fields)")
 """How the columns of a view of Iceberg's catalog begin; with the setting `spark.sql.debug.maxToStringFields` 0, any."""
 _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
@@ -95,6 +99,8 @@ class AnalyzedRelation:
     """Whether it may be an Iceberg table, and not only one that Spark's session catalog reads."""
     reader: tuple[str, ...] = ()
     """The innermost view of Spark, temporary or plain, that reads it, and under whose settings it is analyzed."""
+    filters: frozenset[str] = frozenset()
+    """Columns in the filters and join conditions of the statement that may be columns of it."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +199,34 @@ def relations_of(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
             # Other aliases with few parts are those of a statement.
             if len(parts) == 3 or (child.name == "Project" and _CASTS.match(child.arguments)):
                 is_view, may_be_iceberg = child.name not in _LEAVES, child.name not in _NOT_ICEBERG
-                yield AnalyzedRelation(parts, is_view, may_be_iceberg, _reader_of(alias))
+                yield AnalyzedRelation(parts, is_view, may_be_iceberg, _reader_of(alias), _filtered_columns(alias))
+
+
+def filters_by_name(
+    relations: Iterable[AnalyzedRelation], name_of: Callable[[tuple[str, ...]], ViewName | None]
+) -> dict[ViewName, frozenset[str]]:
+    """The filtered columns of relations by the names that their parts mean."""
+    filters: dict[ViewName, frozenset[str]] = {}
+    for relation in relations:
+        name = name_of(relation.parts) if relation.filters else None
+        if name is not None:
+            filters[name] = filters.get(name, frozenset()) | relation.filters
+    return filters
 
 
 def _name_parts(alias: PlanNode) -> tuple[str, ...]:
     """The parts of the name that a SubqueryAlias gives."""
     return tuple(map(unquote_identifier, _NAME_PART.findall(alias.arguments)))
+
+
+def _filtered_columns(node: PlanNode) -> frozenset[str]:
+    """The names in the conditions of the operators that contain a relation."""
+    names: set[str] = set()
+    while node.parent is not None:
+        node = node.parent
+        if node.name in ("Filter", "Join"):
+            names.update(name.lower() for name in _ATTRIBUTE.findall(node.arguments))
+    return frozenset(names)
 
 
 def _reader_of(node: PlanNode) -> tuple[str, ...]:

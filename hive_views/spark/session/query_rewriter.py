@@ -51,7 +51,7 @@ from hive_views.spark.session.names import (
     NameResolver,
     ResolvedName,
 )
-from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader
+from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader, filters_by_name
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.substitution import Substitution
@@ -214,6 +214,8 @@ class QueryRewriter:
             reads = table_reads(text, self._plans.parsed)
         except spark_exceptions():
             return PreparedStatement.unchanged(text)  # Spark rejects it
+        relations = () if analyzed is None else analyzed.relations
+        self._materialized.filters = filters_by_name(relations, self._name_of)
         prepared = self._replace(text, reads, self._names.current() if reads else None, _Enclosing())
         if prepared.views and is_function(text, is_permanent=True):
             [name, *_] = prepared.views.values()
@@ -272,6 +274,11 @@ class QueryRewriter:
                     "itself, or create the function or view again in a ViewSession",
                     name=str(resolved.name),
                 )
+
+    def _name_of(self, parts: tuple[str, ...]) -> ViewName | None:
+        """The name on the metastore of an object that a plan names."""
+        resolved = self._names.resolve(parts, _NO_CONTEXT if len(parts) == 3 else self._names.current())
+        return None if resolved is None else resolved.name
 
     def _find(self, relations: Iterable[AnalyzedRelation]) -> Iterator[tuple[AnalyzedRelation, ResolvedName, Row]]:
         """The objects on the metastore that relations of an analyzed plan are, with their rows."""

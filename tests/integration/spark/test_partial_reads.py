@@ -78,10 +78,11 @@ def test_rows_are_those_of_the_definition(spark, catalog, database, views, kind,
         f"DELETE FROM facts WHERE p = {values[0]}",
         "UPDATE facts SET v = v + 1 WHERE p IS NULL",
     )
-    for change in changes:
+    for at, change in enumerate(changes):
         spark.sql(change)
-        for number, query in enumerate(QUERIES):
-            for condition in FILTERS:
+        for number in (at % 4, (at + 1) % 4):
+            query = QUERIES[number]
+            for condition in (FILTERS[(at + number) % len(FILTERS)], FILTERS[(at + number + 3) % len(FILTERS)]):
                 where = condition.format(*values)
                 rows = bag(views.sql(f"SELECT * FROM mv{number} WHERE {where}"))
                 assert rows == bag(spark.sql(f"SELECT * FROM ({query}) WHERE {where}")), (change, query, where)

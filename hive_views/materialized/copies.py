@@ -1,0 +1,107 @@
+"""Copies: materialized views that store the rows of another one in a different partitioning or sort order.
+
+A copy is a materialized view `SELECT * FROM v`, which the property `hive-views.copies` of `v` names. It has its own
+storage, state and history. A query on `v` reads the stored rows of a fresh copy if they suit its filters better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from hive_views.errors import HiveViewsError, InvalidPropertyError
+from hive_views.materialized.properties import copy_names
+from hive_views.materialized.refresh.inline import text_of
+from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+    from hive_views.identifiers import ViewName
+    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.results import Reading
+
+
+def readings_by_filters(
+    view: MaterializedView,
+    reading: Reading,
+    decide: Callable[[ViewName], tuple[MaterializedView, Reading]],
+    columns: Collection[str],
+    catalogs: frozenset[str],
+) -> list[Reading]:
+    """How a query with filters on some columns may read a view: the best of its storages first, the definition last."""
+    candidates = [(_suitability(view.storage, columns), reading)]
+    for copy, found in _readable_copies(view, decide, catalogs):
+        candidates.append((_suitability(copy.storage, columns), replace(found, copy=copy.name)))
+    candidates.sort(key=lambda candidate: (not candidate[1].from_storage, -candidate[0]))
+    return [found for _, found in candidates]
+
+
+def _readable_copies(
+    view: MaterializedView,
+    decide: Callable[[ViewName], tuple[MaterializedView, Reading]],
+    catalogs: frozenset[str],
+) -> Iterator[tuple[MaterializedView, Reading]]:
+    """The copies whose rows are exactly those of the view now."""
+    try:
+        names = copy_names(view.properties, view.name.database)
+    except InvalidPropertyError:
+        return  # another program set it
+    for name in names:
+        try:
+            copy, reading = decide(name)
+            is_readable = reading.from_storage and reading.freshness.is_fresh and is_copy(copy, view, catalogs)
+        except (HiveViewsError, OSError):
+            continue  # it was dropped or renamed, or cannot be read
+        if is_readable:
+            yield copy, replace(reading, why=f"storage of {name}: {reading.freshness}")
+
+
+def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[str]) -> bool:
+    """Whether the definition of a materialized view is all rows and columns of another one, and nothing else."""
+    fields, copied = (
+        [(field.name, field.field_type) for field in item.metadata.current_schema().fields] for item in (view, copy)
+    )
+    if fields != copied or copy.name == view.name:
+        return False
+    text = text_of(copy.name, copy.metadata)
+    try:
+        query = IncrementalQuery(text.sql, text.dialect, text.database)
+    except NotIncrementalError:
+        return False
+    tree = query.tree
+    names = {leaf.name for leaf in query.leaves}
+    used = {leaf.catalog.lower() for leaf in query.leaves if leaf.catalog is not None}
+    used |= {text.catalog.lower()} if text.catalog else set()
+    if not isinstance(tree, exp.Select) or names != {(view.name.database, view.name.name)} or not used <= catalogs:
+        return False
+    if {key for key, value in tree.args.items() if value} - {"expressions", "from", "from_"}:
+        return False
+    tables = list(tree.find_all(exp.Table))
+    plain = {"this", "db", "catalog", "alias"}
+    if len(tables) != 1 or {key for key, value in tables[0].args.items() if value} - plain:
+        return False
+    if tables[0].parent is None or not isinstance(tables[0].parent, exp.From):
+        return False
+    items = [item.unalias() for item in tree.expressions]
+    return len(items) == len(fields) and all(
+        isinstance(item, exp.Column) and item.name.lower() == name.lower()
+        for item, (name, _) in zip(items, fields, strict=True)
+    )
+
+
+def _suitability(storage: Table | None, columns: Collection[str]) -> int:
+    """How many of the columns a storage is partitioned by, and whether it is sorted by one first."""
+    if storage is None:
+        return 0
+    wanted = {column.lower() for column in columns}
+
+    def is_wanted(source_id: int) -> bool:
+        return (storage.schema().find_column_name(source_id) or "").lower() in wanted
+
+    partitioned = {field.source_id for field in storage.spec().fields if is_wanted(field.source_id)}
+    order = storage.sort_order().fields
+    return 2 * len(partitioned) + bool(order and is_wanted(order[0].source_id))

@@ -1,0 +1,123 @@
+"""Several storages behind one view: a query reads the fresh copy that suits its filters, and the same rows always."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import DependentsError, SqlError
+from hive_views.spark import ViewSession
+
+
+@pytest.fixture
+def views(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
+    spark.sql(f"USE prod.{database}")
+    with ViewSession(spark, catalog) as session:
+        spark.sql("CREATE TABLE t (id BIGINT, day DATE, shop STRING) USING iceberg")
+        spark.sql("INSERT INTO t VALUES (1, DATE '2026-01-01', 'a'), (2, DATE '2026-01-02', 'b'), (3, NULL, NULL)")
+        session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id, day, shop FROM t")
+        session.sql("CREATE MATERIALIZED VIEW mv_by_day PARTITIONED BY (month(day)) AS SELECT * FROM mv")
+        session.sql("CREATE MATERIALIZED VIEW mv_by_shop SORTED BY (shop) AS SELECT * FROM mv")
+        for name in ("mv", "mv_by_day", "mv_by_shop"):
+            session.sql(f"REFRESH MATERIALIZED VIEW {name}")
+        copies = f"mv_by_day, {database}.mv_by_shop"
+        session.sql(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('hive-views.copies' = '{copies}')")
+        yield session
+    spark.sql("USE spark_catalog.default")
+
+
+def read(views: ViewSession, text: str) -> tuple[list[str], str]:
+    """The rows of a statement, and what it read in place of the view."""
+    frame: DataFrame = views.sql(text)
+    rows = sorted(map(str, frame.collect()))
+    [note] = views.notes
+    return rows, note.why
+
+
+FROM_DAY, FROM_SHOP, OWN = "mv_by_day: fresh", "mv_by_shop: fresh", "storage: fresh"
+
+
+@pytest.mark.parametrize(
+    ("query", "storage"),
+    [
+        ("SELECT * FROM mv", OWN),
+        ("SELECT id FROM mv WHERE id = 1", OWN),
+        ("SELECT id FROM mv WHERE day = DATE '2026-01-02'", FROM_DAY),
+        ("SELECT id FROM mv AS m WHERE m.shop > 'a'", FROM_SHOP),
+        ("SELECT id FROM mv WHERE shop = 'b' AND day IS NOT NULL", FROM_DAY),
+        ("SELECT count(*) AS n FROM (SELECT * FROM mv) AS q WHERE q.shop IS NULL", FROM_SHOP),
+        ("SELECT a.id FROM mv AS a JOIN (SELECT 'a' AS s) AS b ON a.shop = b.s", FROM_SHOP),
+        ("EXPLAIN SELECT * FROM mv WHERE shop = 'a'", FROM_SHOP),
+    ],
+)
+def test_filters_choose_the_storage(spark, views, query, storage):
+    rows, why = read(views, query)
+    assert why.endswith(storage), why
+    if not query.startswith("EXPLAIN"):
+        assert rows == sorted(map(str, spark.sql(query.replace("mv", "t")).collect()))
+
+
+def test_only_fresh_copies_are_read(spark, catalog, database, views):
+    query = "SELECT id, shop FROM mv WHERE shop IS NOT NULL"
+    plain = "SELECT id, shop FROM t WHERE shop IS NOT NULL"
+    spark.sql("INSERT INTO t VALUES (4, NULL, 'c')")
+    rows, why = read(views, query)
+    assert why.startswith("definition: stale") and rows == sorted(map(str, spark.sql(plain).collect()))
+    views.sql("REFRESH MATERIALIZED VIEW mv")
+    rows, why = read(views, query)
+    assert why == OWN and len(rows) == 3
+    views.sql("REFRESH MATERIALIZED VIEW mv_by_shop")
+    assert read(views, query) == (rows, f"storage of {database}.{FROM_SHOP}")
+    spark.sql("DELETE FROM t WHERE id = 4")
+    views.sql("REFRESH MATERIALIZED VIEW mv_by_day")  # a fresh copy of a stale view answers
+    rows, why = read(views, query)
+    assert why.endswith(FROM_DAY) and rows == sorted(map(str, spark.sql(plain).collect()))
+    refreshed = catalog.materialized.select([database], pattern="mv", downstream=True)
+    assert {item.name for item in refreshed} == {"mv", "mv_by_day", "mv_by_shop"}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "SELECT * FROM mv WHERE id > 1",
+        "SELECT DISTINCT * FROM mv",
+        "SELECT id + 1 AS id, day, shop FROM mv",
+        "SELECT * FROM mv LIMIT 2",
+        "SELECT id, day, 'x' AS shop FROM mv",
+        "SELECT * FROM mv UNION ALL SELECT * FROM mv",
+        "SELECT a.* FROM mv AS a JOIN mv AS b ON a.id = b.id",
+        "SELECT id, day, shop FROM t",
+        "SELECT mv.* FROM mv, t",
+        "SELECT * FROM (SELECT * FROM mv WHERE id < 3) AS mv",
+    ],
+)
+def test_other_definitions_are_no_copies(spark, views, definition):
+    views.sql(f"ALTER MATERIALIZED VIEW mv_by_shop AS {definition}")
+    views.sql("REFRESH MATERIALIZED VIEW mv_by_shop")
+    rows, why = read(views, "SELECT * FROM mv WHERE shop = 'b'")
+    assert why == OWN and rows == sorted(map(str, spark.sql("SELECT * FROM t WHERE shop = 'b'").collect()))
+
+
+def test_redefinition_makes_copies_stale(spark, views):
+    views.sql("ALTER MATERIALIZED VIEW mv AS SELECT id, day, upper(shop) AS shop FROM t")
+    rows, why = read(views, "SELECT shop FROM mv WHERE shop = 'A'")
+    assert why.startswith("definition: stale") and rows == ["Row(shop='A')"]
+    views.sql("REFRESH MATERIALIZED VIEW mv")
+    assert read(views, "SELECT shop FROM mv WHERE shop = 'A'") == (rows, OWN)
+
+
+def test_copies_are_dropped_with_the_view(spark, catalog, database, views):
+    with pytest.raises(DependentsError):
+        views.sql("DROP MATERIALIZED VIEW mv RESTRICT")
+    views.sql("DROP MATERIALIZED VIEW mv_by_day")
+    assert read(views, "SELECT id FROM mv WHERE day IS NULL")[1] == OWN
+    views.sql("DROP MATERIALIZED VIEW mv CASCADE")
+    assert catalog.materialized.listing(database) == []
+
+
+def test_invalid_names_are_rejected(views):
+    with pytest.raises(SqlError, match="names with commas between"):
+        views.sql("ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('hive-views.copies' = 'a.b.c.d')")
