@@ -70,6 +70,7 @@ def _on_spark(directory: Path) -> Iterator[Result]:
                 yield _overhead(spark, catalog, 10_000_000)
                 yield from _incremental(spark, catalog, 1_000_000)
                 yield from _incremental(spark, catalog, 10_000_000)
+                yield _stacked(spark, catalog, 10_000_000)
                 yield _freshness(catalog, SparkEngine(spark, catalog), "the embedded server", 40)
         finally:
             spark.stop()
@@ -135,6 +136,28 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> It
         for kind in views:
             what = f"incremental refresh, {kind}, {share:.0%} appended to {rows // 1_000_000} million rows"
             yield compare(what, "full refresh of the whole table", seconds[kind], full[kind], None)
+
+
+def _stacked(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Result:
+    """Everything of a view over a materialized view: from the lower view's stored rows, and from the table."""
+    name = f"stacked_{rows}"
+    table = _source(spark, name, rows)
+    engine = SparkEngine(spark, catalog)
+    lower = (DATABASE, f"lower_{rows}")
+    catalog.materialized.create(lower, GROUPED.format(f"{DATABASE}.{name}"))
+    # Grouping sets are always computed in full.
+    query = f"SELECT shop, max(sales) AS sales, sum(amount) AS amount FROM lower_{rows} GROUP BY ROLLUP (shop)"
+    views = {"true": (DATABASE, f"from_rows_{rows}"), "false": (DATABASE, f"from_table_{rows}")}
+    for value, view in views.items():
+        catalog.materialized.create(view, query, properties={"hive-views.read-stored-rows": value})
+    seconds: dict[str, list[float]] = {value: [] for value in views}
+    for turn in range(7):
+        _fill(spark, table, rows + turn * 100, 100)
+        catalog.materialized.refresh(lower, engine)
+        for value in sorted(views, reverse=turn % 2 == 0):
+            seconds[value].append(_timed(catalog, views[value], engine, "auto"))
+    what = f"a view over a materialized view of {rows // 1_000_000} million rows, from its {SHOPS} stored rows"
+    return compare(what, "always from the table", seconds["true"][2:], seconds["false"][2:], None)
 
 
 def _timed(catalog: HiveViewCatalog, view: tuple[str, str], engine: Engine, mode: str) -> float:

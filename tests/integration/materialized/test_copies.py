@@ -1,0 +1,101 @@
+"""Copies of a materialized view in other layouts: which may answer, by definition and freshness, and which is best."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views import HiveViewCatalog
+from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.duck_engine import DuckEngine
+
+
+@pytest.fixture
+def copied(catalog: HiveViewCatalog, database: str) -> str:
+    """The database with `mv` over `sales`, and its copies by shop and by a bucket of id."""
+    catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10), (2, "b", 20), (3, None, 5)))
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    views.create((database, "mv"), "SELECT id, shop, amount FROM sales")
+    views.create((database, "by_shop"), "SELECT * FROM mv", partitioned_by=("shop",))
+    views.create((database, "by_id"), "SELECT id, shop, amount FROM mv AS m", partitioned_by=("bucket(4, id)",))
+    for name in ("mv", "by_shop", "by_id"):
+        views.refresh((database, name), engine)
+    views.set_properties((database, "mv"), {"hive-views.copies": f"by_shop, {database}.BY_ID, gone, sales"})
+    return database
+
+
+def best(catalog: HiveViewCatalog, database: str, *columns: str) -> str:
+    """The storage that a query with filters on some columns reads."""
+    reading = catalog.materialized.readings((database, "mv"), columns)[0]
+    if not reading.from_storage:
+        return "definition"
+    return "mv" if reading.copy is None else reading.copy.name
+
+
+@pytest.mark.parametrize(
+    ("columns", "storage"),
+    [((), "mv"), (("amount",), "mv"), (("shop",), "by_shop"), (("ID",), "by_id"), (("amount", "id"), "by_id")],
+)
+def test_filtered_columns_choose_the_storage(catalog, copied, columns, storage):
+    assert best(catalog, copied, *columns) == storage
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "SELECT * FROM mv WHERE id > 1",
+        "SELECT DISTINCT * FROM mv",
+        "SELECT id + 1 AS id, shop, amount FROM mv",
+        "SELECT amount AS id, shop, id AS amount FROM mv",
+        "SELECT * FROM mv LIMIT 2",
+        "SELECT * FROM mv UNION ALL SELECT * FROM mv",
+        "SELECT a.* FROM mv AS a JOIN mv AS b ON a.id = b.id",
+        "SELECT id, shop, amount FROM sales",
+        "SELECT mv.* FROM mv, sales",
+        "SELECT id, shop, amount FROM mv GROUP BY id, shop, amount",
+        "SELECT * FROM (SELECT * FROM mv WHERE id < 3) AS mv",
+        "WITH mv AS (SELECT id, shop, amount FROM sales WHERE id = 1) SELECT * FROM mv",
+        "SELECT id, shop, amount FROM mv TABLESAMPLE (100 PERCENT)",
+        "SELECT id, shop FROM mv",
+    ],
+)
+def test_other_definitions_are_no_copies(catalog, copied, definition):
+    views, name = catalog.materialized, (copied, "other")
+    try:
+        views.create(name, definition, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
+        views.refresh(name, DuckEngine(catalog))
+    except Exception:  # noqa: BLE001 -- what cannot be refreshed has no rows
+        pass
+    views.set_properties((copied, "mv"), {"hive-views.copies": "other"})
+    assert best(catalog, copied, "shop") == "mv"
+
+
+def test_only_fresh_copies_are_read(catalog, copied):
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    catalog.load_table((copied, "sales")).append(rows((4, "c", 1)))
+    assert best(catalog, copied, "shop") == "definition"
+    views.refresh((copied, "mv"), engine)
+    assert best(catalog, copied, "shop") == "mv"
+    views.refresh((copied, "by_shop"), engine)
+    assert best(catalog, copied, "shop") == "by_shop" and best(catalog, copied, "id") == "mv"
+    views.replace((copied, "mv"), "SELECT id, upper(shop) AS shop, amount FROM sales")
+    assert best(catalog, copied, "shop") == "definition"
+    views.refresh((copied, "mv"), engine)
+    assert best(catalog, copied, "shop") == "mv"
+
+
+def test_copies_of_another_view_are_not_read(catalog, copied):
+    """A view that took the name of the one that was copied."""
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    catalog.rename_view((copied, "mv"), (copied, "old"))
+    views.create((copied, "mv"), "SELECT id, shop, -amount AS amount FROM sales")
+    views.set_properties((copied, "mv"), {"hive-views.copies": "by_shop"})
+    views.refresh((copied, "mv"), engine)
+    assert best(catalog, copied, "shop") == "mv"
+
+
+def test_dropped_and_changed_copies_are_ignored(catalog, copied):
+    views = catalog.materialized
+    views.drop((copied, "by_shop"))
+    assert best(catalog, copied, "shop") == "mv"
+    views.replace((copied, "by_id"), "SELECT * FROM mv WHERE id = 1")
+    assert best(catalog, copied, "id") == "mv"
