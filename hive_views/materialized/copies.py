@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from hive_views.errors import HiveViewsError, InvalidPropertyError
+from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import copy_names
 from hive_views.materialized.refresh.inline import text_of
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
@@ -46,6 +47,8 @@ def _readable_copies(
     catalogs: frozenset[str],
 ) -> Iterator[tuple[MaterializedView, Reading]]:
     """The copies whose rows are exactly those of the view now."""
+    if view.layout is Layout.TABLE:
+        return  # its name means a table to other programs, whose rows a text would copy
     try:
         names = copy_names(view.properties, view.name.database)
     except InvalidPropertyError:

@@ -83,6 +83,21 @@ def test_only_fresh_copies_are_read(catalog, copied):
     assert best(catalog, copied, "shop") == "mv"
 
 
+@pytest.mark.parametrize(("layout", "storage"), [("attached", "copy"), ("table", "mv")])
+def test_layouts_with_copies(catalog, database, layout, storage):
+    """In the layout `table`, the name of the view means its stored rows to other programs."""
+    catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10)))
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    views.create((database, "mv"), "SELECT id, shop FROM sales", layout=layout)
+    views.create((database, "copy"), "SELECT * FROM mv", partitioned_by=("shop",))
+    views.refresh((database, "mv"), engine)
+    views.refresh((database, "copy"), engine)
+    views.set_properties((database, "mv"), {"hive-views.copies": "copy"})
+    assert best(catalog, database, "shop") == storage
+    catalog.load_table((database, "sales")).append(rows((2, "b", 1)))
+    assert best(catalog, database, "shop") == "definition"
+
+
 def test_copies_of_another_view_are_not_read(catalog, copied):
     """A view that took the name of the one that was copied."""
     views, engine = catalog.materialized, DuckEngine(catalog)
