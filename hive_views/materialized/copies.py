@@ -83,11 +83,11 @@ def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[
         return False
     if {key for key, value in tree.args.items() if value} - {"expressions", "from", "from_"}:
         return False
-    tables = list(tree.find_all(exp.Table))
-    plain = {"this", "db", "catalog", "alias"}
-    if len(tables) != 1 or {key for key, value in tables[0].args.items() if value} - plain:
-        return False
-    if tables[0].parent is None or not isinstance(tables[0].parent, exp.From):
+    source = tree.args.get("from_") or tree.args.get("from")
+    table = source.this if isinstance(source, exp.From) else None
+    if not isinstance(table, exp.Table) or [*tree.find_all(exp.Table)] != [table]:
+        return False  # such as a subquery with that alias
+    if {key for key, value in table.args.items() if value} - {"this", "db", "catalog", "alias"}:
         return False
     items = [item.unalias() for item in tree.expressions]
     return len(items) == len(fields) and all(
