@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from sqlglot import exp
 
 from hive_views.errors import SqlError
@@ -17,6 +19,12 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     for clauses, names_inputs in ((("order",), context.dialect.computes_groups_first), (_WITHIN_REDUCERS, False)):
         order_keys = keys_of(query.node, *clauses)
         below = _order_scope(query, ungrouped, names_inputs) if ungrouped is not None and order_keys else None
+        is_ungrouped_hive = context.dialect.computes_groups_first and query.node.args.get("group") is None
+        shadowed: Set[str | None] = frozenset()
+        if ungrouped is not None and order_keys and (query.scope.grouped or is_ungrouped_hive):
+            shadowed = query.output.only_names().tables.get(None, {}).keys() & ungrouped.tables.keys()
+            if is_ungrouped_hive:
+                shadowed = shadowed - _named_tables(context, query)
         for item in order_keys:
             if query.names_output_only and not isinstance(item, exp.Literal):
                 resolve(context, item, Environment((query.output,), None, ungrouped, False, True, True))
@@ -28,28 +36,41 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
                     resolve(context, item, Environment((names,), None, ungrouped, names_inputs, True, True))
                 _resolve_key(context, item, query, ungrouped, below)
                 if query.scope.grouped:
-                    _check_expression(context, item, query, ungrouped)
+                    _check_expression(context, item, query, ungrouped, shadowed)
+                if is_ungrouped_hive:
+                    _check_tables(context, item, query, shadowed)
 
 
-def _check_expression(context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope) -> None:
+def _check_expression(
+    context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope, shadowed: Set[str | None]
+) -> None:
     """Reject what Hive reads in another way above GROUP BY, other than plain columns.
 
     Hive reads the name of a table as a column of the result, and under DISTINCT names columns of the result only.
     """
     if type(item) in (exp.Column, exp.Literal) and id(item) not in context.fields:
         return
-    outputs = query.output.only_names()
     if query.node.args.get("distinct") is not None and query.node.args.get("group") is not None:
-        resolve(context, item, Environment((outputs,), None, ungrouped, False, True, True))
-    shadowed = outputs.tables.get(None, {}).keys() & ungrouped.tables.keys()
+        resolve(context, item, Environment((query.output.only_names(),), None, ungrouped, False, True, True))
+    _check_tables(context, item, query, shadowed)
+
+
+def _named_tables(context: ResolutionContext, query: OrderedQuery) -> set[str | None]:
+    """Return the tables of which a column is selected without an alias; Hive knows these above the SELECT list, too."""
+    columns = (context.bindings.get(id(item)) for item in query.items if type(item) is exp.Column)
+    return {column.table for column in columns if column is not None}
+
+
+def _check_tables(context: ResolutionContext, item: exp.Expr, query: OrderedQuery, shadowed: Set[str | None]) -> None:
+    """Reject a column whose table has the name of a column of the result: Hive reads it as a field of that column."""
     for part in item.walk() if shadowed else ():
         source = query.scope.key_nodes.get(comparison_key(part))
         for node in (part, *(source.find_all(exp.Column, exp.Dot) if source is not None else ())):
             column = context.bindings.get(id(node))
             if column is not None and column.table in shadowed:
                 raise context.fail(
-                    f"{column.table}.{column.name} is named above GROUP BY, where Hive reads it as a field of the "
-                    f"column {column.table}: give the table another alias",
+                    f"{column.table}.{column.name} is named in ORDER BY, where Hive reads it as a field of the column "
+                    f"{column.table}: give the table another alias",
                     item,
                     column.name,
                 )

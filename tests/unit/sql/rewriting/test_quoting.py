@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 from pyiceberg.types import StringType
 
-from hive_views.identifiers import ViewName
 from hive_views.materialized.refresh import partition_changes
-from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, quote_qualified
 
@@ -42,12 +37,3 @@ def test_qualified_names_quote_each_part() -> None:
 
 def test_partition_condition_escapes_column_name() -> None:
     assert partition_changes._condition("a`b", StringType(), [None]) == "`a``b` IS NULL"
-
-
-def test_stored_rows_escape_catalog_name() -> None:
-    loaded: list[str] = []
-    spark: Any = SimpleNamespace(read=SimpleNamespace(format=lambda kind: SimpleNamespace(load=loaded.append)))
-    rows = MaterializedReader(spark, SimpleNamespace(name="a`b"), can_read_iceberg=True)  # type: ignore[arg-type]
-    rows._refresh_cache = lambda table: None  # type: ignore[method-assign]
-    rows._load(ViewName("db", "storage"), "file:/metadata.json", None)
-    assert loaded == ["`a``b`.`db`.`storage`"]
