@@ -93,12 +93,18 @@ def is_spark_3(session: SparkSession) -> bool:
 
 @cache
 def java_class(jvm: Any, name: str) -> Any:
-    """A class of the JVM, or the value of a static field; cached, since Py4J makes a call for each part of the name."""
+    """A class of the JVM, a static method or the value of a static field.
+
+    Cached, since Py4J makes a call for each part of the name.
+    """
     return reduce(getattr, name.split("."), jvm)
 
 
 def _session_class(session: SparkSession, name: str) -> Any:
-    """A class of the package of classic sessions, which Spark 4 moved; the JVM's Spark has the version of PySpark."""
+    """A class, or a static method, of the package of classic sessions, which Spark 4 moved.
+
+    The JVM's Spark has the version of PySpark.
+    """
     from pyspark import __version__
 
     package = "org.apache.spark.sql" if __version__.startswith("3.") else "org.apache.spark.sql.classic"
@@ -119,14 +125,14 @@ def active_session(session: SparkSession) -> Iterator[None]:
     if not is_classic(session):
         yield
         return
-    active_sessions = _session_class(session, "SparkSession")
-    previous = active_sessions.getActiveSession()
-    active_sessions.setActiveSession(session._jsparkSession)
+    set_active = _session_class(session, "SparkSession.setActiveSession")
+    previous = _session_class(session, "SparkSession.getActiveSession")()
+    set_active(session._jsparkSession)
     try:
         yield
     finally:
         if previous.isDefined():
-            active_sessions.setActiveSession(previous.get())
+            set_active(previous.get())
 
 
 def end_session(session: SparkSession) -> None:

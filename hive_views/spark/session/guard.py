@@ -6,8 +6,9 @@ lost. Decision 0027 describes which statements are checked, and why.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import InvalidIdentifierError, SqlError
@@ -16,7 +17,7 @@ from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits, convert_spark_errors
-from hive_views.sql.parsing.lexer import error_at, line_and_column, spark_tokens
+from hive_views.sql.parsing.lexer import error_at, line_and_column, spark_tokens, unquote_identifier
 from hive_views.sql.parsing.parser import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.rewriting.quoting import string_literal
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from hive_views.spark.session.query_rewriter import Arguments, QueryRewriter
 
 _ADVICE = "pass the statement to sql() by itself, with the view's name, or to the Spark session to run it as Spark does"
+
+_TABLE_REASON = "and not a table. Spark would change rows of the tables that the view reads, or drop the view"
+_TABLE_ADVICE = "name the table, use DROP VIEW, or pass the statement to the Spark session to run it as Spark does"
+_MAY_CHANGE_TABLES = re.compile(r"\b(DELETE|UPDATE|MERGE|DROP)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,10 @@ class _CheckedText:
         """Line and column in what the user typed of a character of the text."""
         return line_and_column(self.typed_text, offset if self.typed_offset is None else self.typed_offset)
 
-    def error(self, reason: str, offset: int, name: str | None = None) -> SqlError:
+    def error(self, reason: str, offset: int, name: str | None = None, advice: str = _ADVICE) -> SqlError:
         """An error that points to a character of the text."""
         line, column = self.position(offset)
-        return SqlError(f"{reason}: {_ADVICE}", line=line, column=column, name=name)
+        return SqlError(f"{reason}: {advice}", line=line, column=column, name=name)
 
 
 class StatementGuard:
@@ -97,9 +102,47 @@ class StatementGuard:
         for checked_text in texts:
             for change in checked_text.targets.changes:
                 self._check_change(change, checked_text, is_single, changes_namespace)
+            for change in checked_text.targets.tables:
+                self._check_table_change(change, checked_text, is_single, changes_namespace, None)
             if checked_text.typed_offset is not None:
                 self._check_reads(checked_text)
         return statement
+
+    def check_tables(self, text: str, args: Arguments) -> None:
+        """Reject a statement that drops a view as a table, or changes rows through a view.
+
+        Spark 4.1.4 deletes rows of the table that a view of Iceberg's catalog reads, those that the view does not show
+        as well. Iceberg's SparkSessionCatalog (1.11.0) drops a view by DROP TABLE.
+        """
+        if not _MAY_CHANGE_TABLES.search(text):
+            return
+        targets = find_targets(text)
+        if targets.words[:1] == ("EXPLAIN",):
+            return
+        checked_text = _CheckedText(text, targets, text, None)
+        for change in targets.tables:
+            if targets.words[0] != "DROP" or change.parts is None:  # the catalog itself reads DROP TABLE with a name
+                self._check_table_change(change, checked_text, True, False, args)
+
+    def _check_table_change(
+        self,
+        change: ViewChange,
+        checked_text: _CheckedText,
+        is_single: bool,
+        changes_namespace: bool,
+        args: Arguments,
+    ) -> None:
+        text = checked_text.text
+        if change.parts is None and change.expression is not None:
+            start, end = change.expression
+            expression = ExecutedText(
+                start, end, all(token.kind == "string" for token in spark_tokens(text[start:end]))
+            )
+            if is_single or expression.is_literal:
+                value = self._evaluate(text, expression, args)
+                change = replace(change, parts=_name_parts(value) if isinstance(value, str) else ())
+        if change.parts != ():
+            self._check_change(change, checked_text, is_single, changes_namespace, _TABLE_REASON)
 
     def _is_view(self, name: ViewName) -> bool:
         row = self._catalog.store.get_row(name)
@@ -144,7 +187,12 @@ class StatementGuard:
         return apply_edits(text, [(executed.start, executed.end, string_literal(value, "spark"))]), args
 
     def _check_change(
-        self, change: ViewChange, checked_text: _CheckedText, is_single: bool, changes_namespace: bool
+        self,
+        change: ViewChange,
+        checked_text: _CheckedText,
+        is_single: bool,
+        changes_namespace: bool,
+        reason: str = "which Spark must not change",
     ) -> None:
         if change.is_plain_create:
             return
@@ -158,8 +206,9 @@ class StatementGuard:
             view = self._find_anywhere(change.parts)
         if view is not None:
             condition = "" if is_resolvable else f"{'.'.join(change.parts)} may mean it after USE; "
-            reason = f"{condition}{view} is a view of {self._catalog.name}, which Spark must not change"
-            raise checked_text.error(reason, change.start, str(view))
+            problem = f"{condition}{view} is a view of {self._catalog.name}, {reason}"
+            advice = _TABLE_ADVICE if reason == _TABLE_REASON else _ADVICE
+            raise checked_text.error(problem, change.start, str(view), advice)
 
     def _find_anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
         """A view that a name without a catalog can mean, whichever catalog and database are current."""
@@ -180,6 +229,12 @@ class StatementGuard:
         except SqlError as error:
             line, column = checked_text.position(0)
             raise SqlError(error.reason, line=line, column=column, name=error.name) from error
+
+
+def _name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a name; none if it is not one, which Spark rejects."""
+    tokens = list(spark_tokens(name))
+    return tuple(unquote_identifier(token.text) for token in tokens[::2] if token.kind in ("word", "quoted"))
 
 
 def _parameter_marks(sql: str) -> list[str]:

@@ -89,6 +89,7 @@ class NameResolver:
             "spark.sql.catalogImplementation"
         ) == "hive" and is_same_metastore(self._optional_setting(_METASTORE_URIS), uris)
         self._uris = uris
+        self._loading: dict[str, bool] = {}
 
     @property
     def session_catalog_is_replaced(self) -> bool:
@@ -116,6 +117,13 @@ class NameResolver:
         is_hive = self._optional_setting(f"{key}.type") in (None, "hive")
         is_hive = is_hive and self._optional_setting(f"{key}.catalog-impl") in (None, _HIVE_CATALOG)
         return is_hive and uris is not None and is_same_metastore(uris, self._uris)
+
+    def loads_tables(self, catalog: str) -> bool:
+        """Whether a Spark catalog loads a table for each statement, and does not keep those of earlier statements."""
+        if catalog not in self._loading:
+            enabled = self._optional_setting(f"spark.sql.catalog.{catalog}.cache-enabled")
+            self._loading[catalog] = (enabled or "").lower() == "false"
+        return self._loading[catalog]
 
     def is_catalog(self, name: str) -> bool:
         """Whether Spark has a catalog of that name."""

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
@@ -53,6 +53,7 @@ _CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 _LEAVES = frozenset({"RelationV2", "Relation", "HiveTableRelation", "StreamingRelationV2"})
 _NOT_ICEBERG = frozenset({"Relation", "HiveTableRelation"})
 """The leaves for tables that Spark's session catalog reads itself."""
+_V2_RELATIONS = _LEAVES - _NOT_ICEBERG
 _EXECUTION = "org.apache.spark.sql.execution"
 _ERROR = "org.apache.spark."
 """How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
@@ -113,6 +114,8 @@ class AnalyzedStatement:
     """The result, if the statement is a query on a classic session."""
     plan: Any = None
     """The plan on a classic session, which `PlanReader.run` runs without a second analysis."""
+    v2_relations: int = 0
+    """The number of tables in the plan, as printed, that Spark's session catalog does not read itself."""
 
 
 class PlanReader:
@@ -137,10 +140,7 @@ class PlanReader:
                     frame = self._spark.sql(text) if args is None else self._spark.sql(text, args)
                     plan = frame._jdf.queryExecution().analyzed()
                 elif args is None:
-                    java_session = self._spark._jsparkSession
-                    skip = java_class(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode").SKIP()
-                    parsed = _parsed_plan(self._spark, text)
-                    plan = java_session.sessionState().executePlan(parsed, skip).analyzed()
+                    plan = self._command(text)
             if plan is None:
                 tree = _explained(self._spark, text, args)["analyzed"]
         except spark_exceptions():
@@ -149,7 +149,44 @@ class PlanReader:
             tree = _printed(self._spark, plan)
         if tree.startswith(_ERROR):
             return None
-        return AnalyzedStatement(tuple(relations_of(tuple(plan_nodes(tree)))), frame, plan)
+        nodes = tuple(plan_nodes(tree))
+        v2_relations = sum(node.name in _V2_RELATIONS for node in nodes)
+        return AnalyzedStatement(tuple(relations_of(nodes)), frame, plan, v2_relations)
+
+    def lacks_property(self, statement: AnalyzedStatement, key: str) -> bool:
+        """Whether no table that a statement reads has a property, judged by the tables that Spark has loaded.
+
+        False if the plan's tables are not accessible: on Connect, or where the plan is printed with others.
+        """
+        plan = statement.plan
+        if plan is None:
+            return False
+        tables = list(_loaded_tables(plan))
+        if len(tables) < statement.v2_relations:
+            # Commands that are analyzed with their query have it as an inner child.
+            roots = [plan, *_items(plan.innerChildren())] if _is_empty(plan.children()) else [plan]
+            plans = [*roots[1:], *(subquery for root in roots for subquery in _items(root.subqueriesAll()))]
+            tables += [table for part in plans for table in _loaded_tables(part)]
+        if len(tables) != statement.v2_relations:
+            return False
+        return not any(table.properties().containsKey(key) for table in tables)
+
+    def describes_table(self, text: str) -> Any:
+        """The plan of a DESCRIBE of a table that Spark's session catalog does not read itself; None for all else."""
+        if not is_classic(self._spark):
+            return None
+        try:
+            plan = self._command(text)
+            nodes = [*islice(plan_nodes(_printed(self._spark, plan)), 2)]
+        except spark_exceptions():
+            return None
+        return plan if [node.name for node in nodes] == ["DescribeRelation", "ResolvedTable"] else None
+
+    def _command(self, text: str) -> Any:
+        """The analyzed plan of a classic session's statement that is not run."""
+        skip = java_class(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode.SKIP")()
+        state = self._spark._jsparkSession.sessionState()
+        return state.executePlan(_parsed_plan(self._spark, text), skip).analyzed()
 
     def explaining(self, text: str, plan: Any, *, is_rewritten: bool = False) -> Any:
         """An EXPLAIN statement of an analyzed plan; None on Connect, and for EXTENDED, which shows the parsed plan.
@@ -238,6 +275,20 @@ def _reader_of(node: PlanNode) -> tuple[str, ...]:
     return ()
 
 
+def _loaded_tables(plan: Any) -> Iterator[Any]:
+    """The tables of a classic session's plan that Spark has loaded from catalogs other than its own."""
+    return (leaf.table() for leaf in _items(plan.collectLeaves()) if leaf.nodeName() == "DataSourceV2Relation")
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def _is_empty(sequence: Any) -> bool:
+    return bool(sequence.isEmpty())
+
+
 def _parsed_plan(session: SparkSession, text: str) -> Any:
     """The plan of a classic session's parser, which takes its settings from the session that is active in the JVM."""
     with active_session(session):
@@ -266,8 +317,8 @@ def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
     # The planning of a statement that creates a view ends after its analysis. It cannot contain parameters.
     is_view = args is None and is_query(text) and not {"?", ":"} & {token.text for token in spark_tokens(text)}
     explain = f"EXPLAIN EXTENDED {'CREATE TEMPORARY VIEW hive_views_explained AS ' if is_view else ''}{text}"
-    [row] = (session.sql(explain) if args is None else session.sql(explain, args)).collect()
-    printed = complete_plan(row[0])
+    rows = (session.sql(explain) if args is None else session.sql(explain, args)).collect()
+    printed = complete_plan("\n".join(row[0] for row in rows))  # a plan that fails is printed line by line
     if _REDACTED in printed:
         raise SqlError(
             "What this statement reads is determined from a printed plan, of which spark.sql.redaction.string.regex "
@@ -275,7 +326,7 @@ def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
         )
     sections = _SECTIONS.match(printed)
     if sections is None:
-        raise ValueError(f"Spark's EXPLAIN EXTENDED is not understood: {row[0][:200]}")
+        raise ValueError(f"Spark's EXPLAIN EXTENDED is not understood: {printed[:200]}")
     return sections.groupdict()
 
 

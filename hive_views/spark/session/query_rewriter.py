@@ -66,7 +66,7 @@ from hive_views.spark.session.table_reads import (
     replace_tables,
     table_reads,
 )
-from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_spark_3, spark_exceptions
+from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, is_spark_3, spark_exceptions
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (
     RECORDED,
@@ -200,7 +200,7 @@ class QueryRewriter:
         is_rewritable = is_rewritable and not is_function(text)
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
-        if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed.relations):
+        if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed):
             rewritten = self._with_stored_rows(
                 PreparedStatement.unchanged(text), analyzed, is_explain=statement != text
             )
@@ -225,6 +225,9 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
+        if analyzed is None and not is_classic(self._spark):
+            # Spark rejects almost all of these; one that it only cannot EXPLAIN must read no view indirectly.
+            self.check_unparsed(prepared.rewritten.text, "Spark cannot EXPLAIN it")
         if analyzed is not None and is_rewritable:
             rewritten = self._with_stored_rows(prepared, analyzed, statement != text)
             if rewritten is not None:
@@ -249,10 +252,15 @@ class QueryRewriter:
         """Run the plan of a prepared statement."""
         return self._plans.run(plan)
 
-    def _reads_replaceable(self, relations: tuple[AnalyzedRelation, ...]) -> bool:
+    def _reads_replaceable(self, statement: AnalyzedStatement) -> bool:
         """Whether an analyzed statement reads a table or view that this class may replace."""
+        relations = statement.relations
         if self._names.has_iceberg_catalog:
             relations = tuple(relation for relation in relations if relation.is_view or relation.may_be_iceberg)
+            tables = [relation for relation in relations if not relation.is_view]
+            is_current = all(self._names.loads_tables(table.parts[0]) for table in tables)
+            if is_current and self._plans.lacks_property(statement, METADATA):
+                relations = tuple(relation for relation in relations if relation.is_view)
         return any(self._may_be_replaced(*item) for item in self._find(relations))
 
     def _may_be_replaced(self, relation: AnalyzedRelation, resolved: ResolvedName, row: Row) -> bool:

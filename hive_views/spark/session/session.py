@@ -13,6 +13,7 @@ from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
+from hive_views.spark.session.plans import PlanReader
 from hive_views.spark.session.query_rewriter import PreparedStatement, QueryRewriter
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import (
@@ -45,6 +46,8 @@ _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "ME
 """First words of the statements that contain no other statements."""
 _READING_STATEMENTS = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
 """First words of the statements that may read views and can be rewritten."""
+_TABLE_CHANGES = frozenset({"DELETE", "UPDATE", "MERGE", "WITH", "DROP"})
+"""First words of the statements that may drop tables or change their rows."""
 _READER_SETTERS = frozenset({"format", "option", "options", "schema"})
 """The methods of Spark's reader that return the reader."""
 _HISTORY_LENGTH = 64
@@ -79,6 +82,7 @@ class ViewSession:
         self.spark = spark
         self.view_catalog = catalog
         names = NameResolver(spark, catalog)
+        self._plans = PlanReader(spark) if names.has_iceberg_catalog else None
         self._helper = HelperSession(spark, helper)
         self._queries = QueryRewriter(spark, catalog, names, self._helper)
         self._guard = StatementGuard(spark, catalog, names, self._queries)
@@ -242,7 +246,12 @@ class ViewSession:
         if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
             return self._run_on_spark(PreparedStatement.unchanged(text), args)  # contains no query and no statement
         statement = RewrittenText.unchanged(text)
+        if first in _TABLE_CHANGES:
+            self._guard.check_tables(text, args)
         is_comment = (first, second) == ("COMMENT", "ON") and third.upper() in ("VIEW", "MATERIALIZED")
+        table = self._plans.describes_table(text) if self._plans and first in ("DESCRIBE", "DESC") else None
+        if table is not None:
+            return self._queries.run(table)
         if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH") or is_comment:
             frame = self._statements.run(text)
             if frame is not None:

@@ -13,6 +13,8 @@ from hive_views.sql.parsing.lexer import SparkToken, spark_tokens, unquote_ident
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
 """Words in front of VIEW in a statement that changes a view that is not temporary."""
+_TABLE_CHANGES = frozenset({("DROP", "TABLE"), ("DELETE", "FROM"), ("MERGE", "INTO"), ("EVOLUTION", "INTO")})
+"""The words in front of a table that a statement drops, or whose rows it changes."""
 _HEAD_TOKENS = 60
 """Enough tokens for the head of any statement about one view."""
 
@@ -27,6 +29,8 @@ class ViewChange:
     """Where the name begins, in characters."""
     is_plain_create: bool = False
     """Whether it is CREATE without OR REPLACE, which never changes an existing view."""
+    expression: tuple[int, int] | None = None
+    """The offsets of the expression in IDENTIFIER(…), if that is the name."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class StatementTargets:
     """The first six tokens in upper case; empty strings for tokens that are not words."""
     changes: tuple[ViewChange, ...]
     """The views that it changes."""
+    tables: tuple[ViewChange, ...]
+    """The names that it drops as tables, or whose rows it deletes or changes; Spark does that through views, too."""
     executed: tuple[ExecutedText, ...]
     """The expressions of its EXECUTE IMMEDIATE statements."""
     changes_namespace: bool
@@ -82,6 +88,7 @@ def find_targets(sql: str, *, head: bool = False) -> StatementTargets:
     tokens = list(islice(spark_tokens(sql), _HEAD_TOKENS)) if head else list(spark_tokens(sql))
     keywords = [token.keyword for token in tokens]
     changes = []
+    tables = []
     executed = []
     changes_namespace = False
     for index, keyword in enumerate(keywords):
@@ -93,33 +100,53 @@ def find_targets(sql: str, *, head: bool = False) -> StatementTargets:
                 before == "MATERIALIZED" and keywords[index - 2 : index - 1] == ["CREATE"]
             )
             changes.append(_change(sql, tokens, keywords, index + 1, is_plain_create=is_create))
+        elif (before, keyword) in _TABLE_CHANGES or keyword == "UPDATE":
+            change = _change(sql, tokens, keywords, index + 1)
+            verb = index if keyword == "UPDATE" else index - 1
+            is_column = verb > 0 and tokens[verb - 1].text.upper() in ("SELECT", "DISTINCT", ",", ".")
+            if not is_column and (change.parts is not None or change.expression is not None):
+                tables.append(change)
         elif keyword == "IMMEDIATE" and before == "EXECUTE":
             executed.append(_executed(sql, tokens, keywords, index + 1))
         elif keyword == "USE" or (keyword == "CATALOG" and before == "SET"):
             changes_namespace = True
-    return StatementTargets(tuple(keywords[:6]), tuple(changes), tuple(executed), changes_namespace)
+    return StatementTargets(tuple(keywords[:6]), tuple(changes), tuple(tables), tuple(executed), changes_namespace)
 
 
 def _change(
-    sql: str, tokens: Sequence[SparkToken], keywords: Sequence[str], index: int, *, is_plain_create: bool
+    sql: str, tokens: Sequence[SparkToken], keywords: Sequence[str], index: int, *, is_plain_create: bool = False
 ) -> ViewChange:
-    """Read the view's name that begins at a token, after an optional IF [NOT] EXISTS."""
+    """Read the name that begins at a token, after an optional IF [NOT] EXISTS."""
     for condition in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
         if list(keywords[index : index + len(condition)]) == condition:
             index += len(condition)
             break
     start = tokens[index].start if index < len(tokens) else len(sql)
-    parts = []
+    parts: list[str] = []
     while index < len(tokens):
         token = tokens[index]
         following = tokens[index + 1].text if index + 1 < len(tokens) else ""
-        if token.kind not in ("word", "quoted") or (token.keyword == "IDENTIFIER" and following == "("):
+        if token.keyword == "IDENTIFIER" and following == "(":
+            end = _closing_bracket(tokens, index + 1)
+            expression = None if end is None or parts else (tokens[index + 1].end, tokens[end].start)
+            return ViewChange(None, start, is_plain_create, expression)
+        if token.kind not in ("word", "quoted"):
             return ViewChange(None, start, is_plain_create)
         parts.append(unquote_identifier(token.text))
         if following != ".":
             return ViewChange(tuple(parts), start, is_plain_create)
         index += 2
     return ViewChange(None, start, is_plain_create)
+
+
+def _closing_bracket(tokens: Sequence[SparkToken], index: int) -> int | None:
+    """The token that closes the bracket at a token; None without one."""
+    depth = 0
+    for end in range(index, len(tokens)):
+        depth += (tokens[end].text == "(") - (tokens[end].text == ")")
+        if not depth:
+            return end
+    return None
 
 
 def _executed(sql: str, tokens: Sequence[SparkToken], keywords: Sequence[str], index: int) -> ExecutedText:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -13,6 +14,7 @@ from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
 from hive_views.spark.sessions import is_classic
 from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
+from tests.metastore_calls import count_calls
 from tests.suites import extended
 
 QUERIES = [
@@ -276,3 +278,75 @@ def test_view_under_the_settings_of_the_session_is_read_by_spark(reader: ViewSes
     assert not {"first.second", "third"} & properties.keys()
     for text in (f"DROP FUNCTION {function}", "UNCACHE TABLE cached", "DROP TABLE copied", "DROP VIEW own_settings"):
         reader.sql(text)
+
+
+WITHOUT_VIEWS = [
+    "SELECT h FROM t",
+    "SELECT h FROM t WHERE h IN (SELECT k FROM one) OR (SELECT max(k) FROM one) = 1",
+    "WITH c AS (SELECT k FROM one) SELECT * FROM c JOIN t ON c.k = t.h JOIN c AS d ON d.k = c.k",
+    "INSERT INTO t SELECT k FROM one",
+    "CREATE OR REPLACE TABLE made USING iceberg AS SELECT k FROM one WHERE k NOT IN (SELECT h FROM t)",
+    "CREATE OR REPLACE TEMPORARY VIEW sums AS SELECT k, (SELECT max(h) FROM t) AS h FROM one",
+    "EXPLAIN SELECT h FROM t",
+    "DESCRIBE t",
+    "DESC EXTENDED t",
+]
+"""Statements whose tables Spark has loaded once they are analyzed."""
+
+
+def test_statements_without_views_send_no_requests(
+    spark: SparkSession, session_catalog: HiveViewCatalog, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ViewSession(spark.newSession(), session_catalog) as session:
+        session.sql(f"USE {home}")
+        calls = count_calls(monkeypatch)
+        requests = {}
+        for statement in WITHOUT_VIEWS:
+            calls.clear()
+            session.sql(statement)
+            requests[statement] = list(calls)
+        session.sql("DROP TABLE made")
+        assert not any(requests.values()), requests
+        calls.clear()
+        assert session.sql("DESCRIBE v").collect()[0].col_name == "h"
+        assert calls
+
+
+CHANGES_THROUGH_VIEWS = [
+    "DELETE FROM {view}",
+    "DELETE FROM {view} WHERE b = 2",
+    "WITH c AS (SELECT 1) DELETE FROM {view}",
+    "DELETE FROM IDENTIFIER('{view}')",
+    "BEGIN DELETE FROM {view}; END",
+    "EXECUTE IMMEDIATE 'DELETE FROM {view}'",
+    "UPDATE {view} SET a = 5",
+    "MERGE INTO {view} AS v USING (SELECT 1 AS a) AS s ON v.a = s.a WHEN MATCHED THEN DELETE",
+    "DROP TABLE {view}",
+    "DROP TABLE IDENTIFIER('{view}')",
+    "BEGIN DROP TABLE {view}; END",
+    "BEGIN DROP TABLE IF EXISTS IDENTIFIER('{view}'); END",
+    "EXECUTE IMMEDIATE 'DROP TABLE ' || '{view}'",
+]
+
+
+@pytest.mark.parametrize("statement", CHANGES_THROUGH_VIEWS)
+@pytest.mark.parametrize("kind", ["classic", *extended("connect")])
+def test_statements_change_no_table_through_a_view(
+    statement: str, kind: str, spark: SparkSession, session_catalog: HiveViewCatalog, home: str, request: Any
+) -> None:
+    if IS_SPARK_3 and any(word in statement for word in ("BEGIN", "EXECUTE", "IDENTIFIER")):
+        pytest.skip("needs Spark 4.0")
+    database = home.partition(".")[2]
+    spark.sql(f"CREATE OR REPLACE TABLE {home}.source USING iceberg PARTITIONED BY (b) AS SELECT 1 AS a, 2 AS b")
+    session_catalog.execute(f"CREATE OR REPLACE VIEW {database}.over_source AS SELECT a, b FROM {database}.source")
+    own = spark.newSession() if kind == "classic" else request.getfixturevalue("connect_spark")
+    with ViewSession(own, session_catalog) as session:
+        session.sql(f"USE {home}")
+        for view in ("over_source", f"{home}.over_source", f"spark_catalog.{database}.over_source"):
+            with pytest.raises(SqlError, match="is a view"):
+                session.sql(statement.format(view=view))
+        assert session.table("over_source").collect() == [(1, 2)]
+        session.sql("CREATE TABLE dropped (a INT) USING iceberg")
+        session.sql("DELETE FROM IDENTIFIER('dropped')")
+        session.sql("WITH c AS (SELECT a AS update, 1 FROM dropped) SELECT update, 1 FROM c")
+        session.sql("DROP TABLE IDENTIFIER('dropped')")

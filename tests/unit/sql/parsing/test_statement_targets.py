@@ -29,6 +29,23 @@ def test_all_changed_views_are_found(text: str, expected: list[tuple[str, ...] |
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("DELETE FROM a.v WHERE b = 1", [("a", "v")]),
+        ("WITH c AS (SELECT 1) DELETE /* x */ FROM `v`", [("v",)]),
+        ("BEGIN UPDATE v SET a = 1; DROP TABLE IF EXISTS c.d.w PURGE; END", [("v",), ("c", "d", "w")]),
+        ("MERGE INTO v USING s ON true WHEN MATCHED THEN UPDATE SET a = 1", [("v",), ("SET",)]),
+        ("MERGE WITH SCHEMA EVOLUTION INTO v USING s ON true WHEN MATCHED THEN DELETE", [("v",)]),
+        ("DELETE FROM IDENTIFIER(concat('a', (b)))", ["concat('a', (b))"]),
+        ("WITH c AS (SELECT update, delete FROM t) SELECT 'DELETE FROM v'", []),
+    ],
+)
+def test_tables_that_are_dropped_or_changed(text: str, expected: list[tuple[str, ...] | str]) -> None:
+    tables = find_targets(text).tables
+    assert [table.parts or (table.expression and text[slice(*table.expression)]) for table in tables] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("EXECUTE IMMEDIATE 'DROP ' 'VIEW v' INTO a USING 1", [("'DROP ' 'VIEW v'", True)]),
         ("EXECUTE /* x */ IMMEDIATE concat('a', (b)) USING (1)", [("concat('a', (b))", False)]),
         ("BEGIN EXECUTE IMMEDIATE 'a' || 'b'; EXECUTE IMMEDIATE \"c\"; END", [("'a' || 'b'", False), ('"c"', True)]),
