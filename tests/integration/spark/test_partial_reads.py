@@ -58,9 +58,9 @@ def create_tables(spark: SparkSession, kind: str, mode: str = "copy-on-write") -
     ("kind", "layout", "mode"),
     [
         ("STRING", LAYOUTS[0], "merge-on-read"),
-        ("INT", LAYOUTS[1], "copy-on-write"),
-        ("BIGINT", LAYOUTS[2], "merge-on-read"),
-        ("DATE", LAYOUTS[0], "copy-on-write"),
+        pytest.param("INT", LAYOUTS[1], "copy-on-write", marks=pytest.mark.extended),
+        pytest.param("BIGINT", LAYOUTS[2], "merge-on-read", marks=pytest.mark.extended),
+        pytest.param("DATE", LAYOUTS[0], "copy-on-write", marks=pytest.mark.extended),
     ],
 )
 def test_rows_are_those_of_the_definition(spark, catalog, database, views, kind, layout, mode):
