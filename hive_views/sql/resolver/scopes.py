@@ -589,7 +589,8 @@ class Scope:
         for column in self.columns:
             table, name = self.names[column]
             if not (table == "" and name in self.keys):
-                yield f"{table}.{name}" if has_tables and table else name
+                is_written = has_tables and table and not table.startswith("__")
+                yield f"{table}.{name}" if is_written else name
 
     def _add_virtual(self, table: str, name: str) -> ScopeColumn:
         column = ScopeColumn(name, table, name, VIRTUAL_COLUMNS[name])
