@@ -169,7 +169,8 @@ def _takes_join(block: exp.Select, subquery: exp.Subquery) -> bool:
     """Whether a subquery in a clause of a block can become a table of its FROM clause."""
     node: exp.Expr | None = subquery.parent
     while node is not block and not isinstance(node, (exp.Where, exp.Having)):
-        if node is None or isinstance(node, _CONTEXTS):
+        # HAVING writes the value as an aggregate, which cannot be inside another one.
+        if node is None or isinstance(node, (*_CONTEXTS, exp.AggFunc, exp.Anonymous)):
             return False
         node = node.parent
     is_joinable = block.args.get("from_") is not None and has_plain_joins(block)
