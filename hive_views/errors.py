@@ -615,15 +615,23 @@ class NoSuchRefreshError(HiveViewsError, ValueError):
 
 
 class StaleRowsError(HiveViewsError):
-    """Stored rows that must not answer a query; `freshness` has the reasons."""
+    """Stored rows that must not answer a query.
 
-    def __init__(self, identifier: str, freshness: str) -> None:
+    Attributes:
+        identifier: The materialized view.
+        freshness: How fresh the rows are, with the reasons.
+        partitions: The condition for the stale partitions, if the others are fresh.
+    """
+
+    def __init__(self, identifier: str, freshness: str, partitions: str | None = None) -> None:
+        where = "" if partitions is None else f" where {partitions}"
         super().__init__(
-            f"The stored rows of {identifier} do not answer queries: {freshness}. Refresh it, or, if its "
+            f"The stored rows of {identifier}{where} do not answer queries: {freshness}. Refresh it, or, if its "
             "definition has not changed since, read them with allow_stale_data=True"
         )
         self.identifier = identifier
         self.freshness = freshness
+        self.partitions = partitions
 
 
 class RefreshError(HiveViewsError):

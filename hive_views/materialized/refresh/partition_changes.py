@@ -38,6 +38,8 @@ class PartitionSelection:
     """The condition for their rows."""
     complement: str
     """The condition for all other rows: for each row, exactly one of the conditions is true."""
+    literals: tuple[str, ...] = ()
+    """The values as Spark's SQL writes them, in the same order."""
 
 
 def partition_columns(storage: Table) -> dict[str, dict[int, int]]:
@@ -92,7 +94,8 @@ def changed_partitions(
             raise NotIncrementalError(f"more than {MAX_PARTITIONS} partitions changed")
         field_type = storage.schema().find_type(name)
         condition, complement = _condition(name, field_type, values), _complement(name, field_type, values)
-        return PartitionSelection(name, tuple(values), condition, complement)
+        literals = tuple("NULL" if value is None else _literal(field_type, value) for value in values)
+        return PartitionSelection(name, tuple(values), condition, complement, literals)
     raise NotIncrementalError(why)
 
 

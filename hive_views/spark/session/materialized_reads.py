@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,8 @@ from hive_views.errors import HiveViewsError, StaleRowsError
 from hive_views.materialized.properties import WhenStale
 from hive_views.materialized.refresh.plan import format_settings
 from hive_views.spark.refresh.engine import SparkEngine
-from hive_views.spark.sessions import active_session, result_settings
+from hive_views.spark.session.stale_rows import StaleRows, stale_rows
+from hive_views.spark.sessions import active_session, is_classic, result_settings
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
 
@@ -21,8 +24,10 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
+    from hive_views.materialized.partial_reads import PartialReading
     from hive_views.materialized.results import Reading
     from hive_views.materialized.time_travel import StoredSnapshot
+    from hive_views.spark.session.plans import AnalyzedStatement
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +74,42 @@ class MaterializedReader:
         self.notes: list[Note] = []
         self.may_refresh = True
         self.filters: Mapping[ViewName, frozenset[str]] = {}
+        self._reads_rows = True
+        """Whether the current text is run, and not only analyzed."""
+        self._stale_rows: list[StaleRows] | None = None
+        """The stale rows that the current statement must not need; None outside of `checked`."""
+
+    @contextmanager
+    def checked(self) -> Iterator[list[StaleRows]]:
+        """Within it, views with the property `hive-views.when-stale` = `fail` may be read where they are fresh.
+
+        The result are the stale rows in the place of which such a view reads what fails. `check` has to be called
+        before the statement runs.
+        """
+        self._stale_rows = []
+        try:
+            yield self._stale_rows
+        finally:
+            self._stale_rows = None
+
+    @contextmanager
+    def analyzing(self) -> Iterator[None]:
+        """Within it, texts are analyzed but not run, so that the property `hive-views.when-stale` does not apply."""
+        self._reads_rows = False
+        try:
+            yield
+        finally:
+            self._reads_rows = True
+
+    def check(self, rows: list[StaleRows], statement: AnalyzedStatement | None) -> None:
+        """Reject a statement that may need stale rows of a view that must not compute them.
+
+        Raises:
+            StaleRowsError: If Spark's optimized plan still has them.
+        """
+        for item in rows:
+            if item.is_needed(self._spark, statement):
+                raise item.error()
 
     def current_rows(self, name: ViewName, as_view: Callable[[DataFrame], str]) -> str | None:
         """A view of the stored rows of a materialized view; None if its definition has to be read.
@@ -95,16 +136,19 @@ class MaterializedReader:
             if reading.from_storage and not self.other_settings(reading.settings):
                 return self._stored_view(name, reading, as_view)
         reading = next(item for item in readings if item.copy is None)
-        if not reading.from_storage and reading.when_stale is WhenStale.REFRESH and self.may_refresh:
+        may_refresh = self.may_refresh and self._reads_rows
+        if not reading.from_storage and reading.when_stale is WhenStale.REFRESH and may_refresh:
             try:
                 self._catalog.materialized.refresh(name.identifier, SparkEngine(self._spark, self._catalog))
                 reading = self._catalog.materialized.reading(name.identifier)
             except HiveViewsError as error:
                 logger.warning("%s was not refreshed for a query: %s", name, error)
         computed = self.other_settings(reading.settings) if reading.from_storage else ""
-        if reading.when_stale is WhenStale.FAIL and (computed or not reading.from_storage):
-            reason = f"they were computed with {computed}" if computed else str(reading.freshness)
-            raise StaleRowsError(str(name), reason)
+        must_not_compute = reading.when_stale is WhenStale.FAIL and self._reads_rows
+        if must_not_compute and computed:
+            raise StaleRowsError(str(name), f"they were computed with {computed}")
+        if must_not_compute and not reading.from_storage:
+            return self._fresh_partitions(name, reading, as_view)
         if computed:
             self._add_note(Note(name, False, f"definition: the stored rows were computed with {computed}"))
             return None
@@ -116,24 +160,50 @@ class MaterializedReader:
         self._add_note(Note(name, True, reading.why))
         return as_view(self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id))
 
+    def _fresh_partitions(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str:
+        """A view of the fresh partitions of a stale materialized view, in which reading the others fails.
+
+        Raises:
+            StaleRowsError: If any row may be stale, or nothing checks which rows the statement needs.
+        """
+        try:
+            partial = self._partial_reading(name, reading, SparkEngine(self._spark, self._catalog))
+        except HiveViewsError as error:
+            logger.info("No partition of %s is read from its storage: %s", name, error)
+            partial = None
+        if partial is None:
+            raise StaleRowsError(str(name), str(reading.freshness))
+        condition, freshness = partial.stale.condition, str(partial.freshness)
+        if self._stale_rows is None or not is_classic(self._spark):
+            raise StaleRowsError(str(name), freshness, condition)
+        stored = self.load(partial.storage, partial.metadata_location, partial.snapshot_id)
+        stale, frame = stale_rows(stored, name, partial.stale, freshness)
+        self._stale_rows.append(stale)
+        self._add_note(Note(name, True, f"storage, of which no row is needed where {condition}: {freshness}"))
+        return as_view(stored.where(partial.stale.complement).unionAll(frame))
+
+    def _partial_reading(self, name: ViewName, reading: Reading, engine: SparkEngine) -> PartialReading | None:
+        """How to read the fresh partitions of a stale view; None if any row may be stale."""
+        if not reading.may_have_fresh_partitions or self._spark.conf.get(_WAP_BRANCH, None):
+            return None
+        return self._catalog.materialized.partial_reading(name.identifier, engine)
+
     def _partly_stored_rows(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str | None:
         """A view of the rows of a stale materialized view, of which only some partitions are computed."""
-        is_on_branch = bool(self._spark.conf.get(_WAP_BRANCH, None))
-        if reading.may_have_fresh_partitions and not is_on_branch:
-            engine = SparkEngine(self._spark, self._catalog)
-            try:
-                partial = self._catalog.materialized.partial_reading(name.identifier, engine)
-                if partial is not None:
-                    with engine.computed(partial.request) as computed:
-                        session = computed.sparkSession
-                        stored = self.load(partial.storage, partial.metadata_location, partial.snapshot_id, session)
-                        view = as_view(stored.where(partial.stale.complement).unionAll(computed))
-                    condition = partial.stale.condition
-                    why = f"storage, and where {condition} the definition: {partial.freshness}"
-                    self._add_note(Note(name, True, why, condition))
-                    return view
-            except HiveViewsError as error:
-                logger.info("No partition of %s is read from its storage: %s", name, error)
+        engine = SparkEngine(self._spark, self._catalog)
+        try:
+            partial = self._partial_reading(name, reading, engine)
+            if partial is not None:
+                with engine.computed(partial.request) as computed:
+                    session = computed.sparkSession
+                    stored = self.load(partial.storage, partial.metadata_location, partial.snapshot_id, session)
+                    view = as_view(stored.where(partial.stale.complement).unionAll(computed))
+                condition = partial.stale.condition
+                why = f"storage, and where {condition} the definition: {partial.freshness}"
+                self._add_note(Note(name, True, why, condition))
+                return view
+        except HiveViewsError as error:
+            logger.info("No partition of %s is read from its storage: %s", name, error)
         self._add_note(Note(name, False, reading.why))
         return None
 

@@ -193,6 +193,7 @@ class QueryRewriter:
 
         Raises:
             SqlError: If it reads one of these views where its name cannot be replaced.
+            StaleRowsError: If it needs stale rows of a view that must not compute them.
         """
         self.notes.clear()
         statement = blank_explain(text)
@@ -216,7 +217,8 @@ class QueryRewriter:
             return PreparedStatement.unchanged(text)  # Spark rejects it
         relations = () if analyzed is None else analyzed.relations
         self._materialized.filters = filters_by_name(relations, self._name_of)
-        prepared = self._replace(text, reads, self._names.current() if reads else None, _Enclosing())
+        with self._materialized.checked() as stale_rows:
+            prepared = self._replace(text, reads, self._names.current() if reads else None, _Enclosing())
         if prepared.views and is_function(text, is_permanent=True):
             [name, *_] = prepared.views.values()
             raise SqlError(f"{name} is a view that Spark by itself would read incorrectly: {_FUNCTION_ADVICE}")
@@ -228,6 +230,7 @@ class QueryRewriter:
         if analyzed is None and not is_classic(self._spark):
             # Spark rejects almost all of these; one that it only cannot EXPLAIN must read no view indirectly.
             self.check_unparsed(prepared.rewritten.text, "Spark cannot EXPLAIN it")
+        self._materialized.check(stale_rows, analyzed)
         if analyzed is not None and is_rewritable:
             rewritten = self._with_stored_rows(prepared, analyzed, statement != text)
             if rewritten is not None:
@@ -399,7 +402,8 @@ class QueryRewriter:
         """
         reads = self.reads_of_definition(text)
         enclosing = _Enclosing((), settings or {})
-        return self._replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
+        with self._materialized.analyzing():
+            return self._replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
 
     def reads_of_statement(self, text: str) -> tuple[TableRead, ...]:
         """The tables that a text reads, as the user's session parses it."""

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import StaleRowsError
 from hive_views.spark import SparkEngine, ViewSession
+from hive_views.spark.sessions import spark_exceptions
 from tests.integration.materialized.conftest import LAYOUTS
 
 VALUES = {
@@ -147,16 +148,151 @@ def test_definition_is_read_if_any_row_may_be_stale(spark, catalog, database, vi
         spark.conf.set("spark.sql.ansi.enabled", "true")
 
 
-def test_policy_fail_raises(spark, catalog, database, views):
+@pytest.fixture
+def failing(spark, catalog, database, views) -> ViewSession:
+    """A session with `mv`, which must not be computed, and of which the partitions 'a', 'new' and NULL are stale."""
     create_tables(spark, "STRING")
     views.sql(
         "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
         "AS SELECT p, id FROM facts"
     )
     views.sql("REFRESH MATERIALIZED VIEW mv")
+    spark.sql("DELETE FROM facts WHERE id = 0 OR id = 3")
+    spark.sql("INSERT INTO facts VALUES (50, 'new', 5)")
+    spark.sql("CREATE TABLE days (p STRING) USING iceberg")
+    spark.sql("INSERT INTO days VALUES ('b')")
+    return views
+
+
+FRESH_READS = (
+    "SELECT * FROM mv WHERE p = 'b'",
+    "SELECT * FROM mv WHERE id > 1 AND p = 'b'",
+    "SELECT count(*) AS n, max(id) AS m FROM mv WHERE p > 'a' AND p < 'new'",
+    "SELECT id FROM mv WHERE p IN ('b', '')",
+    "SELECT id FROM mv WHERE p NOT IN ('a', 'new')",
+    "SELECT id FROM mv WHERE upper(p) || 'x' LIKE 'B%'",
+    "SELECT p, count(*) AS n FROM mv GROUP BY p HAVING p = 'b'",
+    "SELECT a.id FROM mv AS a JOIN mv AS b ON a.p = b.p WHERE a.p = 'b'",
+    "SELECT f.id FROM facts AS f LEFT JOIN (SELECT * FROM mv WHERE p = 'b') AS m ON f.id = m.id",
+    "WITH x AS (SELECT * FROM mv WHERE p = 'b') SELECT * FROM x UNION ALL SELECT * FROM x",
+    "SELECT * FROM facts WHERE id IN (SELECT id FROM mv WHERE p = 'b')",
+    "SELECT id FROM over WHERE p = 'b'",
+    "SELECT id, rank() OVER (PARTITION BY p ORDER BY id) AS r FROM mv WHERE p = 'b'",
+    "SELECT * FROM mv LIMIT 0",
+)
+STALE_READS = (
+    "SELECT * FROM mv",
+    "SELECT count(*) AS n FROM mv",
+    "SELECT 1 AS one FROM mv",
+    "SELECT * FROM mv WHERE id = 4",
+    "SELECT * FROM mv WHERE p = 'a'",
+    "SELECT * FROM mv WHERE p = 'new' AND id = 1",
+    "SELECT * FROM mv WHERE id IS NULL",
+    "SELECT * FROM mv WHERE p IS NULL",
+    "SELECT * FROM mv WHERE p <=> NULL",
+    "SELECT * FROM mv WHERE p >= 'b'",
+    "SELECT * FROM mv WHERE NOT p <=> 'b'",
+    "SELECT * FROM mv WHERE p = 'b' OR id = 4",
+    "SELECT DISTINCT p FROM mv",
+    "SELECT max(p) AS m FROM mv",
+    "SELECT * FROM mv LIMIT 1",
+    "SELECT * FROM facts WHERE EXISTS (SELECT 1 FROM mv)",
+    "SELECT * FROM facts WHERE id IN (SELECT id FROM mv WHERE p = 'a')",
+    "SELECT (SELECT count(*) FROM mv) AS n",
+    "SELECT * FROM over",
+    "SELECT f.id FROM facts AS f FULL JOIN mv AS m ON f.id = m.id AND m.p = 'b'",
+    "SELECT id, count(*) OVER () AS n FROM mv",
+    "SELECT * FROM mv TABLESAMPLE (10 ROWS)",
+    "EXPLAIN SELECT * FROM mv",
+)
+
+
+def test_policy_fail_reads_fresh_partitions(spark, failing):
+    """Statements that need no stale row read the stored ones; all others name the stale partitions."""
+    failing.sql("CREATE VIEW over AS SELECT p, id FROM facts WHERE false")
+    failing.sql("ALTER VIEW over AS SELECT * FROM mv")
+    for query in FRESH_READS:
+        frame = failing.sql(query)
+        plain = query.replace("over", "(SELECT p, id FROM facts)").replace("mv", "(SELECT p, id FROM facts)")
+        assert bag(frame) == bag(spark.sql(plain)), query
+        for note in failing.notes:
+            assert note.from_storage and note.computed is None, query
+            assert "of which no row is needed where `p` = 'a' OR `p` = 'new' OR `p` IS NULL: stale: " in note.why
+    for query in STALE_READS:
+        with pytest.raises(
+            StaleRowsError, match="where `p` = 'a' OR `p` = 'new' OR `p` IS NULL do not answer"
+        ) as error:
+            failing.sql(query)
+        assert error.value.partitions == "`p` = 'a' OR `p` = 'new' OR `p` IS NULL", query
+    [plan] = failing.sql("EXPLAIN SELECT * FROM mv WHERE p = 'b'").collect()
+    assert "mv__storage" in plan[0] and "facts" not in plan[0]
+
+
+def test_policy_fail_with_statements_that_write(spark, failing):
+    failing.sql("CREATE TABLE target USING iceberg AS SELECT id FROM mv WHERE p = 'b'")
+    failing.sql("INSERT INTO target SELECT id FROM mv WHERE p = ''")
+    assert bag(spark.sql("SELECT * FROM target")) == bag(spark.sql("SELECT id FROM facts WHERE p = 'b' OR p = ''"))
+    for statement in (
+        "INSERT INTO target SELECT id FROM mv",
+        "CREATE TABLE other USING iceberg AS SELECT id FROM mv",
+        "INSERT INTO target SELECT id FROM mv WHERE p = 'a'",
+        "DELETE FROM target WHERE id IN (SELECT id FROM mv)",
+        "CACHE TABLE cached AS SELECT id FROM mv",
+    ):
+        with pytest.raises(StaleRowsError):
+            failing.sql(statement)
+    assert not spark.catalog.tableExists("other")
+
+
+def test_policy_fail_never_omits_stale_rows_later(spark, failing):
+    """What is proven for a statement need not hold for a temporary view when it is read."""
+    spark.sql("DECLARE VARIABLE wanted STRING DEFAULT 'b'")
+    failing.sql("CREATE TEMPORARY VIEW read AS SELECT * FROM mv WHERE p = wanted")
+    assert bag(spark.sql("SELECT id FROM read")) == bag(spark.sql("SELECT id FROM facts WHERE p = 'b'"))
+    for stale in ("'a'", "NULL || 'x'"):
+        spark.sql(f"SET VAR wanted = {stale}")
+        if stale == "'a'":
+            with pytest.raises(spark_exceptions(), match="do not answer queries"):
+                spark.sql("SELECT count(*) FROM read").collect()
+    assert bag(spark.sql("SELECT id FROM read")) == []
+    frame = failing.sql("SELECT * FROM mv WHERE p = 'b'")
+    assert bag(frame.where("id > 1")) == bag(spark.sql("SELECT p, id FROM facts WHERE p = 'b' AND id > 1"))
+    spark.sql("DROP VIEW read")
+    spark.sql("DROP TEMPORARY VARIABLE wanted")
+
+
+def test_policy_fail_with_the_partition_column_alone(spark, views):
+    create_tables(spark, "STRING")
+    views.sql(
+        "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
+        "AS SELECT p FROM facts"
+    )
+    views.sql("REFRESH MATERIALIZED VIEW mv")
     spark.sql("DELETE FROM facts WHERE id = 0")
-    with pytest.raises(StaleRowsError):
-        views.sql("SELECT * FROM mv WHERE p = 'b'")
+    assert bag(views.sql("SELECT p FROM mv WHERE p <> 'a'")) == bag(spark.sql("SELECT p FROM facts WHERE p <> 'a'"))
+    for query in ("SELECT count(*) AS n FROM mv", "SELECT p FROM mv WHERE p <= 'a'"):
+        with pytest.raises(StaleRowsError):
+            views.sql(query)
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.extended) for kind in ("INT", "BIGINT", "DATE")])
+def test_policy_fail_with_other_types(spark, views, kind):
+    """Each filter on one value of the partition column, of which one is stale."""
+    values = create_tables(spark, kind)
+    views.sql(
+        "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
+        "AS SELECT p, sum(id) AS s FROM facts GROUP BY p"
+    )
+    views.sql("REFRESH MATERIALIZED VIEW mv")
+    for stale in values[:2]:
+        spark.sql(f"UPDATE facts SET id = id + 1 WHERE p = {stale}")
+        for value in values:
+            if value in values[: values.index(stale) + 1]:
+                with pytest.raises(StaleRowsError):
+                    views.sql(f"SELECT * FROM mv WHERE p <=> {value}")
+            else:
+                rows = bag(views.sql(f"SELECT * FROM mv WHERE p <=> {value}"))
+                assert rows == bag(spark.sql(f"SELECT p, sum(id) AS s FROM facts WHERE p <=> {value} GROUP BY p"))
 
 
 def test_status_counts_stale_partitions(spark, catalog, database, views):
