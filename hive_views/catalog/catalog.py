@@ -81,7 +81,8 @@ class HiveViewCatalog(TableCatalog):
     between threads, and keeps connections until `close()`.
 
     An `identifier` is `database.name`, as text or as a tuple, optionally after the catalog's name. All methods raise
-    MetastoreError if the metastore fails or cannot be reached.
+    MetastoreError if the metastore fails or cannot be reached. Those that read or change a view raise NoSuchViewError
+    if it does not exist.
     """
 
     def __enter__(self) -> HiveViewCatalog:
@@ -501,7 +502,6 @@ class HiveViewCatalog(TableCatalog):
             to_identifier: The new name.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
             CyclicViewError: If the view reads, directly or through other views, an object with the new name.
@@ -529,7 +529,6 @@ class HiveViewCatalog(TableCatalog):
             analyzer: Computes the column types; see `author`.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             SqlError: If the typed text no longer resolves; nothing is changed.
         """
         from hive_views.dependencies.recompile import recompile
@@ -537,11 +536,7 @@ class HiveViewCatalog(TableCatalog):
         return recompile(self.store, self._name(identifier), analyzer, catalog_name=self.name)
 
     def repair_view(self, identifier: str | Identifier) -> HiveView:
-        """Overwrite a view's row from its metadata file, discarding changes by other programs (`view.drift`).
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-        """
+        """Overwrite a view's row from its metadata file, discarding changes by other programs (`view.drift`)."""
         from hive_views.dependencies.recompile import repair
 
         return HiveView(repair(self.store, self._name(identifier)), self.store)
@@ -557,7 +552,6 @@ class HiveViewCatalog(TableCatalog):
             analyzer: Computes the column types; see `author`.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             SqlError: If the row's text cannot be resolved.
         """
         from hive_views.dependencies.recompile import adopt
@@ -609,7 +603,6 @@ class HiveViewCatalog(TableCatalog):
             The dropped objects, in order, with the metadata file or text that restores each.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             DependentsError: If `restrict` forbids the drop; the error names every dependent.
             CommitFailedError: If the view is in another state than the expected one.
@@ -662,7 +655,6 @@ class HiveViewCatalog(TableCatalog):
             Source columns by the view's columns, in their order.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             SqlError: If its text no longer resolves.
         """
         from hive_views.dependencies.columns import base_columns, column_lineage
@@ -752,9 +744,6 @@ class HiveViewCatalog(TableCatalog):
 
         Returns:
             The problems of the view, if any.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
         """
         from hive_views.dependencies.validity import check_view
 
@@ -769,9 +758,6 @@ class HiveViewCatalog(TableCatalog):
         Returns:
             The findings, those of views that it reads included; an engine without a finding returns the same rows
             (docs/trino.md).
-
-        Raises:
-            NoSuchViewError: If there is no such view.
         """
         from hive_views.dependencies.engines import EngineChecker
 
@@ -828,7 +814,6 @@ class HiveViewCatalog(TableCatalog):
             partitions, a superset with the reason.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             InvalidViewError: If it has no such column, or a value does not have the column's type.
         """
         from hive_views.dependencies.partitions import partition_dependencies
@@ -845,7 +830,6 @@ class HiveViewCatalog(TableCatalog):
             Each added partition, by view and name, with `marked_at`, `stale` and the reason.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             InvalidViewError: If a view reads another state of a plain Hive table.
         """
         from hive_views.dependencies.partitions import marked_partitions
@@ -871,7 +855,6 @@ class HiveViewCatalog(TableCatalog):
             Sorted names, e.g. `ds=2026-01-01/hr=7`.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             InvalidViewError: If it has no partition columns, or not those.
         """
         from hive_views.catalog.partitions import list_partitions
@@ -891,7 +874,6 @@ class HiveViewCatalog(TableCatalog):
             if_not_exists: Ignore partitions that exist already.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             InvalidViewError: If a value does not fit its column, or a partition exists already; none was added.
         """
@@ -910,7 +892,6 @@ class HiveViewCatalog(TableCatalog):
             if_exists: Ignore missing partitions.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             InvalidViewError: If a value does not fit its column, or there is no such partition; none was dropped.
         """

@@ -80,11 +80,7 @@ class CandidateFinder:
             self._searched_s = float("-inf")
 
     def over(self, tables: Collection[ViewName]) -> list[Candidate]:
-        """Find the fresh materialized views that read some of these tables and nothing else, those with few rows first.
-
-        Args:
-            tables: The Iceberg tables that a query reads, directly or through views.
-        """
+        """The fresh materialized views that read only tables that a query reads, those with few rows first."""
         candidates = []
         for name in sorted(self._names(tables)):
             try:

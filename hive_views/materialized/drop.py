@@ -146,8 +146,7 @@ def drop_unused_storage(store: MetastoreStore, tables: TableOperations, table: V
 
 def rows_sharing_storage(store: MetastoreStore, view: MaterializedView) -> list[SharingRow]:
     """Other rows that reference files of a materialized view's storage table, without staging tables."""
-    assert view.storage is not None, "the caller checks that the storage table can be read"
-    owners = [table_owner(view.storage, view.storage_name)]
+    owners = [table_owner(view.readable_storage(), view.storage_name)]
     if view.layout is Layout.ATTACHED:
         owners.append(view_owner(LoadedView(view.row, view.metadata)))
     views, tables = _sharing_rows(store, *owners)
@@ -252,8 +251,7 @@ def _view_uuid_of(storage: Table) -> str:
 
 
 def _definition_files(view: MaterializedView) -> tuple[str, ...]:
-    assert view.storage is not None, "a view of the layout `table` is loaded from its table"
-    return (AssociatedView.of(view.storage.metadata.properties).associated_view_location,)
+    return (AssociatedView.of(view.readable_storage().metadata.properties).associated_view_location,)
 
 
 # -- The steps --------------------------------------------------------------------------------------------------------

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
     from hive_views.dependencies.view_builder import ViewDefinition
-    from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
     from hive_views.spec.changes import Change
 
@@ -70,7 +69,6 @@ _MAX_ATTEMPTS = 10
 
 def redefine(
     store: MetastoreStore,
-    tables: TableOperations,
     view: MaterializedView,
     definition: ViewDefinition,
     properties: Mapping[str, str],
@@ -80,7 +78,7 @@ def redefine(
     if view.storage is not None and not _has_same_columns(view.metadata.current_schema(), definition.schema):
         next_storage_schema(str(view.name), view.storage.metadata, definition.schema)  # raises if there is none
     if view.layout is Layout.TABLE:
-        return _redefine_table(store, tables, view, definition, properties)
+        return _redefine_table(store, view, definition, properties)
     loaded = load_view(store, view.name)
     schema = _keep_schema(loaded.metadata, definition)
     changes: list[Change] = [
@@ -90,7 +88,7 @@ def redefine(
     if view_properties:
         check_view_properties(view_properties)
         changes.append(SetProperties(view_properties))
-    is_changed = set_on_storage(tables, view, SetProperties(storage_properties))
+    is_changed = set_on_storage(view, SetProperties(storage_properties))
     with after_steps(*_storage_steps(view, is_changed)):
         committed = commit_changes(store, loaded, changes)
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
@@ -109,7 +107,6 @@ def _keep_schema(metadata: ViewMetadata, definition: ViewDefinition) -> Schema:
 
 def _redefine_table(
     store: MetastoreStore,
-    tables: TableOperations,
     view: MaterializedView,
     definition: ViewDefinition,
     properties: Mapping[str, str],
@@ -124,26 +121,24 @@ def _redefine_table(
     )
     change = SetProperties(properties)
     if metadata == view.metadata:
-        return _set_on_table(store, tables, view, change)
+        return _set_on_table(store, view, change)
     reject_cycle(store, name, metadata.current_version(), is_new=True)
     if store.config.strict and metadata.current_schema_id != view.metadata.current_schema_id:
         from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
         reject_breaking_definition(store, name, metadata)
-    _swap_definition(store, tables, view, metadata, change)
+    _swap_definition(store, view, metadata, change)
     return True
 
 
 def _swap_definition(
     store: MetastoreStore,
-    tables: TableOperations,
     view: MaterializedView,
     metadata: ViewMetadata,
     change: SetProperties,
 ) -> None:
     """Write the view's new metadata file, and set it and the properties in one commit of the table."""
-    name, table = view.name, view.storage
-    assert table is not None, "a view of the layout `table` is loaded from its table"
+    name, table = view.name, view.readable_storage()
     before = AssociatedView.of(table.metadata.properties)
     location = new_location(metadata, before.associated_view_location, str(uuid.uuid4()))
     store.files.write(location, metadata)
@@ -152,11 +147,11 @@ def _swap_definition(
     for attempt in range(_MAX_ATTEMPTS):
         requirement = AssertStorage.of(table, view_location=before.associated_view_location)
         try:
-            tables.commit_table(table, (requirement,), _property_updates(updates, table))
+            table.catalog.commit_table(table, (requirement,), _property_updates(updates, table))
             return
         except CommitFailedError as error:
             # Retry after a concurrent refresh; fail after a concurrent change of the definition.
-            table = tables.load_table(name.identifier)
+            table = table.catalog.load_table(name.identifier)
             current = _view_location(table.metadata)
             if current == location:
                 return
@@ -175,18 +170,16 @@ def _swap_definition(
     raise AssertionError("unreachable: the loop either returns or raises")
 
 
-def set_properties(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, change: SetProperties
-) -> bool:
+def set_properties(store: MetastoreStore, view: MaterializedView, change: SetProperties) -> bool:
     """Set and remove properties where the layout stores them; returns whether anything changed."""
     check_settings(change.updates, change.removals)
     if FORMAT_VERSION in change.updates:
         raise InvalidPropertyError(FORMAT_VERSION, change.updates[FORMAT_VERSION], "it can be set at creation only")
     if view.layout is Layout.TABLE:
-        return _set_on_table(store, tables, view, change)
+        return _set_on_table(store, view, change)
     updates, storage_updates = split_properties(change.updates)
     is_changed = set_on_storage(
-        tables, view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
+        view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
     )
     view_change = SetProperties(updates, frozenset(filter(is_view_property, change.removals)))
     with after_steps(*_storage_steps(view, is_changed)):
@@ -195,10 +188,7 @@ def set_properties(
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 
-def _set_on_table(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, change: SetProperties
-) -> bool:
-    assert view.storage is not None, "a view of the layout `table` is loaded from its table"
+def _set_on_table(store: MetastoreStore, view: MaterializedView, change: SetProperties) -> bool:
     keys = change.updates.keys() | change.removals
     if keys & view.metadata.properties.keys():
         # An earlier release stored properties in the view's file, where they would reappear after a removal.
@@ -208,30 +198,27 @@ def _set_on_table(
             identifier=str(view.name),
             now_ms=int(time.time() * 1000),
         )
-        _swap_definition(store, tables, view, cleaned, change)
+        _swap_definition(store, view, cleaned, change)
         return True
-    return set_on_storage(tables, view, change)
+    return set_on_storage(view, change)
 
 
-def set_on_storage(tables: TableOperations, view: MaterializedView, change: SetProperties) -> bool:
+def set_on_storage(view: MaterializedView, change: SetProperties) -> bool:
     """Set and remove properties of the storage table; returns whether anything changed."""
     if not change.updates and not change.removals:
         return False
-    table = view.storage
-    if table is None:
-        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
-    committer = table.catalog if view.layout is Layout.ATTACHED else tables
+    table = view.readable_storage()
     for attempt in range(_MAX_ATTEMPTS):
         current = table.metadata.properties
         if change.updates.items() <= current.items() and not change.removals & current.keys():
             return False
         try:
-            committer.commit_table(table, (AssertStorage.of(table),), _property_updates(change, table))
+            table.catalog.commit_table(table, (AssertStorage.of(table),), _property_updates(change, table))
             return True
         except CommitFailedError:
             if attempt == _MAX_ATTEMPTS - 1:
                 raise
-            table = committer.load_table(table.name())
+            table = table.catalog.load_table(table.name())
     raise AssertionError("unreachable: the loop either returns or raises")
 
 
@@ -289,12 +276,11 @@ def new_storage_columns(view: MaterializedView) -> Schema | None:
     problem = column_mismatch(view)
     if problem is None:
         return None
-    assert view.storage is not None, "the refresh checks that the storage table can be read"
     state = recorded_refresh(view, view.snapshot).state
     if state is not None and _is_state_of(state, view.metadata):
         raise RefreshError(str(view.name), f"{problem}: change them back, or drop it and create it again")
     try:
-        return next_storage_schema(str(view.name), view.storage.metadata, view.metadata.current_schema())
+        return next_storage_schema(str(view.name), view.readable_storage().metadata, view.metadata.current_schema())
     except InvalidPropertyError as error:
         raise RefreshError(str(view.name), str(error)) from error
 

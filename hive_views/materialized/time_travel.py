@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hive_views.errors import NoSuchRefreshError, RefreshError
+from hive_views.errors import NoSuchRefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.loading import MaterializedView, session_settings
 from hive_views.materialized.state.refresh_state import summary_of
@@ -51,9 +51,8 @@ def stored_rows(
     view: MaterializedView, *, version: int | str | None = None, at_ms: int | None = None
 ) -> StoredSnapshot:
     """The current stored rows of a materialized view, or those of a snapshot, a branch or tag, or a time."""
-    if view.storage is None:
-        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
-    metadata = view.storage.metadata
+    storage = view.readable_storage()
+    metadata = storage.metadata
     snapshot_id = metadata.current_snapshot_id
     if version is not None:
         snapshot_id = _snapshot_of_version(view.name, metadata, version)
@@ -63,7 +62,7 @@ def stored_rows(
     return StoredSnapshot(
         view.name,
         view.storage_name,
-        view.storage.metadata_location,
+        storage.metadata_location,
         snapshot_id,
         None if snapshot is None else snapshot.timestamp_ms,
         session_settings(summary_of(snapshot)),

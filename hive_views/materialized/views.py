@@ -70,7 +70,12 @@ if TYPE_CHECKING:
 
 
 class MaterializedViews:
-    """The materialized views of one catalog. Safe for threads."""
+    """The materialized views of one catalog. Safe for threads.
+
+    An `identifier` is `database.name`, as text or as a tuple, optionally after the catalog's name. Methods that read or
+    change a view raise NoSuchViewError if it does not exist, and NotMaterializedError if the name belongs to something
+    else.
+    """
 
     def __init__(self, store: MetastoreStore, tables: TableOperations) -> None:
         """Make the materialized views of a catalog; nothing is read yet.
@@ -166,14 +171,12 @@ class MaterializedViews:
             Whether anything changed.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             InvalidPropertyError: If its rows are partitioned by a column that the new definition does not have.
             SqlError: If the query cannot be resolved.
         """
         view = self.load(identifier)
         definition = self._define(view.name, sql, database, dialect, analyzer)
-        return redefine(self._store, self._tables, view, definition, dict(properties or {}))
+        return redefine(self._store, view, definition, dict(properties or {}))
 
     def set_properties(
         self,
@@ -193,12 +196,10 @@ class MaterializedViews:
             Whether anything changed.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             InvalidPropertyError: If a setting is invalid, or a property cannot be set by users.
         """
         change = SetProperties(updates or {}, frozenset(removals))
-        return set_properties(self._store, self._tables, self.load(identifier), change)
+        return set_properties(self._store, self.load(identifier), change)
 
     def drop(
         self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
@@ -215,8 +216,6 @@ class MaterializedViews:
             The dropped objects, in order, without the storage table.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             DependentsError: If `restrict` forbids the drop; nothing was changed.
             CommitFailedError: If it was changed concurrently, or another view has the name now.
         """
@@ -226,9 +225,6 @@ class MaterializedViews:
 
     def to_plain_view(self, identifier: str | Identifier) -> None:
         """Make it a plain view; the stored rows are kept for `from_plain_view`.
-
-        Args:
-            identifier: `database.name`.
 
         Raises:
             NotMaterializedError: If it is not a materialized view, or is one of the layout `table`.
@@ -246,7 +242,6 @@ class MaterializedViews:
             The materialized view.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             InvalidViewError: If it is a materialized view already.
         """
         name = self._name(identifier)
@@ -259,15 +254,10 @@ class MaterializedViews:
     def load(self, identifier: str | Identifier) -> MaterializedView:
         """Load a materialized view of one of this package's layouts.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             Definition and storage table.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             UnsupportedMaterializedViewError: If it is of a later format.
         """
         return self._load(self._name(identifier), self._checker.rows())
@@ -378,10 +368,6 @@ class MaterializedViews:
 
         Returns:
             The verdict with its reasons.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         name = self._name(identifier)
         rows = self._checker.rows(name)
@@ -410,10 +396,6 @@ class MaterializedViews:
         Returns:
             The decision. Rows of an earlier definition are never read, nor is a storage table that was never refreshed
             or cannot be read.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         return self._decide(identifier, allow_stale_data, max_staleness_ms, now_ms)[1]
 
@@ -426,10 +408,6 @@ class MaterializedViews:
 
         Returns:
             The decisions, the best for these filters first. That of the view itself is among them.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         view, reading = self._decide(identifier)
         catalogs = catalog_names(self._store, self._tables.name)
@@ -438,16 +416,9 @@ class MaterializedViews:
     def stale_partitions(self, identifier: str | Identifier) -> StalePartitions | None:
         """Determine which partitions of the stored rows are stale, if a refresh would recompute only those.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             The stale partitions: all other stored rows are those of the definition, under the settings of the last
             refresh. None if the rows are fresh, or if a change of a source may have changed any row.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         return stale_partitions(self._store, self._tables, self.load(identifier), self._checker)
 
@@ -460,10 +431,6 @@ class MaterializedViews:
 
         Returns:
             What to read; None if the rows are fresh, or if a change of a source may have changed any row.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         return partial_reading(self._store, self._tables, self.load(identifier), self._checker, engine)
 
@@ -492,8 +459,6 @@ class MaterializedViews:
             `to_pandas()`.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             StaleRowsError: If `reading` decides for the definition, which only an engine can compute.
         """
         view, reading = self._decide(identifier, allow_stale_data, max_staleness_ms, None)
@@ -509,16 +474,9 @@ class MaterializedViews:
     def refreshes(self, identifier: str | Identifier) -> list[PastRefresh]:
         """List the refreshes whose rows the storage table still has, for time travel.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             Snapshots with their refresh states, oldest first; in the layout `attached` those that its list still has.
             A compaction is not a refresh: its rows are those of the refresh before it.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         view = self.load(identifier)
         if view.storage is None:
@@ -538,15 +496,8 @@ class MaterializedViews:
     def failed_refreshes(self, identifier: str | Identifier) -> list[FailedRefresh]:
         """List the last failed refreshes; a failure that repeats the one before it is not recorded.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             At most 5 failures, oldest first. A conflict with a concurrent refresh is not one.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
         """
         return list(failed_refreshes(self.load(identifier).properties))
 
@@ -564,8 +515,6 @@ class MaterializedViews:
             The storage table and its snapshot.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             NoSuchRefreshError: If the storage table does not have such rows.
             RefreshError: If the storage table cannot be read.
         """
@@ -574,14 +523,10 @@ class MaterializedViews:
     def trino_definition(self, identifier: str | Identifier) -> trino.TrinoDefinition:
         """Read the definition of a materialized view that Trino created.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             Its query, columns and grace period.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NotMaterializedError: If the name does not belong to a materialized view of Trino.
             InvalidRefreshStateError: If its row cannot be read.
         """
@@ -590,14 +535,10 @@ class MaterializedViews:
     def trino_storage(self, identifier: str | Identifier) -> str:
         """Find the metadata file of the storage table of a materialized view that Trino created.
 
-        Args:
-            identifier: `database.name`.
-
         Returns:
             Its URI.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             NotMaterializedError: If the name does not belong to a materialized view of Trino.
             NoSuchTableError: If its storage table does not exist.
         """
@@ -628,8 +569,6 @@ class MaterializedViews:
             What was done, the view itself last.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             RefreshError: If it cannot be refreshed; `completed` names what was refreshed before.
             RefreshConflictError: If another refresh finished first; likewise.
         """
@@ -658,8 +597,6 @@ class MaterializedViews:
             The plans in the order of preference with their reasons, and the changes of the tables that it reads.
 
         Raises:
-            NoSuchViewError: If there is no such view.
-            NotMaterializedError: If the name belongs to something else.
             RefreshError: If it cannot be refreshed.
             SqlError: If its text cannot be read.
         """
@@ -705,7 +642,7 @@ class MaterializedViews:
                 return refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress)
             except (RefreshError, SqlError) as error:
                 seconds = time.monotonic() - started
-                record_failure(self._store, self._tables, view, started_ms, seconds, error.reason)
+                record_failure(self._store, view, started_ms, seconds, error.reason)
                 raise
 
         return refresh_in_order([*filter(names.__contains__, sources)] or names, sources, refresh_one, parallel)
@@ -742,11 +679,10 @@ class MaterializedViews:
             What was expired.
 
         Raises:
-            NoSuchViewError: If there is no such view.
             RefreshConflictError: If the storage table was changed concurrently; nothing was expired.
             SharedFilesError: If another row in the metastore references the storage table's files.
         """
-        return expire(self._store, self._tables, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
+        return expire(self._store, self.load(identifier), older_than_ms=older_than_ms, keep=keep)
 
     def orphans(self, identifier: str | Identifier, *, older_than_ms: int = GARBAGE_OLDER_THAN_MS) -> Garbage:
         """Find what interrupted refreshes of a materialized view left behind.
@@ -757,9 +693,6 @@ class MaterializedViews:
 
         Returns:
             Unpublished snapshots, staging tables and unreferenced files.
-
-        Raises:
-            NoSuchViewError: If there is no such view.
         """
         view = self.load(identifier)
         return garbage_collection.find_view_garbage(self._store, self._tables, view, older_than_ms=older_than_ms)

@@ -56,15 +56,7 @@ class UnsupportedSparkError(HiveViewsError):
 
 
 def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
-    """Reject a version of Spark on which this release does not run.
-
-    Args:
-        spark_version: The version of the session's Spark.
-        is_classic: Whether the session runs in a JVM of this process, and not on Spark Connect.
-
-    Raises:
-        UnsupportedSparkError: If it is not one of `SPARK_LINES`, or a session of Spark Connect on Spark 3.5.
-    """
+    """Reject a Spark, classic or Connect, on which this release does not run; raises UnsupportedSparkError."""
     if _line(spark_version) not in SPARK_LINES:
         raise UnsupportedSparkError(spark_version)
     if not is_classic and _line(spark_version) in _WITHOUT_CONNECT:
@@ -77,11 +69,7 @@ def _line(spark_version: str) -> str:
 
 
 def iceberg_coordinates() -> str:
-    """The Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`.
-
-    Raises:
-        UnsupportedSparkError: If the installed Spark is not supported.
-    """
+    """The Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`."""
     installed = version("pyspark")
     check_spark_version(installed)
     line = _line(installed)
@@ -110,17 +98,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 
 
 def fetch_s3(cache: str | Path = ".cache") -> Path:
-    """Fetch the AWS bundle that Iceberg needs for S3, unless it is in the cache.
-
-    Args:
-        cache: The cache directory, created if necessary.
-
-    Returns:
-        The path of the jar.
-
-    Raises:
-        ArtifactFetchError: If it cannot be fetched.
-    """
+    """Fetch the AWS bundle that Iceberg needs for S3, unless it is in the cache; see `fetch_runtime`."""
     bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG_VERSION)
     return fetch([bundle], cache)[0]
 

@@ -142,9 +142,6 @@ def end_session(session: SparkSession) -> None:
     the process share, whether the session was stopped or not. If the garbage collector runs it during another
     session's call, that call fails ("cannot schedule new futures after shutdown") or the process deadlocks (both
     observed with 4.0.5).
-
-    Args:
-        session: The session.
     """
     client = getattr(session, "_client", None)
     if client is None or is_classic(session):
@@ -185,12 +182,7 @@ def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -
 
 
 def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str, str]:
-    """The settings of a session that can change results and do not have their defaults.
-
-    Args:
-        spark: The session.
-        keys: Settings to return whatever their values; unknown ones are left out.
-    """
+    """The settings of a session that can change results and do not have their defaults; `keys` in any case."""
     settings = captured_settings(spark, can_change_results)
     optional = [key for key in settings if key not in RECORDED and key not in keys]
     if optional:

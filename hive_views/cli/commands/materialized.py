@@ -195,7 +195,7 @@ def refresh_materialized(
             directory.
         emit: Called with a line of text at each step.
     """
-    from hive_views.spark.refresh.command import engine_on_spark
+    from hive_views.spark.command import engine_on_spark
 
     if full and incremental:
         raise UsageError("--full", "it does not go with --incremental")

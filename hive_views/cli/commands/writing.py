@@ -515,7 +515,7 @@ def _verifying_analyzer(
     """The analyzer that compares what Spark reads in the typed and the expanded query."""
     if dialect != "spark":
         raise UsageError("--verify", f"Spark analyzes the query, whose dialect is {dialect} and not spark")
-    from hive_views.spark.session.command import analyze_in_spark
+    from hive_views.spark.command import analyze_in_spark
 
     return partial(analyze_in_spark, catalog, query, database or _parsed_name(catalog, name).database)
 

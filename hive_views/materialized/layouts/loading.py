@@ -14,6 +14,7 @@ from hive_views.errors import (
     MetadataFileError,
     NoSuchViewError,
     NotMaterializedError,
+    RefreshError,
     UnidentifiedError,
 )
 from hive_views.identifiers import ViewName
@@ -81,6 +82,12 @@ class MaterializedView:
     problem: str | None = None
     """Why the storage table cannot be read."""
 
+    def readable_storage(self) -> Table:
+        """The storage table; raises RefreshError if it cannot be read."""
+        if self.storage is None:
+            raise RefreshError(str(self.name), self.problem or "its storage cannot be read")
+        return self.storage
+
     @property
     def version(self) -> ViewVersion:
         """The current version of the definition."""
@@ -123,8 +130,7 @@ class MaterializedView:
 
     def _columns_changed(self) -> str | None:
         """How the storage table's columns differ from those of the last refresh; None if they do not."""
-        assert self.storage is not None, "only a readable storage table has a refresh state"
-        metadata, snapshot = self.storage.metadata, self.snapshot
+        metadata, snapshot = self.readable_storage().metadata, self.snapshot
         schema_id = None if snapshot is None else snapshot.schema_id
         written = next((schema for schema in metadata.schemas if snapshot and schema.schema_id == schema_id), None)
         if written is not None and _columns_by_id(metadata.schema()) != _columns_by_id(written):
@@ -144,12 +150,11 @@ def lineage_numbers_of(metadata: ViewMetadata) -> dict[str, int]:
 
 def column_mismatch(view: MaterializedView) -> str | None:
     """Why the storage table cannot hold the rows of the definition; None if it can."""
-    assert view.storage is not None, "the caller checks that the storage table can be read"
     try:
         wanted = [(field.name.lower(), field.field_type) for field in view.metadata.current_schema().fields]
     except InvalidMetadataError as error:
         return str(error)
-    stored = [(field.name.lower(), field.field_type) for field in view.storage.schema().fields]
+    stored = [(field.name.lower(), field.field_type) for field in view.readable_storage().schema().fields]
     if [name for name, _ in wanted] != [name for name, _ in stored]:
         stored_names = ", ".join(name for name, _ in stored)
         return f"its columns are {', '.join(name for name, _ in wanted)}, and those of its storage are {stored_names}"
@@ -272,8 +277,7 @@ def _open_table(tables: TableOperations, row: Row, cache: MetadataCache) -> Tabl
 
 def recorded_refresh(view: MaterializedView, snapshot: Snapshot | None) -> RecordedRefresh:
     """The recorded refresh that computed the rows of a snapshot of the storage table."""
-    assert view.storage is not None, "only a readable storage table has snapshots"
-    metadata = view.storage.metadata
+    metadata = view.readable_storage().metadata
     if snapshot is None:
         return RecordedRefresh(None, problem=StalenessReason(Cause.NEVER_REFRESHED))
     # A compaction (operation `replace`) has the rows of its parent.
@@ -332,8 +336,8 @@ def _decode_state(
 
 def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot) -> RefreshEntry | None:
     """The entry of the refresh that wrote a snapshot, in an attached storage table's list."""
-    assert view.storage is not None, "only a readable storage table has snapshots"
-    listed = AttachedStorage.of(view.storage.metadata.properties)
+    metadata = view.readable_storage().metadata
+    listed = AttachedStorage.of(metadata.properties)
     # By sequence number: a snapshot of another writer does not have the rows of a listed refresh. In format version 1
     # all snapshots have the number 0.
     if origin.sequence_number:
@@ -341,7 +345,7 @@ def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot)
             if entry.sequence_number == origin.sequence_number:
                 return entry
     # The draft does not require the number; without it, the current refresh wrote the current rows.
-    if snapshot.snapshot_id == view.storage.metadata.current_snapshot_id and listed.current is not None:
+    if snapshot.snapshot_id == metadata.current_snapshot_id and listed.current is not None:
         return listed.current if listed.current.sequence_number is None else None
     return None
 

@@ -21,7 +21,6 @@ from hive_views.errors import (
     CommitFailedError,
     InvalidPropertyError,
     RefreshConflictError,
-    RefreshError,
     SharedFilesError,
 )
 from hive_views.io.table_files import all_files, files_to_purge
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
     from hive_views.io.metadata_files import MetadataFiles
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
 EXPIRE_OLDER_THAN_MS = 5 * 24 * 3600 * 1000
@@ -70,15 +68,11 @@ class AssertRefs(AssertTableUUID):
             raise CommitFailedException("its branches or tags changed concurrently")
 
 
-def expire(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, *, older_than_ms: int, keep: int
-) -> Expired:
+def expire(store: MetastoreStore, view: MaterializedView, *, older_than_ms: int, keep: int) -> Expired:
     """Expire snapshots that stopped being current at least `older_than_ms` ago, except the last `keep`."""
     if keep < 1:
         raise InvalidPropertyError("keep", str(keep), "the current rows are always kept: keep at least 1")
-    storage = view.storage
-    if storage is None:
-        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
+    storage = view.readable_storage()
     metadata = storage.metadata
     expired = _snapshots_to_expire(metadata, int(time.time() * 1000) - older_than_ms, keep)
     if not expired:
@@ -92,9 +86,8 @@ def expire(
     if refreshes is not None:
         updates.append(SetPropertiesUpdate(updates={METADATA: refreshes.encode()}))
     requirement = AssertRefs(uuid=metadata.table_uuid, snapshots=_refs(metadata))
-    committer = storage.catalog if view.layout is Layout.ATTACHED else tables
     try:
-        committer.commit_table(storage, (requirement,), tuple(updates))
+        storage.catalog.commit_table(storage, (requirement,), tuple(updates))
     except (CommitFailedError, CommitFailedException) as error:
         raise RefreshConflictError(
             str(view.name),

@@ -157,10 +157,10 @@ def remove_view_garbage(
             tables.remove_table(row.identifier)
             rows.append(row)
     for snapshot_id in garbage.snapshots:
-        assert view.storage is not None, "a storage table that cannot be read has no snapshots"
-        staged = view.storage if view.storage_name is None else tables.load_table(view.storage_name.identifier)
+        storage = view.readable_storage()
+        staged = storage.catalog.load_table(storage.name())
         snapshot = staged.metadata.snapshot_by_id(snapshot_id)
-        if snapshot is not None and discard_snapshot(store, tables, view, staged, snapshot):
+        if snapshot is not None and discard_snapshot(store, view, staged, snapshot):
             snapshots.append(snapshot_id)
         elif snapshot is not None:
             kept.append(KeptItem(f"snapshot {snapshot_id}", "it was published, or the storage changed concurrently"))

@@ -22,7 +22,6 @@ from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)
@@ -64,9 +63,7 @@ def last_failure(view: MaterializedView, refreshed_ms: int | None) -> FailedRefr
     return failures[-1] if failures and failures[-1].started_ms > (refreshed_ms or 0) else None
 
 
-def record_failure(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, started_ms: int, seconds: float, error: str
-) -> None:
+def record_failure(store: MetastoreStore, view: MaterializedView, started_ms: int, seconds: float, error: str) -> None:
     """Record that a refresh failed. If that fails as well, the failure of the refresh is reported alone."""
     text = " ".join(error.split())[:_MAX_ERROR]
     try:
@@ -78,7 +75,7 @@ def record_failure(
         value = _FAILURES.dump_json(failures[-_MAX_FAILURES:]).decode()
         change = SetProperties({FAILED_REFRESHES: value})
         if view.layout is Layout.TABLE:
-            set_on_storage(tables, view, change)
+            set_on_storage(view, change)
         else:
             commit_changes(store, load_view(store, view.name), [change])
     except HiveViewsError as failure:

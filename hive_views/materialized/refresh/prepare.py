@@ -87,9 +87,7 @@ class PreparedRefresh:
 
 def observe(view: MaterializedView, checker: FreshnessChecker, engine: Engine | None = None) -> Observation:
     """Check a materialized view and its sources. Without an engine, the settings of the last refresh are assumed."""
-    if view.storage is None:
-        raise RefreshError(str(view.name), view.problem or "its storage cannot be read")
-    _check_storage(view, view.storage.metadata.properties)
+    _check_storage(view, view.readable_storage().metadata.properties)
     rows = checker.rows(view.name)
     sources, freshness = checker.check(view, rows)
     recorded = view.last_refresh()
@@ -111,10 +109,10 @@ def prepare(
     mode: Mode = Mode.AUTO,
 ) -> PreparedRefresh:
     """Plan a refresh. Nothing is written."""
-    assert view.storage is not None, "`observe` checks that the storage table can be read"
+    storage = view.readable_storage()
     sources, recorded = observation.sources, observation.recorded
     columns = new_storage_columns(view)
-    schema = view.storage.schema() if columns is None else columns
+    schema = storage.schema() if columns is None else columns
     catalogs = catalog_names(store, tables.name)
     leaves = inline(view.name, view.metadata, sources, catalogs)
     _check_leaves(view, sources, leaves)
@@ -146,10 +144,9 @@ def prepare(
         )
 
         def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> PartitionSelection:
-            assert view.storage is not None, "`observe` checks that the storage table can be read"
             location = sources.tables[ViewName(*maintained.leaves[leaf].name)].location
             source = store.files.read_table_metadata(location)
-            return changed_partitions(view.storage, source, store.files.io(location), since, keys)
+            return changed_partitions(storage, source, store.files.io(location), since, keys)
 
         plans = plan_refresh(given, partitions)
     storages: tuple[StoredSource, ...] = ()

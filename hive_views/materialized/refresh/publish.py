@@ -27,10 +27,10 @@ from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyiceberg.table.update import TableUpdate
 
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.materialized.state.refresh_state import RefreshState
-    from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,6 @@ then expires snapshots."""
 
 def publish(
     store: MetastoreStore,
-    tables: TableOperations,
     view: MaterializedView,
     staged: Table,
     snapshot: Snapshot,
@@ -55,8 +54,7 @@ def publish(
     columns: Schema | None = None,
 ) -> None:
     """Make a staged snapshot the current one, if the storage table did not change since the refresh started."""
-    storage = view.storage
-    assert storage is not None, "the refresh checks that the storage table can be read"
+    storage = view.readable_storage()
     make_current = SetSnapshotRefUpdate.model_validate(
         {"ref-name": _MAIN, "type": "branch", "snapshot-id": snapshot.snapshot_id}
     )
@@ -67,21 +65,23 @@ def publish(
         AssertStorage.of(storage, schemas=columns is not None),
         AssertRefSnapshotId.model_validate({"ref": _MAIN, "snapshot-id": storage.metadata.current_snapshot_id}),
     )
-    set_properties = (SetPropertiesUpdate(updates=dict(properties)),) if properties else ()
-    add_snapshot = (*(schema_updates(columns) if columns is not None else ()), AddSnapshotUpdate(snapshot=snapshot))
+    if view.layout is Layout.ATTACHED:
+        refreshes = AttachedStorage.of(storage.metadata.properties)
+        refreshes = refreshes.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
+        properties = {**properties, METADATA: refreshes.encode()}
+    updates: tuple[TableUpdate, ...] = (make_current, set_tag)
+    if properties:
+        updates += (SetPropertiesUpdate(updates=dict(properties)),)
+    target = staged
+    if view.layout is Layout.ATTACHED or columns is not None:  # staged in a table of its own
+        target = storage
+        new_columns = schema_updates(columns) if columns is not None else ()
+        updates = (*new_columns, AddSnapshotUpdate(snapshot=snapshot), *updates)
     try:
-        if view.layout is Layout.ATTACHED:
-            refreshes = AttachedStorage.of(storage.metadata.properties)
-            refreshes = refreshes.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
-            set_refreshes = SetPropertiesUpdate(updates={**properties, METADATA: refreshes.encode()})
-            storage.catalog.commit_table(storage, is_unchanged, (*add_snapshot, make_current, set_tag, set_refreshes))
-        elif columns is not None:
-            tables.commit_table(storage, is_unchanged, (*add_snapshot, make_current, set_tag, *set_properties))
-        else:
-            tables.commit_table(staged, is_unchanged, (make_current, set_tag, *set_properties))
+        target.catalog.commit_table(target, is_unchanged, updates)
     except (CommitFailedError, CommitFailedException) as error:
         if not getattr(error, "may_take_effect", False):
-            discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
+            discard_snapshot(store, view, staged, snapshot, is_separate=columns is not None)
         raise RefreshConflictError(
             str(view.name),
             f"its storage changed concurrently, or is locked ({error}). Refresh it again if it is stale",
@@ -90,7 +90,6 @@ def publish(
 
 def discard_snapshot(
     store: MetastoreStore,
-    tables: TableOperations,
     view: MaterializedView,
     staged: Table,
     snapshot: Snapshot,
@@ -102,20 +101,20 @@ def discard_snapshot(
     `is_separate` says that it was staged in a table of its own, because the storage table gets other columns.
     """
     if is_separate or view.layout is Layout.ATTACHED:
-        assert view.storage is not None, "the refresh checks that the storage table can be read"
+        storage = view.readable_storage()
         try:
-            if view.storage.catalog.load_table(view.storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
+            if storage.catalog.load_table(storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
                 return False
         except (NoSuchViewError, NoSuchTableError):
             logger.info("The view %s was dropped during its refresh", view.name)
     else:
-        current = tables.load_table(staged.name())
+        current = staged.catalog.load_table(staged.name())
         if current.metadata.table_uuid != staged.metadata.table_uuid:
             return False
         if snapshot.snapshot_id in published_snapshots(current):
             return False  # a commit whose outcome was unknown had succeeded
         try:
-            tables.commit_table(
+            staged.catalog.commit_table(
                 staged,
                 (
                     AssertTableUUID(uuid=staged.metadata.table_uuid),

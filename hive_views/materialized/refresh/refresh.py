@@ -141,10 +141,10 @@ def refresh(
                 raise RefreshError(str(view.name), "the engine wrote no snapshot")
             problem = _reason_to_discard(store, view, sources, request, snapshot)
             if problem is not None:
-                discard_snapshot(store, tables, view, staged, snapshot, is_separate=columns is not None)
+                discard_snapshot(store, view, staged, snapshot, is_separate=columns is not None)
                 raise problem
             keep = is_true(view.properties, TIME_TRAVEL)
-            publish(store, tables, view, staged, snapshot, state, properties, keep=keep, columns=columns)
+            publish(store, view, staged, snapshot, state, properties, keep=keep, columns=columns)
         report = _report(view, plan.action, why, snapshot, started)
         report_progress(f"{view.name}: {report.written} row(s) written in {report.seconds:.1f} s")
         return report
@@ -158,8 +158,7 @@ def _reason_to_discard(
     store: MetastoreStore, view: MaterializedView, sources: Sources, request: StagingRequest, snapshot: Snapshot
 ) -> HiveViewsError | None:
     """Why a staged snapshot cannot be published: another refresh, or a change of a table read in its current state."""
-    assert view.storage is not None, "the refresh checks that the storage table can be read"
-    if snapshot.parent_snapshot_id != view.storage.metadata.current_snapshot_id:
+    if snapshot.parent_snapshot_id != view.readable_storage().metadata.current_snapshot_id:
         return RefreshConflictError(str(view.name), "another refresh finished first. Refresh it again if it is stale")
     changed = []
     for item in request.inputs:

@@ -174,11 +174,11 @@ def staging_table(
     if view.storage_name is not None and columns is None:
         yield view.storage_name
         return
-    assert view.storage is not None, "the refresh checks that the storage table can be read"
+    storage = view.readable_storage()
     name = ViewName(view.name.database, f"{staging_prefix(view.name)}{refresh_id}")
-    location = view.storage.metadata_location
+    location = storage.metadata_location
     if columns is not None:
-        location = _write_with_columns(store.files, view.storage, columns)
+        location = _write_with_columns(store.files, storage, columns)
     try:
         tables.register_table(name.identifier, location)
     except HiveViewsError as error:
@@ -188,7 +188,7 @@ def staging_table(
     try:
         yield name
     finally:
-        _remove_staging_row(store, tables, view.storage, name)
+        _remove_staging_row(store, tables, storage, name)
 
 
 def _write_with_columns(files: MetadataFiles, storage: Table, columns: Schema) -> str:
@@ -397,8 +397,7 @@ class Inputs:
 
     def add_stored_rows(self, target: ViewName) -> str:
         """Add the stored rows, and return their name in the queries."""
-        assert self._view.storage is not None, "the refresh checks that the storage table can be read"
-        current = self._view.storage.metadata.current_snapshot_id
+        current = self._view.readable_storage().metadata.current_snapshot_id
         return self._add(Input("", target, RowSelection.NOW, NO_SNAPSHOT if current is None else current))
 
     def _add(self, new_input: Input) -> str:

@@ -228,14 +228,7 @@ class SparkEngine:
         return result_settings(self._spark, keys)
 
     def stage(self, work: StagingRequest) -> None:
-        """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`.
-
-        Args:
-            work: The queries, their inputs and the target.
-
-        Raises:
-            RefreshError: If Spark fails.
-        """
+        """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`."""
         if is_spark_3(self._spark) and any(find_doubled_quote(query) is not None for query in work.queries):
             raise RefreshError(
                 str(work.target),
@@ -263,14 +256,7 @@ class SparkEngine:
     def computed(self, work: StagingRequest) -> Iterator[DataFrame]:
         """The rows of a request in the types of the stored columns, in a second session. Nothing is written.
 
-        Args:
-            work: The queries and their inputs.
-
-        Yields:
-            The rows. Give the data frame a name before the context ends.
-
-        Raises:
-            RefreshError: If Spark fails.
+        Create a view of the data frame before the context ends: its inputs end with it.
         """
         with self._session_for(work) as session:
             rows = self._computed_rows(session, work)

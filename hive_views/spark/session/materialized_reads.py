@@ -55,11 +55,6 @@ class Note:
 class MaterializedReader:
     """Reads stored rows of materialized views, and records for each view what was read.
 
-    Args:
-        spark: The user's session.
-        catalog: The catalog of the views.
-        can_read_iceberg: Whether the session has an Iceberg catalog for them.
-
     Attributes:
         notes: What the current statement reads in place of each materialized view.
         may_refresh: Whether the current statement may refresh a view with the property `hive-views.when-stale` =
@@ -115,13 +110,8 @@ class MaterializedReader:
         """A view of the stored rows of a materialized view; None if its definition has to be read.
 
         Of a stale one it is a view of the stored rows of its fresh partitions, and of the definition for the others.
-
-        Args:
-            name: The materialized view.
-            as_view: Creates a view of a data frame, and returns its name.
-
-        Raises:
-            StaleRowsError: If the view's property `hive-views.when-stale` forbids to read the definition.
+        `as_view` creates a view of a data frame, and returns its name. Raises StaleRowsError if the view's property
+        `hive-views.when-stale` forbids to read the definition.
         """
         if not self._can_read_iceberg:
             self._add_note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))

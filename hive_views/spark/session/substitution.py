@@ -39,15 +39,7 @@ _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 class Substitution:
     """Replaces parts of queries by the stored rows of materialized views.
 
-    Args:
-        spark: The user's session.
-        catalog: The catalog of the views.
-        names: Resolves the names of relations.
-        helper: The session in which definitions are analyzed.
-        reader: Loads stored rows, and records how statements read materialized views.
-
-    Raises:
-        InvalidPropertyError: If the session cannot rewrite queries.
+    Creating it raises InvalidPropertyError if the session cannot rewrite queries.
     """
 
     def __init__(

@@ -88,14 +88,8 @@ def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
     """The tables that a statement reads, without common table expressions and the tables that it writes to.
 
     Spark's parser decides which names are tables: the text is parsed again with each of these names replaced by a
-    marker wherever it occurs, and the markers that are tables then are the reads.
-
-    Args:
-        sql: The statement.
-        parse: Spark's parser. What it raises is passed on.
-
-    Raises:
-        SqlError: If the position of a table in the text cannot be determined.
+    marker wherever it occurs, and the markers that are tables then are the reads. Raises SqlError if the position of a
+    table in the text cannot be determined.
     """
     statement = blank_explain(sql)
     if statement != sql and not _contains_query(statement):

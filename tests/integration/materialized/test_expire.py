@@ -61,5 +61,5 @@ def test_expire_conflicts_with_concurrent_tag(catalog, market, engine, layout):
     seen = views.load(name)
     views.load(name).storage.manage_snapshots().create_tag(first, "audit").commit()
     with pytest.raises(RefreshConflictError):
-        expire(catalog.store, catalog, seen, older_than_ms=0, keep=1)
+        expire(catalog.store, seen, older_than_ms=0, keep=1)
     assert views.load(name).storage.scan(snapshot_id=first).to_arrow().num_rows == 3

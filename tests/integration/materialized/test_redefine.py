@@ -113,7 +113,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
     faster = open_catalog({})
     faster.materialized.replace(name, "SELECT id FROM sales")
     with pytest.raises(CommitFailedError, match="definition was replaced concurrently"):
-        redefine(catalog.store, catalog, seen, catalog.author(name, NEW), {})
+        redefine(catalog.store, seen, catalog.author(name, NEW), {})
     now = views.load(name)
     assert (now.metadata.current_version_id, [field.name for field in now.metadata.current_schema().fields]) == (
         2,
@@ -121,7 +121,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
     )
     # An unrelated change of the table is no conflict.
     catalog.load_table(name).transaction().set_properties({"team": "bi"}).commit_transaction()
-    redefine(catalog.store, catalog, now, catalog.author(name, NEW), {})
+    redefine(catalog.store, now, catalog.author(name, NEW), {})
     assert views.load(name).metadata.current_version_id == 3
     assert views.load(name).storage.metadata.properties["team"] == "bi"
 

@@ -99,7 +99,7 @@ def test_settings_of_table_layout_are_table_properties(catalog, views, run, engi
     assert catalog.load_table(name).properties["comment"] == "sold"
     view = views.load(name)
     old = apply(view.metadata, [SetProperties({ALLOW_STALE_DATA: "true"})], identifier="mv", now_ms=0)
-    _swap_definition(catalog.store, catalog, view, old, SetProperties())
+    _swap_definition(catalog.store, view, old, SetProperties())
     assert views.reading(name).from_storage, "as an earlier release kept it"
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
     assert not views.reading(name).from_storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.spark.refresh.command import storage_settings
+from hive_views.spark.command import storage_settings
 
 S3 = {"io-impl": "org.apache.iceberg.io.ResolvingFileIO"}
 

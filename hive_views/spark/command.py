@@ -12,10 +12,12 @@ from urllib.parse import urlparse
 from hive_views.errors import UsageError
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.runtime import cache_directory, fetch_runtime, fetch_s3, iceberg_session
+from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import spark_exceptions
 from hive_views.spec.session_settings import TIME_ZONE
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -52,6 +54,16 @@ def engine_on_spark(
     spark = open_session(catalog, {"spark.master": master, **conf}, time_zone=time_zone, cache=cache)
     try:
         yield SparkEngine(spark, catalog, name=CATALOG)
+    finally:
+        spark.stop()
+
+
+def analyze_in_spark(catalog: HiveViewCatalog, query: str, database: str, expanded: str) -> Schema:
+    """The columns of a query, typed in a database; rejects it if Spark analyzes its expanded text differently."""
+    spark = open_session(catalog, {"spark.master": "local[1]"}, name=catalog.name)
+    try:
+        with ViewSession(spark, catalog) as session:
+            return session.analyzer(query, database)(expanded)
     finally:
         spark.stop()
 
