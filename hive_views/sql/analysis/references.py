@@ -147,8 +147,9 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
     if query.text.dialect == "hive" and len(node.parts) == 1:
         word = "" if first.args.get("quoted") else first.name.lower()
         if word in HIVE_PARTITIONED_FUNCTIONS:
-            index = query.text.starts.get(first._meta["start"], -1) if first._meta else -1
-            word = "table" if query.text.kinds[index + 1 : index + 2] == [TokenType.L_PAREN] else word
+            index = query.text.token_of(first)
+            is_call = index is not None and query.text.kinds[index + 1 : index + 2] == [TokenType.L_PAREN]
+            word = "table" if is_call else word
         if word == "table":
             return None
     parts = tuple(part.name for part in node.parts)
@@ -207,9 +208,9 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
     """
     text, tokens = query.text, query.text.tokens
     identifiers = {
-        text.starts.get(node._meta["start"])
+        text.token_of(node)
         for node in query.tree.find_all(exp.Identifier)
-        if node._meta and not isinstance(node.parent, exp.Anonymous)
+        if not isinstance(node.parent, exp.Anonymous)
     }
     called = {function_token(text, node): isinstance(node, exp.Anonymous) for node in query.tree.find_all(exp.Func)}
     for index, token in enumerate(tokens):

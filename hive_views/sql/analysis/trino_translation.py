@@ -223,7 +223,7 @@ def dates_taken_for_strings(resolution: Resolution) -> Iterator[int]:
     """Yield the token of each `DATE '…'` that is not compared by order: Coral takes it for a string."""
     text = resolution.text
     for cast in resolution.tree.find_all(exp.Cast):
-        at = text.starts.get((cast.this._meta or {}).get("start", -1), 0) - 1
+        at = (text.token_of(cast.this) or 0) - 1
         is_shifted = isinstance(cast.parent, (exp.Add, exp.Sub))  # reported with its interval
         if (
             at >= 0

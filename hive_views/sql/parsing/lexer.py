@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.parser import Parser
@@ -124,6 +125,11 @@ class Text:
     def count(self, kinds: frozenset[TokenType]) -> int:
         """Return the number of tokens of some types."""
         return sum(map(self.kinds.count, self.kind_set & kinds))
+
+    def token_of(self, node: exp.Expr) -> int | None:
+        """Return the index of the first token of a name or call; None where the tree has no position of it."""
+        meta = node._meta
+        return self.starts.get(meta["start"]) if meta and "start" in meta else None
 
     def raw(self, index: int) -> str:
         """Return a token as written, including quotes."""

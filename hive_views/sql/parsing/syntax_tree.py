@@ -378,7 +378,7 @@ def select_item_tokens(text: Text, items: list[exp.Expr], position: int) -> tupl
     item = items[position]
     last = select_item_end(text, item)
     if type(item) is exp.Alias:
-        index = text.starts.get((item.args["alias"]._meta or {}).get("start", -1))
+        index = text.token_of(item.args["alias"])
         last = index - 2 if index is not None and text.kinds[index - 1] is TokenType.ALIAS else (index or 0) - 1
     before = select_item_end(text, items[position - 1]) if position else None
     if before is not None:

@@ -71,9 +71,8 @@ def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name:
     if item is None or is_star(item):
         return
     if type(item) is exp.Alias:
-        meta = item.args["alias"]._meta
-        if meta:
-            index = context.starts[meta["start"]]
+        index = context.text.token_of(item.args["alias"])
+        if index is not None:
             for edits in (context.edits, context.star_edits):
                 edits.replace(index, index, context.quote(name))
         return

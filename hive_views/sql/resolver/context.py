@@ -18,7 +18,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.pipes import PipeStar
-from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
@@ -460,9 +460,7 @@ class ResolutionContext:
         for text, key_column in scope.keys.items():
             if key_column is column:
                 node = scope.key_nodes.get(text)
-                while isinstance(node, exp.Paren):
-                    node = node.this
-                return self.bindings.get(id(node))
+                return self.bindings.get(id(unwrapped(node))) if node is not None else None
         return None
 
     def has_invented_name(self, column: ScopeColumn) -> bool:

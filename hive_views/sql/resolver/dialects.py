@@ -111,12 +111,10 @@ def _check_hive_derived_table(context: ResolutionContext, node: exp.Subquery) ->
 
 def _start_of_sample_behind(context: ResolutionContext, alias: exp.Expr | None) -> int | None:
     """Return the position of a TABLESAMPLE directly after an alias."""
-    meta = alias._meta if alias is not None else None
-    index = context.starts.get(meta["start"]) if meta else None
-    tokens = context.text.tokens
-    if index is None or index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.TABLE_SAMPLE:
-        return None
-    return tokens[index + 1].start
+    text = context.text
+    index = text.token_of(alias) if alias is not None else None
+    is_sampled = index is not None and text.kinds[index + 1 : index + 2] == [TokenType.TABLE_SAMPLE]
+    return text.tokens[index + 1].start if index is not None and is_sampled else None
 
 
 def _check_hive_values(context: ResolutionContext, node: exp.Values) -> None:

@@ -5,7 +5,6 @@ Source of the rules: Hive 4.1's `CalcitePlanner.genGBLogicalPlan`, `genSelectFor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -24,7 +23,7 @@ from hive_views.sql.parsing.syntax_tree import (
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.names import find_dotted, function_name, resolve
-from hive_views.sql.resolver.ordering import ordinal_of
+from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
 
@@ -239,7 +238,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
             f"GROUP BY position {ordinal} is an aggregate or a window function: name a grouping column", number
         )
     if context.mode.replaces_ordinals and item.find(exp.Column) is not None:
-        at = context.starts.get((number._meta or {}).get("start", -1))
+        at = context.text.token_of(number)
         source = select_item_tokens(context.text, items, int(ordinal) - 1)
         if at is not None and source is not None and _is_text_of(context, *source, item):
             context.edits.copy((at, at), source)
@@ -463,12 +462,9 @@ def _resolve_window_definition(context: ResolutionContext, window: exp.Expr, env
             raise context.fail("Hive's window frames are ROWS or RANGE with numbers for bounds", window)
     for item in window.args.get("partition_by") or ():
         resolve(context, item, env)
-    for item in _ordered_expressions(window.args.get("order")):
+    order = window.args.get("order")
+    for item in order.expressions if order is not None else ():
         resolve(context, item.this if type(item) is exp.Ordered else item, env)
-
-
-def _ordered_expressions(clause: exp.Expr | None) -> list[exp.Expr]:
-    return clause.expressions if clause is not None else []
 
 
 def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: int) -> list[exp.Expr]:
@@ -487,7 +483,7 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
     selected = {comparison_key(unwrapped(item)) for item in items}
     selected |= {f"(tok_table_or_col {item.alias.lower()})" for item in items if type(item) is exp.Alias}
     selected -= {comparison_key(item.this) for item in items if type(item) is exp.Alias}
-    for ordered in _order_keys(node):
+    for ordered in keys_of(node, "order", "sort"):
         if type(ordered) is not exp.Literal and (
             type(ordered) is not exp.Column or comparison_key(ordered) not in selected
         ):
@@ -499,20 +495,15 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
     return list(groups.values())[-1]
 
 
-def _order_keys(node: exp.Select) -> Iterator[exp.Expr]:
-    for name in ("order", "sort"):
-        for item in _ordered_expressions(node.args.get(name)):
-            yield unwrapped(item.this if type(item) is exp.Ordered else item)
-
-
 def _window_key(window: exp.Expr, definitions: dict[str, exp.Expr]) -> str:
     """A text that two window functions share when Hive computes them together: PARTITION BY and ORDER BY."""
     partition = [comparison_key(item) for item in window.args.get("partition_by") or ()]
+    clause = window.args.get("order")
     order = [
         f"{comparison_key(item.this)} {bool(item.args.get('desc'))} {item.args.get('nulls_first')}"
         if type(item) is exp.Ordered
         else comparison_key(item)
-        for item in _ordered_expressions(window.args.get("order"))
+        for item in (clause.expressions if clause is not None else ())
     ]
     reference = window.args.get("alias")
     definition = definitions.get(reference.name.lower()) if reference is not None else None

@@ -409,13 +409,10 @@ def _write_reference(
         tables = (table,)
     else:
         return
-    meta = begin._meta
-    if not meta or not end._meta or table is None:
-        return
-    first = last = context.starts.get(meta["start"])
+    first = last = context.text.token_of(begin)
     if end is not begin:
-        last = context.starts.get(end._meta["start"])
-    if first is None or last is None:
+        last = context.text.token_of(end)
+    if first is None or last is None or table is None:
         return
     if (
         first
@@ -563,7 +560,7 @@ def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None
     if not context.quotes_names:
         return
     check_identifier(context, identifier)
-    index = context.starts.get(identifier._meta["start"])
+    index = context.text.token_of(identifier)
     if index is not None:
         context.edits.replace(index, index, context.quote(identifier.name))
 
@@ -615,10 +612,9 @@ def _resolve_fields(context: ResolutionContext, type_text: str | None, parts: li
                 )
             else:
                 type_text = f"array<{fields[name]}>" if is_list else fields[name]
-        if context.dialect.quotes_fields and part._meta and "start" in part._meta:
-            at = context.starts.get(part._meta["start"])
-            if at is not None:
-                context.pending_edits.append(((at, -at), context.quote(name)))
+        at = context.text.token_of(part) if context.dialect.quotes_fields else None
+        if at is not None:
+            context.pending_edits.append(((at, -at), context.quote(name)))
 
 
 # -- Lookup in scopes --------------------------------------------------------------------------------------------------

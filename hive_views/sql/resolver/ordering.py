@@ -103,7 +103,7 @@ def ordinal_of(context: ResolutionContext, item: exp.Expr) -> str | None:
     literal = item.this if is_negative else item
     if type(literal) is not exp.Literal or literal.is_string:
         return None
-    at = context.starts.get((literal._meta or {}).get("start", -1))
+    at = context.text.token_of(literal)
     if at is not None and at > 0 and context.text.raw(at - 1) == "+" and context.dialect.groups_by_ordinals:
         return None
     number = str(literal.this)

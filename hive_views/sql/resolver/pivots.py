@@ -57,7 +57,7 @@ def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequenc
     """Write a table in front of PIVOT or UNPIVOT as a query that lists its columns."""
     text = context.text
     parts = node.parts
-    first, last = (context.starts.get((part._meta or {}).get("start", -1)) for part in (parts[0], parts[-1]))
+    first, last = map(text.token_of, (parts[0], parts[-1]))
     if first is None or last is None:
         raise context.fail("Cannot read this table name", node)
     following = text.raw(last + 1).lower() if last + 1 < len(text.tokens) else ""

@@ -114,9 +114,9 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     name = parts[-1].name
     lower = name.lower()
     if context.dialect.has_partitioned_functions and lower in HIVE_PARTITIONED_FUNCTIONS:
-        opened = _index_behind(context, parts[-1])
-        if opened is not None and context.text.tokens[opened].token_type is TokenType.L_PAREN:
-            return _resolve_partitioned_function(context, node, opened, block)
+        index = context.text.token_of(parts[-1])
+        if index is not None and context.text.kinds[index + 1 : index + 2] == [TokenType.L_PAREN]:
+            return _resolve_partitioned_function(context, node, index + 1, block)
     for part in parts:
         if type(part) is not exp.Identifier:
             raise context.fail("Cannot read this table name", node)
@@ -175,8 +175,7 @@ def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:
     quote = context.quote if context.quotes_names else str
     prefix = f"{quote(context.database)}." if len(parts) == 1 else ""
     for part in parts:
-        meta = part._meta
-        index = context.starts.get(meta["start"]) if meta else None
+        index = context.text.token_of(part)
         if index is None:
             return
         check_identifier(context, part)
@@ -187,8 +186,9 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
     """Resolve the columns of `TABLESAMPLE (BUCKET x OUT OF y ON …)` behind a table; returns its text."""
     text = context.text
     tokens = text.tokens
-    index = context.starts.get(table._meta["start"], len(tokens)) + 1 if table._meta else len(tokens)
-    if index >= len(tokens) or tokens[index].token_type is not TokenType.TABLE_SAMPLE:
+    name_token = text.token_of(table)
+    index = len(tokens) if name_token is None else name_token + 1
+    if text.kinds[index : index + 1] != [TokenType.TABLE_SAMPLE]:
         return None
     has_method = index + 1 < len(tokens) and text.raw(index + 1).lower() in ("bernoulli", "system")
     end = text.match.get(index + 2 if has_method else index + 1)
@@ -218,13 +218,6 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
     return text.between(index, end)
 
 
-def _index_behind(context: ResolutionContext, identifier: exp.Expr) -> int | None:
-    """Return the index of the token after a name; None at the end of the text."""
-    meta = identifier._meta
-    index = context.starts.get(meta["start"]) if meta else None
-    return index + 1 if index is not None and index + 1 < len(context.text.tokens) else None
-
-
 # -- Table functions ---------------------------------------------------------------------------------------------------
 
 
@@ -251,14 +244,11 @@ def _resolve_table_function(
             "The columns of this table function are not known: name them, as in f(…) AS t(a, b)", function
         )
     if produced is None:
-        produced = [(name, None) for name in names or ["col"]]
+        produced = [("col", None)] * max(len(names), 1)
     if names and len(names) != len(produced):
         raise context.fail(f"The function has {len(produced)} columns, its alias names {len(names)}", function)
     scope = Scope()
-    for position, (name, type_text) in enumerate(produced):
-        name = names[position] if names else name
-        origins = produced_origins(context, function, position)
-        scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, type_text, origins))
+    put_produced_columns(context, scope, alias, function, produced, names)
     return alias, scope
 
 
@@ -466,7 +456,7 @@ def _resolve_join(
 ) -> Scope:
     context.dialect.check_join(context, join)
     for name in (join.args.get("using") or ())[:1]:
-        at = context.starts.get((name._meta or {}).get("start", -1))
+        at = context.text.token_of(name)
         if at is not None and context.text.raw(at - 1) != "(":
             raise context.fail("USING needs its columns in parentheses", name)
     node = join.this
@@ -615,10 +605,9 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
     if is_simple and context.dialect.star_includes_using:
         return True
     identifiers = join.args["using"]
-    positions = [context.starts.get(item._meta["start"]) for item in identifiers if item._meta]
-    if not can_qualify or None in positions or len(positions) != len(identifiers) or context.keeps_using:
+    indexes = [index for item in identifiers if (index := context.text.token_of(item)) is not None]
+    if not can_qualify or len(indexes) != len(identifiers) or context.keeps_using:
         return False
-    indexes = [index for index in positions if index is not None]
     condition = " and ".join(
         f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys
     )
@@ -733,10 +722,7 @@ def resolve_lateral(
     result = scope if extends_scope else Scope()
     if not extends_scope:
         result.add(scope)
-    for position, (name, type_text) in enumerate(produced or [(name, None) for name in names]):
-        name = names[position] if names else name
-        origins = produced_origins(context, function, position)
-        result.put(alias, name, ScopeColumn(f"_col{len(result.columns)}", alias, name, type_text, origins))
+    put_produced_columns(context, result, alias, function, produced or [("", None)] * len(names), names)
     result.keep_merged(scope, alias)
     block.aliases.setdefault(alias)
     return result
@@ -771,23 +757,14 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
 
 def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
     """Resolve the arguments of a table generating function, but not its name, which stays unquoted."""
-    for item in _arguments(function):
+    for item in function.iter_expressions():
         resolve(context, item, env)
-
-
-def _arguments(function: exp.Expr) -> list[exp.Expr]:
-    return [
-        item
-        for value in function.args.values()
-        for item in (value if isinstance(value, list) else [value])
-        if isinstance(item, exp.Expr)
-    ]
 
 
 def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
     """Return the names and types of the columns that a table generating function produces; None if unknown."""
     name = (function_name(context, function) or "").removesuffix("_outer")
-    arguments = _arguments(function)
+    arguments = list(function.iter_expressions())
     if name in ("json_tuple", "parse_url_tuple"):
         return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
     if name == "stack":
@@ -837,11 +814,25 @@ def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) 
     return [(item, None) for item in names] if len(set(names)) == len(names) else None
 
 
-def produced_origins(context: ResolutionContext, function: exp.Expr, position: int) -> tuple[exp.Expr, ...]:
-    """Return the expressions that a column of a table generating function is computed from."""
-    arguments = _arguments(function)
+def put_produced_columns(
+    context: ResolutionContext,
+    scope: Scope,
+    table: str | None,
+    function: exp.Expr,
+    produced: Sequence[tuple[str, str | None]],
+    names: Sequence[str],
+) -> list[ScopeColumn]:
+    """Add the columns of a table generating function to a scope, under the names that replace their own, if any."""
+    arguments = list(function.iter_expressions())
     width = len(_stack(context, arguments) or ()) if arguments and function_name(context, function) == "stack" else 0
-    return tuple(arguments[1 + position :: width]) if width else (function,)
+    columns = []
+    for position, (own_name, type_text) in enumerate(produced):
+        name = names[position] if names else own_name
+        origins = tuple(arguments[1 + position :: width]) if width else (function,)
+        column = ScopeColumn(f"_col{len(scope.columns)}", table, name, type_text, origins)
+        scope.put(table, name, column)
+        columns.append(column)
+    return columns
 
 
 def _stack(context: ResolutionContext, arguments: list[exp.Expr]) -> list[tuple[str, str | None]] | None:

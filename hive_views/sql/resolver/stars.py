@@ -12,7 +12,7 @@ from hive_views.sql.hive_exact.planner_names import planned_column
 from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
 from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.pipes import PipeStar
-from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets
+from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets, unwrapped
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.names import (
@@ -28,7 +28,7 @@ from hive_views.sql.resolver.names import (
     written_join_column,
 )
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
-from hive_views.sql.resolver.sources import produced_columns, produced_origins, resolve_arguments
+from hive_views.sql.resolver.sources import produced_columns, put_produced_columns, resolve_arguments
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
@@ -112,9 +112,7 @@ def _resolve_item(
     source = resolve(context, inner, env)
     if alias is not None:
         quote_alias(context, alias)
-    bare = inner
-    while type(bare) is exp.Paren:
-        bare = bare.this
+    bare = unwrapped(inner)
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
     table, name = own_name or (None, _generated_name(position, taken))
     if context.dialect.derives_column_names and name.startswith("_c"):
@@ -135,9 +133,7 @@ def _resolve_item(
 
 def _count_windows(item: exp.Expr) -> int:
     """Return the number of window functions in an element of a SELECT list."""
-    inner = item.this if type(item) is exp.Alias else item
-    while type(inner) is exp.Paren:
-        inner = inner.this
+    inner = unwrapped(item)
     return 0 if type(inner) is exp.Column else sum(1 for _ in inner.find_all(exp.Window))
 
 
@@ -668,13 +664,10 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
     if scope.grouped:
         raise context.fail(f"{name}: GROUP BY is not supported with a UDTF in the SELECT clause", inner)
     resolve_arguments(context, inner, Environment((scope,), None, scope, reuses_computed=False))
-    if is_registered and inner._meta:
-        index = context.starts[inner._meta["start"]]
+    index = context.text.token_of(inner)
+    if is_registered and index is not None:
         context.edits.replace(index, index, context.quote(unquote_identifier(context.text.raw(index))))
-    aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []
-    for alias in aliases:
-        quote_alias(context, alias)
-    names = [alias.name.lower() for alias in aliases]
+    names = _alias_names(context, item)
     produced = produced_columns(context, inner)
     if produced is not None and names and len(names) != len(produced):
         raise context.fail(
@@ -683,12 +676,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
             inner,
         )
     output = Scope()
-    for position, (own_name, type_text) in enumerate(
-        produced or [(alias_name, None) for alias_name in names] or [("col", None)]
-    ):
-        column_name = names[position] if names else own_name
-        origins = produced_origins(context, inner, position)
-        output.put(None, column_name, ScopeColumn(f"_col{position}", None, column_name, type_text, origins))
+    put_produced_columns(context, output, None, inner, produced or [("col", None)] * max(len(names), 1), names)
     return output
 
 
@@ -702,23 +690,25 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
     if name not in _SPARK_GENERATORS and kind is not exp.Aliases:
         return False
     resolve_arguments(context, inner, env)
-    aliases = [item.args["alias"]] if kind is exp.Alias else item.expressions if kind is exp.Aliases else []
-    for alias in aliases:
-        quote_alias(context, alias)
+    names = _alias_names(context, item)
     produced = produced_columns(context, inner)
     if produced is None:
-        if not aliases:
+        if not names:
             raise context.fail(f"The columns of {name}() are not known here: name them with AS (…)", inner, name)
-        produced = [("", None)] * len(aliases)
-    if aliases and len(aliases) != len(produced):
-        raise context.fail(f"{name}() has {len(produced)} columns: AS names {len(aliases)}", inner, name)
-    for position, (own_name, type_text) in enumerate(produced):
-        column_name = aliases[position].name.lower() if aliases else own_name
-        origins = produced_origins(context, inner, position)
-        column = ScopeColumn(f"_col{len(output.columns)}", None, column_name, type_text, origins)
-        output.put(None, column_name, column)
+        produced = [("", None)] * len(names)
+    if names and len(names) != len(produced):
+        raise context.fail(f"{name}() has {len(produced)} columns: AS names {len(names)}", inner, name)
+    for column in put_produced_columns(context, output, None, inner, produced, names):
         context.select_items[column] = item
     return True
+
+
+def _alias_names(context: ResolutionContext, item: exp.Expr) -> list[str]:
+    """Return the names that AS gives the columns of a table generating function, and quote them in the text."""
+    aliases = [item.args["alias"]] if type(item) is exp.Alias else item.expressions if type(item) is exp.Aliases else []
+    for alias in aliases:
+        quote_alias(context, alias)
+    return [alias.name.lower() for alias in aliases]
 
 
 def _resolve_transform(

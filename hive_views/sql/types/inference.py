@@ -30,14 +30,6 @@ class BoundColumn(Protocol):
     """A column that a reference is bound to."""
 
     @property
-    def name(self) -> str:
-        """The name in lower case."""
-
-    @property
-    def table(self) -> str | None:
-        """The alias of its table in lower case."""
-
-    @property
     def type(self) -> str | None:
         """The Hive type; None if it is unknown."""
 
@@ -347,7 +339,7 @@ class TypeInference:
 
     def _has_plus(self, literal: exp.Literal, parentheses: int) -> bool:
         """Whether a unary plus, which the tree lacks, is before a literal or the parentheses around it."""
-        index = self.text.starts.get((literal._meta or {}).get("start", -1), 0)
+        index = self.text.token_of(literal) or 0
         for _ in range(parentheses + 1):
             if index >= 2 and self.text.raw(index - 1) == "+" and self.text.raw(index - 2) in _BEFORE_UNARY:
                 return True
@@ -437,12 +429,7 @@ class TypeInference:
             return self._joined([self.type_of(item) for item in node.iter_expressions()])
         if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
-        arguments = [
-            item
-            for value in node.args.values()
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, exp.Expr)
-        ]
+        arguments: Arguments = [*node.iter_expressions()]
         if not arguments:
             return None
         rule = _FUNCTIONS.get(name)

@@ -68,12 +68,12 @@ def source_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         return None
-    name = None if alias is None else text.starts.get((alias.this._meta or {}).get("start", -1))
+    name = None if alias is None else text.token_of(alias.this)
     extra = {key for key, value in node.args.items() if value} - {"this", "db", "catalog", "alias"}
     if extra:
         return None
     if isinstance(node, exp.Table):
-        parts = [text.starts.get((part._meta or {}).get("start", -1)) for part in node.parts]
+        parts = [text.token_of(part) for part in node.parts]
         known = [part for part in parts if part is not None]
         return (known[0], known[-1] if name is None else name) if len(known) == len(parts) else None
     if isinstance(node, exp.Subquery) and name is not None:

@@ -345,7 +345,7 @@ def string_escapes(resolution: Resolution) -> Iterator[Edit]:
     """A string with backslashes is written with the characters themselves, and a backslash as `chr(92)`."""
     text = resolution.text
     for node in resolution.tree.find_all(exp.Literal):
-        at = text.starts.get((node._meta or {}).get("start", -1))
+        at = text.token_of(node)
         if at is None or text.kinds[at] is not TokenType.STRING or not isinstance(node.parent, _VALUES):
             continue
         raw = text.raw(at)
