@@ -239,9 +239,7 @@ class _DeltaRules:
         self._changed = changed
 
     def query(self, node: exp.Expr, *, grouped: bool = False) -> _Assignments:
-        while type(node) in (exp.Subquery, exp.Paren):
-            refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
-            node = node.this
+        node = query_inside(node)
         if node.args.get("with_") is not None:
             raise NotIncrementalError("WITH")
         if isinstance(node, exp.Union) and not node.args.get("distinct"):
@@ -317,6 +315,14 @@ def refuse_clauses(node: exp.Expr, keys: Iterable[str]) -> None:
     for key in keys:
         if node.args.get(key):
             raise NotIncrementalError(key.rstrip("_").upper())
+
+
+def query_inside(node: exp.Expr) -> exp.Expr:
+    """Return a query without the parentheses around it, which must have no clauses of their own."""
+    while type(node) in (exp.Subquery, exp.Paren):
+        refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
+        node = node.this
+    return node
 
 
 def refuse_source_clauses(node: exp.Expr, *, names: bool = False) -> None:

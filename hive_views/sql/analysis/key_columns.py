@@ -21,6 +21,7 @@ from hive_views.sql.analysis.incremental import (
     IncrementalQuery,
     NotIncrementalError,
     output_items,
+    query_inside,
     refuse_clauses,
     refuse_lateral,
     refuse_source_clauses,
@@ -110,9 +111,7 @@ class _Analysis:
 
     def query(self, node: exp.Expr) -> _Relation:
         """The columns of a query."""
-        while type(node) in (exp.Subquery, exp.Paren):
-            refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
-            node = node.this
+        node = query_inside(node)
         if isinstance(node, exp.SetOperation):
             return self._set_operation(node)
         if not isinstance(node, exp.Select):
@@ -205,9 +204,7 @@ class _Analysis:
 
     def _correlated_keys(self, node: exp.Expr, outer: _Scope) -> dict[frozenset[_Ref], KeyColumn]:
         """The outer columns that a correlated subquery compares with keys of the changed table."""
-        while type(node) in (exp.Subquery, exp.Paren):
-            refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
-            node = node.this
+        node = query_inside(node)
         if not isinstance(node, exp.Select):
             raise NotIncrementalError("a set operation in a subquery outside FROM")
         refuse_clauses(node, REFUSED_CLAUSES)

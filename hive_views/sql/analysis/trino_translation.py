@@ -21,7 +21,7 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import child_expressions, comparison_key, first_offsets_of, start_offsets
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
-from hive_views.sql.types.hive_types import INTEGERS, base, decimal
+from hive_views.sql.types.hive_types import INTEGERS, NUMBERS, TIMES, base, decimal
 
 
 class Outcome(str, Enum):
@@ -474,7 +474,7 @@ def _arithmetic(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     bases = _operand_bases(node, type_of)
     if "string" in bases:
         return TrinoFinding(Outcome.UNVERIFIED, "arithmetic of a string")
-    if {"date", "timestamp"} & set(bases):
+    if TIMES & set(bases):
         unit = node.expression.args.get("unit") if isinstance(node.expression, exp.Interval) else None
         units = ("DAY", "MONTH", "YEAR") if bases[0] == "date" else ("DAY", "MONTH", "YEAR", "HOUR", "MINUTE", "SECOND")
         is_read = unit is not None and unit.name.upper().rstrip("S") in units
@@ -565,7 +565,7 @@ def _is_cast_alike(literal: exp.Literal, types: Iterable[str]) -> bool:
 
 
 def _is_valid(value: str, kind: str) -> bool:
-    if kind in ("date", "timestamp"):
+    if kind in TIMES:
         try:
             return bool(datetime.fromisoformat(value[:19]))
         except ValueError:
@@ -700,25 +700,22 @@ def _ordered(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     return _refused("ORDER BY with an expression")
 
 
-_NUMBERS = frozenset({*INTEGERS, "float", "double", "decimal"})
-
-
 def _comparison(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     operands = child_expressions([node.args.get(key) for key in ("this", "expression", "low", "high")])
     operands += node.expressions
     kinds = {base(type_of(operand) or "") for operand in operands}
     columns = {base(type_of(operand) or "") for operand in operands if not isinstance(operand, exp.Literal)}
-    times = kinds & {"date", "timestamp"}
+    times = kinds & TIMES
     if times and any(isinstance(operand, exp.Literal) and operand.is_string for operand in operands):
         if isinstance(node, (exp.EQ, exp.In)):
             return _refused("a date or timestamp that equals a string")
         if not all(_is_cast_alike(operand, times) for operand in operands if isinstance(operand, exp.Literal)):
             return TrinoFinding(Outcome.MAY_FAIL, "a comparison of a date or timestamp with another string")
-    if _TEXTS & kinds and kinds & _NUMBERS:
+    if _TEXTS & kinds and kinds & NUMBERS:
         if isinstance(node, exp.In):
             return _refused("a string in IN of a number")
         return TrinoFinding(Outcome.MAY_FAIL, "a comparison of a string and a number")
-    if (_TEXTS & columns and kinds & {"date", "timestamp"}) or ("boolean" in kinds and kinds & _NUMBERS):
+    if (_TEXTS & columns and kinds & TIMES) or ("boolean" in kinds and kinds & NUMBERS):
         return TrinoFinding(Outcome.UNVERIFIED, "a comparison of values of different types")
     return None
 
@@ -735,7 +732,7 @@ def _string_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _substring(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
-    is_of_date = isinstance(node.this, exp.Cast) and base(type_of(node.this.this) or "") in ("date", "timestamp")
+    is_of_date = isinstance(node.this, exp.Cast) and base(type_of(node.this.this) or "") in TIMES
     if isinstance(node.args.get("start"), exp.Neg) and not is_of_date:
         return TrinoFinding(Outcome.OTHER_ROWS, "substr() from the end of a shorter string: an empty string")
     return _string_function(node, type_of)
@@ -754,7 +751,7 @@ def _time_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
         while isinstance(operand, exp.TsOrDsToDate):
             operand = operand.this
         operands[number] = operand
-    if all(base(type_of(operand) or "") in ("date", "timestamp") for operand in operands):
+    if all(base(type_of(operand) or "") in TIMES for operand in operands):
         is_read = isinstance(node, exp.DateDiff) or base(type_of(operands[0]) or "") == "timestamp"
         return None if is_read else _refused("hour() of a date")
     return TrinoFinding(Outcome.UNVERIFIED, f"{node.key}() of values that are no dates or timestamps")
@@ -776,7 +773,7 @@ def _text_value(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
         return TrinoFinding(Outcome.OTHER_ROWS, "a number, timestamp or CHAR as a string: another format")
     if not isinstance(node, (exp.Concat, exp.ConcatWs, exp.DPipe)) and {"string", "date"} <= kinds:
         return _refused("a value that is a date or a string")
-    if {"date", "timestamp"} <= kinds:
+    if kinds >= TIMES:
         return TrinoFinding(Outcome.OTHER_ROWS, "a value that is a date or a timestamp: a date")
     if isinstance(node, (exp.Greatest, exp.Least)):
         reason = "of several types" if len(kinds) > 1 else "of NULL: NULL instead of another value"

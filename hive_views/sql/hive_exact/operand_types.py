@@ -15,23 +15,21 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.syntax_tree import token_span, unwrapped
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.types import hive_types
-from hive_views.sql.types.hive_types import INTEGERS, arithmetic
+from hive_views.sql.types.hive_types import INTEGERS, NUMBERS, TIMES, arithmetic
 
-_NUMBERS = frozenset({*hive_types.NUMERIC, "decimal"})
 _STRINGS = frozenset(hive_types.STRINGS)
 _NESTED = frozenset({"array", "map", "struct", "uniontype"})
-_TIMES = frozenset({"date", "timestamp"})
 _UNKNOWN = (None, "void")
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _CASTS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
-        ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double"), _NUMBERS | _STRINGS | {"boolean"}
+        ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double"), NUMBERS | _STRINGS | {"boolean"}
     ),
-    **dict.fromkeys(("decimal", "varchar", "char"), _NUMBERS | _STRINGS | _TIMES | {"boolean", "binary"}),
+    **dict.fromkeys(("decimal", "varchar", "char"), NUMBERS | _STRINGS | TIMES | {"boolean", "binary"}),
     "binary": _STRINGS | {"binary"},
-    "date": _STRINGS | _TIMES,
-    "timestamp": _STRINGS | _TIMES | {"boolean"},
+    "date": _STRINGS | TIMES,
+    "timestamp": _STRINGS | TIMES | {"boolean"},
 }
 """The types that can be cast to each type."""
 
@@ -64,7 +62,7 @@ def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
         return not {left, right}.isdisjoint({"binary", "date", "timestamp"})
     if left in _UNKNOWN or right in _UNKNOWN:
         base = hive_types.base((left if right in _UNKNOWN else right) or "")
-        return None not in (left, right) and kind in _ARITHMETIC and base in {"boolean", "binary", *_TIMES, *_NESTED}
+        return None not in (left, right) and kind in _ARITHMETIC and base in {"boolean", "binary", *TIMES, *_NESTED}
     left_base, right_base = hive_types.base(str(left)), hive_types.base(str(right))
     if kind is exp.DPipe:
         return right_base in _NESTED
@@ -76,7 +74,7 @@ def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
         intervals = [base.startswith("interval") for base in (left_base, right_base)]
         if any(intervals):
             partner = right_base if intervals[0] else left_base
-            return kind in (exp.Add, exp.Sub) and not all(intervals) and partner not in _TIMES
+            return kind in (exp.Add, exp.Sub) and not all(intervals) and partner not in TIMES
         return arithmetic(kind.__name__, str(left), str(right)) is None
     return False
 
@@ -88,11 +86,11 @@ def _check_sign(context: ResolutionContext, node: exp.Expr) -> None:
         return
     base = hive_types.base(str(type_text))
     if type(node) is exp.Not:
-        is_wrong = base in ("binary", *_TIMES)
+        is_wrong = base in ("binary", *TIMES)
     elif type(node) is exp.BitwiseNot:
         is_wrong = base not in INTEGERS
     else:
-        is_wrong = base not in _NUMBERS | _STRINGS and not base.startswith("interval")
+        is_wrong = base not in NUMBERS | _STRINGS and not base.startswith("interval")
     if is_wrong:
         raise context.fail(f"Wrong arguments: {type(node).__name__} does not take {type_text}", node.this)
 
@@ -163,7 +161,7 @@ def _can_be_member(left: str, right: str) -> bool:
     if not _NESTED.isdisjoint(bases) or "boolean" in bases or "binary" in bases:
         return left_base == right_base and (left_base not in _NESTED or left == right)
     if "timestamp" in bases:
-        return _NUMBERS.isdisjoint(bases)
+        return NUMBERS.isdisjoint(bases)
     return True
 
 
@@ -175,7 +173,7 @@ def _check_between(context: ResolutionContext, node: exp.Expr) -> None:
         if left in _UNKNOWN or right in _UNKNOWN:
             continue
         left_base, right_base = hive_types.base(str(left)), hive_types.base(str(right))
-        if left_base in _NESTED or (left_base == "timestamp" and right_base in _NUMBERS):
+        if left_base in _NESTED or (left_base == "timestamp" and right_base in NUMBERS):
             raise context.fail(f"Wrong arguments: BETWEEN does not take {left} and {right}", node.args[side])
 
 
@@ -202,14 +200,14 @@ def _can_be_compared(kind: type, left: str, right: str) -> bool:
     bases = {hive_types.base(left), hive_types.base(right)}
     if not _NESTED.isdisjoint(bases):
         return kind in (exp.EQ, exp.NEQ, exp.NullSafeEQ) and left == right
-    return bases.isdisjoint({"binary", "boolean"}) or bases.isdisjoint(_TIMES)
+    return bases.isdisjoint({"binary", "boolean"}) or bases.isdisjoint(TIMES)
 
 
 def _loses_digits(precise: str, other: str) -> bool:
     """Return whether a comparison of a precise type to another one loses digits."""
     base = hive_types.base(other)
     if precise == "timestamp":
-        return base in _NUMBERS
+        return base in NUMBERS
     if precise == "bigint":
         return base in _STRINGS or base == "double"
     return precise.startswith("decimal") and base in _STRINGS

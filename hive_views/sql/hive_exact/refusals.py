@@ -24,6 +24,7 @@ from hive_views.sql.types.function_signatures import (
     SINGLE_ARGUMENT_TYPES,
     WITHOUT_ARGUMENTS,
 )
+from hive_views.sql.types.hive_types import NUMBERS, TIMES
 
 # -- Clauses -----------------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
             raise context.fail(f"Wrong arguments: {name}() does not take days of type {bases[1]}", arguments[1], name)
     elif name in ("datediff", "months_between"):
         for item, base in zip(arguments, bases, strict=False):
-            if base in _NUMBERS or base == "boolean":
+            if base in NUMBERS or base == "boolean":
                 raise context.fail(f"Wrong arguments: {name}() does not take {base}", item, name)
 
 
@@ -209,29 +210,27 @@ def _written_argument(context: ResolutionContext, argument: exp.Expr, at: int | 
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
-_NUMBERS = frozenset({*hive_types.NUMERIC, "decimal"})
 _NESTED = frozenset({"array", "map", "struct"})
-_TIMES = frozenset({"date", "timestamp"})
-_SIMPLE = frozenset({*_NUMBERS, *_TIMES, *hive_types.STRINGS, "boolean", "binary"})
+_SIMPLE = frozenset({*NUMBERS, *TIMES, *hive_types.STRINGS, "boolean", "binary"})
 _REJECTED_TYPES: dict[str, frozenset[str]] = {
-    "length": _NUMBERS | _TIMES | _NESTED | {"boolean"},
-    **dict.fromkeys(("rlike", "regexp"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
-    **dict.fromkeys(("trim", "ltrim", "rtrim"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
+    "length": NUMBERS | TIMES | _NESTED | {"boolean"},
+    **dict.fromkeys(("rlike", "regexp"), NUMBERS | TIMES | _NESTED | {"boolean"}),
+    **dict.fromkeys(("trim", "ltrim", "rtrim"), NUMBERS | TIMES | _NESTED | {"boolean"}),
     **dict.fromkeys(("upper", "lower", "ucase", "lcase"), _NESTED),
-    **dict.fromkeys(("char_length", "character_length", "octet_length"), _NUMBERS | _TIMES | _NESTED | {"boolean"}),
-    "initcap": _NUMBERS | _TIMES | _NESTED | {"boolean"},
+    **dict.fromkeys(("char_length", "character_length", "octet_length"), NUMBERS | TIMES | _NESTED | {"boolean"}),
+    "initcap": NUMBERS | TIMES | _NESTED | {"boolean"},
     **dict.fromkeys(("substr", "substring"), _NESTED),
     **dict.fromkeys(("map_keys", "map_values"), _SIMPLE | {"array", "struct"}),
     "sort_array": _SIMPLE | {"map", "struct"},
-    **dict.fromkeys(("date_add", "date_sub"), _NUMBERS | {"boolean"}),
-    **dict.fromkeys(("round", "bround"), _TIMES | _NESTED),
-    "sqrt": _TIMES | _NESTED,
+    **dict.fromkeys(("date_add", "date_sub"), NUMBERS | {"boolean"}),
+    **dict.fromkeys(("round", "bround"), TIMES | _NESTED),
+    "sqrt": TIMES | _NESTED,
     "base64": frozenset(hive_types.STRINGS),
     "sum": _NESTED | {"boolean"},
     "avg": _NESTED | {"boolean", "date"},
     **dict.fromkeys(("min", "max"), frozenset({"map"})),
     "size": _SIMPLE,
     "array_contains": _SIMPLE | {"map", "struct"},
-    "abs": _TIMES | _NESTED | {"boolean"},
+    "abs": TIMES | _NESTED | {"boolean"},
 }
 """The types that the first argument of each function cannot have."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 from weakref import ref
 
 from sqlglot import exp
@@ -175,23 +175,6 @@ class JoinScopes:
     keys: list[tuple[ScopeColumn, ScopeColumn]] = field(default_factory=list)
 
 
-class QueryResolver(Protocol):
-    """`queries.resolve_query`, for the modules that `queries` is built on."""
-
-    def __call__(
-        self,
-        context: ResolutionContext,
-        node: exp.Expr,
-        ctes: VisibleCtes,
-        outer: Scope | None = None,
-        *,
-        level: int = 0,
-        names_columns: bool = True,
-    ) -> Scope:
-        """Resolve a query and return the columns of its result."""
-        ...
-
-
 Handler = Callable[["ResolutionContext", Any, Environment], "ScopeColumn | None"]
 """Resolves one kind of node; returns the column that the expression is, or None for any other value."""
 
@@ -319,6 +302,7 @@ class ExpansionMode:
     check_having: Callable[[ResolutionContext, exp.Select], None] = accept
 
 
+@dataclass(eq=False)
 class ResolutionContext:
     """The state of one resolution: the text, its tables, its edits, and what each name refers to.
 
@@ -358,69 +342,54 @@ class ResolutionContext:
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
 
-    def __init__(
-        self,
-        text: Text,
-        tree: exp.Expr,
-        schemas: Schemas,
-        database: str,
-        *,
-        dialect: DialectRules,
-        mode: ExpansionMode,
-        handlers: Mapping[type, Handler],
-        resolve_query: QueryResolver,
-        functions: Mapping[str, str],
-        conf: Mapping[str, str],
-    ) -> None:
-        self.text = text
-        self.tree = tree
-        self.starts = text.starts
-        self.schemas = schemas
-        self.database = database
-        self.dialect = dialect
-        self.mode = mode
-        self.handlers = handlers
-        self.resolve_query = resolve_query
-        self.functions = functions
-        self.conf = conf
-        self.uses_cbo = mode.uses_cbo(text, tree)
-        self.regex_names = conf.get("hive.support.quoted.identifiers") == "none"
-        self.quotes_names = mode.quotes_regex_names or not self.regex_names
-        self.edits = TokenEdits(text)
-        self.star_edits = TokenEdits(text)
-        self.bindings: dict[int, ScopeColumn] = {}
-        self.fields: dict[int, list[str]] = {}
-        self.star_columns: dict[int, list[ScopeColumn]] = {}
-        self.sources: dict[int, Source] = {}
-        self.joins: dict[int, JoinScopes] = {}
-        self.blocks: dict[int, tuple[Scope, Scope]] = {}
-        self.subqueries: dict[int, Scope] = {}
-        self.tables: dict[tuple[str, str], int] = {}
-        self.pending_edits: list[tuple[tuple[int, int], str]] = []
-        self.pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = []
-        self.select_items: dict[ScopeColumn, exp.Expr] = {}
-        self.added_names: list[tuple[int, str]] = []
-        self.invented_names: set[ScopeColumn] = set()
-        self.renamed_columns: dict[ScopeColumn, str] = {}
-        self.expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = []
-        self.has_star = False
-        self.ctes = VisibleCtes()
-        self.cte_definitions: list[CteDefinition] = []
-        self.outermost_ctes: set[str] = set()
-        self.set_operations = 0
-        self.in_grouping_sets = False
-        self.has_windows = False
-        self.named_windows: Sequence[exp.Expr] = ()
-        self.pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = []
-        self.pivots: set[int] = set()
-        self.reparsed_trees: list[exp.Expr] = []
-        self._types: TypeInference | None = None
+    text: Text
+    tree: exp.Expr
+    schemas: Schemas
+    database: str
+    dialect: DialectRules
+    mode: ExpansionMode
+    handlers: Mapping[type, Handler]
+    resolve_query: Callable[..., Scope]
+    functions: Mapping[str, str]
+    conf: Mapping[str, str]
+    bindings: dict[int, ScopeColumn] = field(default_factory=dict)
+    fields: dict[int, list[str]] = field(default_factory=dict)
+    star_columns: dict[int, list[ScopeColumn]] = field(default_factory=dict)
+    sources: dict[int, Source] = field(default_factory=dict)
+    joins: dict[int, JoinScopes] = field(default_factory=dict)
+    blocks: dict[int, tuple[Scope, Scope]] = field(default_factory=dict)
+    subqueries: dict[int, Scope] = field(default_factory=dict)
+    tables: dict[tuple[str, str], int] = field(default_factory=dict)
+    pending_edits: list[tuple[tuple[int, int], str]] = field(default_factory=list)
+    pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    select_items: dict[ScopeColumn, exp.Expr] = field(default_factory=dict)
+    added_names: list[tuple[int, str]] = field(default_factory=list)
+    invented_names: set[ScopeColumn] = field(default_factory=set)
+    renamed_columns: dict[ScopeColumn, str] = field(default_factory=dict)
+    expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
+    has_star: bool = False
+    ctes: VisibleCtes = field(default_factory=VisibleCtes)
+    cte_definitions: list[CteDefinition] = field(default_factory=list)
+    outermost_ctes: set[str] = field(default_factory=set)
+    set_operations: int = 0
+    in_grouping_sets: bool = False
+    has_windows: bool = False
+    named_windows: Sequence[exp.Expr] = ()
+    pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
+    pivots: set[int] = field(default_factory=set)
+    reparsed_trees: list[exp.Expr] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.starts = self.text.starts
+        self.uses_cbo = self.mode.uses_cbo(self.text, self.tree)
+        self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
+        self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
+        self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
+        self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
         self._weak = ref(self)
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression, or None where it is not known."""
-        if self._types is None:
-            self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
         return self._types.type_of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:

@@ -131,12 +131,12 @@ def resolve(
         tree,
         schemas,
         database.lower(),
-        dialect=DIALECTS[text.dialect],
-        mode=HIVE_EXACT if exact else PORTABLE,
-        handlers=_HANDLERS,
-        resolve_query=resolve_query,
-        functions=functions or {},
-        conf=conf or {},
+        DIALECTS[text.dialect],
+        HIVE_EXACT if exact else PORTABLE,
+        _HANDLERS,
+        resolve_query,
+        functions or {},
+        conf or {},
     )
     try:
         scope = resolve_query(context, tree, context.ctes)

@@ -657,8 +657,8 @@ def unified_type(left: ScopeColumn, right: ScopeColumn, *, by_name: bool = False
             return None
         if first == second:
             return first
-        if first in _INTEGERS and second in _INTEGERS:
-            return max(first, second, key=_INTEGERS.index)
+        if first in hive_types.INTEGERS and second in hive_types.INTEGERS:
+            return max(first, second, key=hive_types.INTEGERS.index)
         if hive_types.base(first) in hive_types.STRINGS and hive_types.base(second) in hive_types.STRINGS:
             return hive_types.common(first, second)
         return {first, second}.difference({"void"}).pop() if "void" in (first, second) else None
@@ -666,7 +666,6 @@ def unified_type(left: ScopeColumn, right: ScopeColumn, *, by_name: bool = False
     return unify
 
 
-_INTEGERS = hive_types.NUMERIC[:4]
 _PARTITION_CLAUSES = frozenset(
     {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
 )

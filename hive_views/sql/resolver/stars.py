@@ -562,18 +562,21 @@ def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns
 def write_expanded_stars(context: ResolutionContext) -> None:
     """Write the columns of all stars; called when all renamed columns are known."""
     _write_pipe_stars(context)
-    renamed = context.renamed_columns
     for first, last, columns in context.expanded_stars:
         first_word = context.text.raw(first)
         is_missing = first_word.lower() in ("from", "table")  # `FROM t` or `TABLE t`, without SELECT
         from_word = first_word if first_word.lower() == "from" else "FROM"
         for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
-            texts = [
-                (stored if is_stored else text) + (f" AS {context.quote(renamed[column])}" if column in renamed else "")
-                for text, stored, column in columns
-            ]
-            written = ", ".join(texts)
+            written = ", ".join(
+                _named(context, stored if is_stored else text, column) for text, stored, column in columns
+            )
             edits.replace(first, last, f"SELECT {written} {from_word}" if is_missing else written)
+
+
+def _named(context: ResolutionContext, text: str, column: ScopeColumn) -> str:
+    """Return the text of a column, with `AS name` if it gets another name."""
+    name = context.renamed_columns.get(column)
+    return text if name is None else f"{text} AS {context.quote(name)}"
 
 
 def _write_pipe_stars(context: ResolutionContext) -> None:
@@ -583,7 +586,7 @@ def _write_pipe_stars(context: ResolutionContext) -> None:
         if is_fixed and not any(column in renamed for _, _, column in columns):
             continue
         context.has_star = True
-        texts = [text + (f" AS {quote(renamed[column])}" if column in renamed else "") for text, _, column in columns]
+        texts = [_named(context, text, column) for text, _, column in columns]
         names = [quote(unquote_identifier(context.text.raw(token))) for token in star.names]
         for edits in (context.edits, context.star_edits):
             if star.kind == "all":

@@ -40,8 +40,10 @@ STRINGS = ("string", "varchar", "char")
 """The names of the character types."""
 INTEGERS = NUMERIC[:4]
 """The integer types, from narrow to wide."""
-_NUMBERS = frozenset({*NUMERIC, "decimal"})
-_TIMES = frozenset({"date", "timestamp"})
+NUMBERS = frozenset({*NUMERIC, "decimal"})
+"""All numeric types."""
+TIMES = frozenset({"date", "timestamp"})
+"""The types of dates and times."""
 
 
 def base(type_text: str) -> str:
@@ -121,9 +123,9 @@ def common(left: str, right: str) -> str | None:
         return _common_string(left, right)
     if "decimal" in (left_base, right_base) and (left_base in INTEGERS or right_base in INTEGERS):
         return left if left_base == "decimal" else right  # the decimal gets no more digits for the integer
-    if left_base in _NUMBERS and right_base in _NUMBERS:
+    if left_base in NUMBERS and right_base in NUMBERS:
         return _common_number(left, right)
-    if {left_base, right_base} <= _TIMES:
+    if {left_base, right_base} <= TIMES:
         return "timestamp"
     return None
 
@@ -133,7 +135,7 @@ def choice_in_spark(left: str, right: str) -> str | None:
     bases = {base(left), base(right)}
     if left != right and "decimal" in bases and bases & {"bigint", "float", "double"}:
         return None
-    result = _common_number(left, right) if left != right and bases <= _NUMBERS else common(left, right)
+    result = _common_number(left, right) if left != right and bases <= NUMBERS else common(left, right)
     if result is not None and left != right and bases == {"decimal"}:
         scale = max(as_decimal(left)[1], as_decimal(right)[1])
         return result if as_decimal(result)[1] == scale else None  # more than 38 digits: Spark 3.5 keeps the scale
@@ -143,10 +145,10 @@ def choice_in_spark(left: str, right: str) -> str | None:
 def choice(left: str, right: str) -> str | None:
     """Return the type of a CASE, IF or COALESCE in Hive; None if there is none."""
     left_base, right_base = base(left), base(right)
-    if left_base in _NUMBERS and right_base in _NUMBERS:
+    if left_base in NUMBERS and right_base in NUMBERS:
         return _common_number(left, right) if left != right else left
     for type_text, own_base, other_base in ((left, left_base, right_base), (right, right_base, left_base)):
-        if own_base in STRINGS and (other_base in _NUMBERS or other_base == "boolean" or other_base in _TIMES):
+        if own_base in STRINGS and (other_base in NUMBERS or other_base == "boolean" or other_base in TIMES):
             return type_text
     if "void" in (left, right):
         return right if left == "void" else left
@@ -160,17 +162,17 @@ def greatest(left: str, right: str) -> str | None:
     bases = {base(left), base(right)}
     if left.endswith(">") or right.endswith(">"):
         return None
-    if bases <= _NUMBERS:
+    if bases <= NUMBERS:
         return _common_number(left, right)
     if bases <= {*STRINGS}:
         return _common_string(left, right)
-    if bases & {*STRINGS} and bases & _TIMES:
+    if bases & {*STRINGS} and bases & TIMES:
         return left if base(left) not in STRINGS else right
-    if bases == _TIMES:
+    if bases == TIMES:
         return "timestamp"
     if "void" in bases:
         return None
-    return "string" if "date" in bases and bases & _NUMBERS else "double"
+    return "string" if "date" in bases and bases & NUMBERS else "double"
 
 
 def _common_string(left: str, right: str) -> str:
@@ -218,22 +220,21 @@ def arithmetic(operator: str, left: str, right: str) -> str | None:
 
     Source: Hive's `GenericUDFBaseNumeric`, `GenericUDFBaseDTI` and `UDFOPLongDivide`.
     """
-    numbers = (*NUMERIC, "decimal")
     left_base, right_base = base(left), base(right)
     if operator in ("Add", "Sub") and left == "date" and right == "int":
         return "date"
-    if operator == "Sub" and left in _TIMES and right in _TIMES:
+    if operator == "Sub" and left in TIMES and right in TIMES:
         return "interval_day_time"
     if "void" in (left, right) and left != right:
         typed = left if right == "void" else right
         if typed in NUMERIC:
             return typed
-        return "double" if base(typed) in (*numbers, *STRINGS) else None
+        return "double" if base(typed) in (*NUMBERS, *STRINGS) else None
     if left_base in STRINGS or left == "void":
         left = left_base = "double"
     if right_base in STRINGS or right == "void":
         right = right_base = "double"
-    if left_base not in numbers or right_base not in numbers:
+    if left_base not in NUMBERS or right_base not in NUMBERS:
         return None
     if operator == "IntDiv":
         return "bigint" if left in INTEGERS and right in INTEGERS else None

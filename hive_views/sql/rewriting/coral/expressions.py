@@ -22,7 +22,7 @@ from hive_views.sql.parsing.syntax_tree import (
 )
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.rewriting.coral.edits import GROUPED_TYPES, Edit, call_tokens, written_tokens
-from hive_views.sql.types.hive_types import INTEGERS, base, decimal
+from hive_views.sql.types.hive_types import INTEGERS, TIMES, base, decimal
 
 
 def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
@@ -59,7 +59,7 @@ def shifted_dates(resolution: Resolution) -> Iterator[Edit]:
         if isinstance(comparison, (exp.Add, exp.Sub)):
             return
         value = None if comparison is None else comparison.args.get("this")
-        if isinstance(value, exp.Expr) and base(type_of(value) or "") not in ("date", "timestamp"):
+        if isinstance(value, exp.Expr) and base(type_of(value) or "") not in TIMES:
             return
     for at in range(1, len(text.kinds) - 5):
         if text.kinds[at + 3] is not TokenType.INTERVAL or text.kinds[at - 1] not in _COMPARISONS:
@@ -278,7 +278,7 @@ def date_parts(resolution: Resolution) -> Iterator[Edit]:
     for node in resolution.tree.find_all(*_DATE_FUNCTIONS_OF_COLUMNS):
         operand = node.this.this if isinstance(node.this, (exp.TsOrDsToDate, exp.TimeStrToTime)) else node.this
         span, column, kind = call_tokens(text, node), token_span(text, operand), base(type_of(operand) or "")
-        if span is None or column is None or type(operand) is not exp.Column or kind not in ("date", "timestamp"):
+        if span is None or column is None or type(operand) is not exp.Column or kind not in TIMES:
             continue
         name = text.between(*column)
         day = f"CAST({name if kind == 'date' else f'CAST({name} AS DATE)'} AS STRING)"

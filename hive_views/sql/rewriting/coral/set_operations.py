@@ -13,7 +13,7 @@ from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.rewriting.coral.edits import _LIST_ENDS, GROUPED_TYPES, Edit, given_parts, unused_name
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
-from hive_views.sql.types.hive_types import base
+from hive_views.sql.types.hive_types import INTEGERS, base
 
 
 def unions(resolution: Resolution) -> Iterator[Edit]:
@@ -146,9 +146,6 @@ def _items(text: Text, start: int, end: int) -> list[tuple[int, int]]:
     return [(before + 1, after - 1) for before, after in pairwise(bounds)]
 
 
-_WIDTHS = ("tinyint", "smallint", "int", "bigint")
-
-
 def _one_type(types: Sequence[str]) -> str | None:
     """Return the type of a column of a set operation where all engines agree on it: one type, or the widest integer."""
     typed = [kind for kind in types if kind != "void"]
@@ -156,4 +153,4 @@ def _one_type(types: Sequence[str]) -> str | None:
         return None
     if len(set(typed)) == 1:
         return typed[0]
-    return max(typed, key=_WIDTHS.index) if set(typed) <= set(_WIDTHS) else None
+    return max(typed, key=INTEGERS.index) if set(typed) <= set(INTEGERS) else None
