@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlglot.tokenizer_core import TokenType
@@ -39,6 +40,7 @@ from hive_views.sql.parsing.statements import (
 )
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Statement)
 
 _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "COMMENT", "CREATE", "EXPLAIN", "USE"})
 
@@ -222,6 +224,10 @@ class Cursor:
         """Return the text from a position up to the last word that was read."""
         return self.sql[start : self._ends[self.index - 1]]
 
+    def statement(self, class_: Callable[..., S], /, **fields: Any) -> S:
+        """Return a statement with its text and dialect."""
+        return class_(text=self.sql, dialect=self.dialect, **fields)
+
     def finish(self) -> None:
         """Check that all words have been read."""
         if not self.done:
@@ -300,8 +306,8 @@ def _create(cursor: Cursor) -> Statement:
     cursor.expect("AS")
     query = Query(*cursor.rest())
     if materialized:
-        return CreateMaterializedView(text=cursor.sql, dialect=cursor.dialect, query=query, **fields)
-    return CreateView(text=cursor.sql, dialect=cursor.dialect, query=query, temporary=temporary, **fields)
+        return cursor.statement(CreateMaterializedView, query=query, **fields)
+    return cursor.statement(CreateView, query=query, temporary=temporary, **fields)
 
 
 def _column(cursor: Cursor) -> ColumnSpec:
@@ -316,14 +322,6 @@ def _names(cursor: Cursor) -> tuple[str, ...]:
 
 def _properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
     return cursor.parenthesized(cursor.property_pair)
-
-
-def _partitioned(cursor: Cursor) -> dict[str, Any]:
-    return {"partitioned_on": tuple(name.lower() for name in _names(cursor))}
-
-
-def _transforms(cursor: Cursor) -> dict[str, Any]:
-    return {"partitioned_on": cursor.parenthesized(lambda: _transform(cursor))}
 
 
 def _transform(cursor: Cursor) -> str:
@@ -347,20 +345,12 @@ def _sort_term(cursor: Cursor) -> str:
     return cursor.text_since(start)
 
 
-def _security(cursor: Cursor) -> dict[str, Any]:
-    for word in ("DEFINER", "INVOKER"):
-        if cursor.accept(word):
-            return {"security": word.lower()}
-    raise cursor.error("DEFINER or INVOKER")
-
-
-def _schema_mode(cursor: Cursor) -> dict[str, Any]:
-    if cursor.accept("TYPE", "EVOLUTION"):
-        return {"schema_mode": "type evolution"}
-    for word in ("BINDING", "COMPENSATION", "EVOLUTION"):
-        if cursor.accept(word):
-            return {"schema_mode": word.lower()}
-    raise cursor.error("BINDING, COMPENSATION, TYPE EVOLUTION or EVOLUTION")
+def _choice(cursor: Cursor, *choices: str) -> str:
+    """Read one of some keywords, each of one word or more; return it in lower case."""
+    for choice in choices:
+        if cursor.accept(*choice.split()):
+            return choice.lower()
+    raise cursor.error(f"{', '.join(choices[:-1])} or {choices[-1]}")
 
 
 def _stored(cursor: Cursor) -> dict[str, Any]:
@@ -407,16 +397,21 @@ _CLAUSE_KEYWORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("LOCATION",), "LOCATION"),
     (("GRACE", "PERIOD"), "GRACE PERIOD"),
 )
+_SCHEMA_MODES = ("BINDING", "COMPENSATION", "TYPE EVOLUTION", "EVOLUTION")
 _Clause = Callable[[Cursor], dict[str, Any]]
 _COMMON_CLAUSES: dict[str, _Clause] = {
     "COMMENT": lambda cursor: {"comment": cursor.string()},
-    "PARTITIONED ON": _partitioned,
+    "PARTITIONED ON": lambda cursor: {"partitioned_on": tuple(name.lower() for name in _names(cursor))},
     "TBLPROPERTIES": lambda cursor: {"properties": _properties(cursor)},
 }
-_VIEW_CLAUSES: dict[str, _Clause] = {**_COMMON_CLAUSES, "SECURITY": _security, "WITH SCHEMA": _schema_mode}
+_VIEW_CLAUSES: dict[str, _Clause] = {
+    **_COMMON_CLAUSES,
+    "SECURITY": lambda cursor: {"security": _choice(cursor, "DEFINER", "INVOKER")},
+    "WITH SCHEMA": lambda cursor: {"schema_mode": _choice(cursor, *_SCHEMA_MODES)},
+}
 _MATERIALIZED_CLAUSES: dict[str, _Clause] = {
     **_COMMON_CLAUSES,
-    "PARTITIONED ON": _transforms,
+    "PARTITIONED ON": lambda cursor: {"partitioned_on": cursor.parenthesized(lambda: _transform(cursor))},
     "STORAGE PROPERTIES": lambda cursor: {"storage_properties": _properties(cursor)},
     "WITH": lambda cursor: {"properties": _properties(cursor)},
     "CLUSTERED ON": lambda cursor: {"clustered_on": _names(cursor)},
@@ -439,43 +434,40 @@ def _alter(cursor: Cursor) -> Statement:
     materialized = cursor.accept("MATERIALIZED")
     cursor.expect("VIEW")
     if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name()
-    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect, "name": name}
+    of_view = partial(cursor.statement, name=cursor.name())
     if cursor.accept("RENAME", "TO"):
-        return AlterViewRename(**common, new_name=cursor.name(), if_exists=if_exists, materialized=materialized)
+        return of_view(AlterViewRename, new_name=cursor.name(), if_exists=if_exists, materialized=materialized)
     if cursor.accept("SET", "TBLPROPERTIES") or cursor.accept("SET", "PROPERTIES"):
         pairs = _properties(cursor) if cursor.word() == "(" else _bare_properties(cursor)
-        return AlterViewSetProperties(**common, properties=pairs, materialized=materialized)
+        return of_view(AlterViewSetProperties, properties=pairs, materialized=materialized)
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         ignore_missing = cursor.accept("IF", "EXISTS")
         keys = cursor.parenthesized(cursor.property_key)
-        return AlterViewUnsetProperties(**common, keys=keys, if_exists=ignore_missing, materialized=materialized)
+        return of_view(AlterViewUnsetProperties, keys=keys, if_exists=ignore_missing, materialized=materialized)
     if materialized:
         if cursor.accept("REBUILD"):
-            return RefreshMaterializedView(**common)
+            return of_view(RefreshMaterializedView)
         if cursor.accept("ENABLE", "REWRITE"):
-            return AlterMaterializedViewRewrite(**common, enabled=True)
+            return of_view(AlterMaterializedViewRewrite, enabled=True)
         if cursor.accept("DISABLE", "REWRITE"):
-            return AlterMaterializedViewRewrite(**common, enabled=False)
+            return of_view(AlterMaterializedViewRewrite, enabled=False)
         if cursor.accept("AS"):
-            return AlterViewAs(**common, query=Query(*cursor.rest()), materialized=True)
+            return of_view(AlterViewAs, query=Query(*cursor.rest()), materialized=True)
         raise cursor.error("AS, REBUILD, ENABLE REWRITE, DISABLE REWRITE, RENAME TO, SET or UNSET")
     if cursor.accept("RECOMPILE"):
-        return AlterViewRecompile(**common)
+        return of_view(AlterViewRecompile)
     if cursor.accept("ADD"):
         if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-        return AlterViewAddPartitions(**common, partitions=_partitions(cursor), if_not_exists=if_not_exists)
+        return of_view(AlterViewAddPartitions, partitions=_partitions(cursor), if_not_exists=if_not_exists)
     if cursor.accept("DROP"):
         ignore_missing = cursor.accept("IF", "EXISTS")
-        return AlterViewDropPartitions(**common, partitions=_partitions(cursor), if_exists=ignore_missing)
-    if cursor.word() == "WITH" and cursor.word(1) == "SCHEMA" and cursor.word(2) in _SCHEMA_MODES:
+        return of_view(AlterViewDropPartitions, partitions=_partitions(cursor), if_exists=ignore_missing)
+    # A common table expression can be called schema.
+    if cursor.word() == "WITH" and cursor.word(1) == "SCHEMA" and cursor.word(2) in ("TYPE", *_SCHEMA_MODES):
         raise cursor.error_at(cursor.start, "WITH SCHEMA: an Iceberg view does not keep it. Leave it out")
     if not cursor.accept("AS") and cursor.word() not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         raise cursor.error("AS, SET, UNSET, RENAME TO, RECOMPILE, ADD PARTITION or DROP PARTITION")
-    return AlterViewAs(**common, query=Query(*cursor.rest()))
-
-
-_SCHEMA_MODES = frozenset({"BINDING", "COMPENSATION", "EVOLUTION", "TYPE"})
+    return of_view(AlterViewAs, query=Query(*cursor.rest()))
 
 
 def _bare_properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
@@ -508,25 +500,12 @@ def _partition_value(cursor: Cursor) -> tuple[str, str | None]:
 
 
 def _drop(cursor: Cursor) -> Statement:
-    for keywords in (("MATERIALIZED", "VIEW"), ("VIEW",), ("TABLE",)):
-        if cursor.accept(*keywords):
-            kind = " ".join(keywords).lower()
-            break
-    else:
-        raise cursor.error("VIEW, TABLE or MATERIALIZED VIEW")
+    kind = _choice(cursor, "VIEW", "TABLE", "MATERIALIZED VIEW")
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name()
     behavior = next((word.lower() for word in ("RESTRICT", "CASCADE") if cursor.accept(word)), None)
     purge = kind == "table" and cursor.accept("PURGE")
-    return Drop(
-        text=cursor.sql,
-        dialect=cursor.dialect,
-        kind=kind,
-        name=name,
-        if_exists=if_exists,
-        behavior=behavior,
-        purge=purge,
-    )
+    return cursor.statement(Drop, kind=kind, name=name, if_exists=if_exists, behavior=behavior, purge=purge)
 
 
 def _refresh(cursor: Cursor) -> Statement:
@@ -535,32 +514,29 @@ def _refresh(cursor: Cursor) -> Statement:
     full = cursor.accept("FULL")
     incremental = not full and cursor.accept("INCREMENTAL")
     cascade = cursor.accept("CASCADE")
-    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect, "name": name}
-    return RefreshMaterializedView(**common, full=full, incremental=incremental, cascade=cascade)
+    return cursor.statement(RefreshMaterializedView, name=name, full=full, incremental=incremental, cascade=cascade)
 
 
 def _explain(cursor: Cursor) -> Statement:
     cursor.expect("REFRESH", "MATERIALIZED", "VIEW")
-    return ExplainRefresh(text=cursor.sql, dialect=cursor.dialect, name=cursor.name())
+    return cursor.statement(ExplainRefresh, name=cursor.name())
 
 
 def _show(cursor: Cursor) -> Statement:
-    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect}
     if cursor.accept("CREATE"):
-        for keywords in (("MATERIALIZED", "VIEW"), ("VIEW",), ("TABLE",)):
-            if cursor.accept(*keywords):
-                return ShowCreate(**common, kind=" ".join(keywords).lower(), name=cursor.name())
-        raise cursor.error("VIEW, TABLE or MATERIALIZED VIEW")
+        return cursor.statement(
+            ShowCreate, kind=_choice(cursor, "VIEW", "TABLE", "MATERIALIZED VIEW"), name=cursor.name()
+        )
     if cursor.accept("PARTITIONS"):
         name = cursor.name()
         partition = cursor.parenthesized(lambda: _partition_value(cursor)) if cursor.accept("PARTITION") else ()
-        return ShowPartitions(**common, name=name, partition=partition)
+        return cursor.statement(ShowPartitions, name=name, partition=partition)
     materialized = cursor.accept("MATERIALIZED")
     cursor.expect("VIEWS")
     database = cursor.identifier()[0] if cursor.accept("IN") or cursor.accept("FROM") else None
     like = cursor.accept("LIKE")
     pattern = cursor.string() if like or (not cursor.done and cursor.word() == "") else None
-    return ShowViews(**common, database=database, pattern=pattern, materialized=materialized)
+    return cursor.statement(ShowViews, database=database, pattern=pattern, materialized=materialized)
 
 
 def _describe(cursor: Cursor) -> Statement:
@@ -573,7 +549,7 @@ def _describe(cursor: Cursor) -> Statement:
         elif not (cursor.accept("TABLE") or cursor.accept("VIEW")):
             break
     name = cursor.name()
-    return Describe(text=cursor.sql, dialect=cursor.dialect, name=name, extended=extended, formatted=formatted)
+    return cursor.statement(Describe, name=name, extended=extended, formatted=formatted)
 
 
 def _comment(cursor: Cursor) -> Statement:
@@ -581,12 +557,11 @@ def _comment(cursor: Cursor) -> Statement:
     cursor.expect("ON")
     materialized = cursor.accept("MATERIALIZED")
     cursor.expect("VIEW")
-    common: dict[str, Any] = {"text": cursor.sql, "dialect": cursor.dialect, "materialized": materialized}
-    common["name"] = cursor.name()
+    of_view = partial(cursor.statement, name=cursor.name(), materialized=materialized)
     cursor.expect("IS")
     if cursor.accept("NULL"):
-        return AlterViewUnsetProperties(**common, keys=("comment",), if_exists=True)
-    return AlterViewSetProperties(**common, properties=(("comment", cursor.string()),))
+        return of_view(AlterViewUnsetProperties, keys=("comment",), if_exists=True)
+    return of_view(AlterViewSetProperties, properties=(("comment", cursor.string()),))
 
 
 _STATEMENT_READERS: dict[str, Callable[[Cursor], Statement]] = {

@@ -77,15 +77,20 @@ class DefiningStatement(NamedStatement):
 
 
 @dataclass(frozen=True)
-class CreateView(DefiningStatement):
-    """CREATE [OR REPLACE] VIEW."""
-
+class _CreateStatement(DefiningStatement):
     or_replace: bool = False
     if_not_exists: bool = False
     columns: tuple[ColumnSpec, ...] | None = None
     comment: str | None = None
     partitioned_on: tuple[str, ...] | None = None
+    """Columns in lower case; of a materialized view also transforms of columns, as written."""
     properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateView(_CreateStatement):
+    """CREATE [OR REPLACE] VIEW."""
+
     temporary: bool = False
     security: str | None = None
     """Trino's SECURITY: `definer` or `invoker`."""
@@ -94,17 +99,11 @@ class CreateView(DefiningStatement):
 
 
 @dataclass(frozen=True)
-class CreateMaterializedView(DefiningStatement):
+class CreateMaterializedView(_CreateStatement):
     """CREATE [OR REPLACE] MATERIALIZED VIEW."""
 
-    or_replace: bool = False
-    if_not_exists: bool = False
-    columns: tuple[ColumnSpec, ...] | None = None
-    comment: str | None = None
     rewrite: bool | None = None
     """True for ENABLE REWRITE, False for DISABLE REWRITE, None without either."""
-    partitioned_on: tuple[str, ...] | None = None
-    """Columns in lower case, and transforms of columns as written."""
     clustered_on: tuple[str, ...] = ()
     distributed_on: tuple[str, ...] = ()
     sorted_on: tuple[str, ...] = ()
@@ -116,7 +115,6 @@ class CreateMaterializedView(DefiningStatement):
     row_format: str | None = None
     location: str | None = None
     grace_period: str | None = None
-    properties: tuple[tuple[str, str], ...] = ()
     storage_properties: tuple[tuple[str, str], ...] = ()
     """STORAGE PROPERTIES: those of the storage table."""
 
