@@ -1,7 +1,7 @@
 """Which engines read a view's row with its author's rows: plain Spark, Hive, and Trino's Hive connector.
 
 All three read the expanded text; rows in Trino's own encoding are read by Trino alone. Anything that is not
-known to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_translation`.
+known to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_rules`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE
 from hive_views.sql.analysis.references import references
-from hive_views.sql.analysis.trino_translation import Outcome, trino_findings
+from hive_views.sql.analysis.trino_rules import Outcome
+from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column

@@ -8,7 +8,7 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.analysis.trino_translation import (
+from hive_views.sql.analysis.trino_blocks import (
     aggregates_of_aggregates,
     functions_before_grouping,
     typed_functions_of_sources,

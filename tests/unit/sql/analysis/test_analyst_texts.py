@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.sql.analysis.trino_translation import Outcome, trino_findings
+from hive_views.sql.analysis.trino_rules import Outcome
+from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.coral import row_text
 from hive_views.sql.rewriting.definition import hive_text
