@@ -17,6 +17,7 @@ from hive_views.config import CatalogConfig
 from hive_views.doctor.report import Finding, Level, abbreviate
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.identifiers import ViewName
+from hive_views.io.locations import parts
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.jvm import (
     INSTALL_JAVA,
@@ -40,7 +41,8 @@ def check_storage(
     """Check that files can be written where views are created: the database's location and the warehouse."""
     database_location = client.get_database(database).locationUri
     locations = [database_location.rstrip("/")] if database_location else []
-    if config.warehouse and not any(_is_below(location, config.warehouse) for location in locations):
+    warehouse = parts(config.warehouse or "")
+    if config.warehouse and not any(parts(location)[: len(warehouse)] == warehouse for location in locations):
         locations.append(config.warehouse)
     if not locations:
         yield Finding(
@@ -65,12 +67,6 @@ def check_storage(
             continue
         message = f"a file was written, read and deleted in {milliseconds:.0f} ms"
         yield Finding("storage", Level.OK, location, message, None, {"milliseconds": round(milliseconds, 1)})
-
-
-def _is_below(location: str, directory: str) -> bool:
-    # Hive writes file:/a where we write file:///a.
-    inner, outer = urlparse(location), urlparse(directory)
-    return inner[:2] == outer[:2] and f"{inner.path}/".startswith(f"{outer.path}/")
 
 
 def _write_and_read(files: MetadataFiles, directory: str) -> None:

@@ -304,7 +304,7 @@ def check_no_special_file(location: str) -> None:
 
     Opening a FIFO blocks until another program writes to it; a device may never end.
     """
-    if urlparse(location).scheme not in ("", "file"):
+    if not _is_local(location):
         return
     try:
         mode = os.stat(_local_path(location)).st_mode  # noqa: PTH116 -- a path as text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -12,7 +12,7 @@ from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.rendering import html_table
 from hive_views.sql.parsing import statements as sql
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.parsing.lexer import error_at
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
 
 if TYPE_CHECKING:
@@ -65,11 +65,8 @@ class StatementContext:
         try:
             return ViewName.parse(parts, catalog=self.catalog.name)
         except InvalidIdentifierError as error:
-            line, column = line_and_column(self.statement.text, written.start)
-            reason = f"{written}: {error.reason}"
-            if len(parts) == 3:
-                reason = f"{written}: this catalog is {self.catalog.name}, not {parts[0]}"
-            raise SqlError(reason, line=line, column=column, name=str(written)) from None
+            reason = f"this catalog is {self.catalog.name}, not {parts[0]}" if len(parts) == 3 else error.reason
+            raise error_at(self.statement.text, written.start, f"{written}: {reason}", str(written)) from None
 
     def define_view(self, name: ViewName, *, for_trino: bool = True) -> ViewDefinition:
         """Resolve and expand the statement's query; for `for_trino` see `build_definition`."""
@@ -89,8 +86,7 @@ def unsupported(statement: sql.Statement, reason: str) -> SqlError:
     """An error about a statement as a whole, located at the name of its object."""
     written = getattr(statement, "name", None)
     start = written.start if isinstance(written, sql.ObjectName) else 0
-    line, column = line_and_column(statement.text, start)
-    return SqlError(reason, line=line, column=column, name=None if written is None else str(written))
+    return error_at(statement.text, start, reason, None if written is None else str(written))
 
 
 def properties_of(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
@@ -116,10 +112,13 @@ def drop_result(name: ViewName, report: DropReport | None) -> Result[Any]:
     return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
 
 
-def like_pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
-    """Compile a SHOW … LIKE pattern: `*` and `|` in Spark, also `%` and `_` in Hive, only `%` and `_` in Trino."""
+def name_filter(text: str | None, dialect: str) -> Callable[[str], object]:
+    """Return a predicate for the names that a SHOW … LIKE pattern matches; None matches all.
+
+    Spark's patterns have `*` and `|`, Hive's also `%` and `_`, Trino's only `%` and `_`.
+    """
     if text is None:
-        return None
+        return lambda name: True
     any_text = {"spark": "*", "hive": "*%", "trino": "%"}[dialect]
     any_character = "" if dialect == "spark" else "_"
     pieces = []
@@ -132,4 +131,4 @@ def like_pattern(text: str | None, dialect: str) -> re.Pattern[str] | None:
             pieces.append("|")
         else:
             pieces.append(re.escape(character))
-    return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
+    return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL).fullmatch

@@ -1,13 +1,87 @@
-"""Executes statements about databases."""
+"""Statements about databases. They are not part of the view DDL, which Spark sessions intercept."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
-from hive_views.sql.parsing.databases import DatabaseStatement
+from hive_views.sql.parsing.ddl import Cursor
 from hive_views.statements.catalog_protocol import StatementCatalog
-from hive_views.statements.context import Result, like_pattern
+from hive_views.statements.context import Result, name_filter
+
+_KEYWORDS = ("DATABASE", "SCHEMA")
+
+
+@dataclass(frozen=True)
+class DatabaseStatement:
+    """CREATE | DROP DATABASE, or SHOW DATABASES; SCHEMA is a synonym."""
+
+    kind: str
+    """`create`, `drop` or `show`."""
+    name: str = ""
+    is_conditional: bool = False
+    """IF NOT EXISTS, or IF EXISTS."""
+    properties: tuple[tuple[str, str], ...] = ()
+    """DBPROPERTIES, and COMMENT and LOCATION as `comment` and `location`."""
+    pattern: str | None = None
+    """The pattern of SHOW DATABASES LIKE."""
+
+
+def parse_database_statement(sql: str, dialect: str) -> DatabaseStatement | None:
+    """Parse a statement about databases; None if it is about something else; raises SqlError."""
+    cursor = Cursor(sql, dialect)
+    if cursor.first == "SHOW" and (cursor.accept("DATABASES") or cursor.accept("SCHEMAS")):
+        has_like = cursor.accept("LIKE")
+        pattern = cursor.string() if has_like or not cursor.done else None
+        statement = DatabaseStatement("show", pattern=pattern)
+    elif cursor.first in ("CREATE", "DROP") and any(cursor.accept(word) for word in _KEYWORDS):
+        statement = _create(cursor) if cursor.first == "CREATE" else _drop(cursor)
+    else:
+        return None
+    cursor.finish()
+    return statement
+
+
+def _create(cursor: Cursor) -> DatabaseStatement:
+    is_conditional = cursor.accept("IF", "NOT", "EXISTS")
+    name = _name(cursor)
+    properties: list[tuple[str, str]] = []
+    while not cursor.done:
+        start = cursor.start
+        pairs: tuple[tuple[str, str], ...]
+        if cursor.accept("COMMENT"):
+            pairs = (("comment", cursor.string()),)
+        elif cursor.dialect != "trino" and cursor.accept("LOCATION"):
+            pairs = (("location", cursor.string()),)
+        elif cursor.accept("WITH"):
+            if cursor.dialect != "trino" and not (cursor.accept("DBPROPERTIES") or cursor.accept("PROPERTIES")):
+                raise cursor.error("DBPROPERTIES")
+            pairs = cursor.parenthesized(cursor.property_pair)
+        else:
+            raise cursor.error("COMMENT, LOCATION or WITH DBPROPERTIES")
+        for key, value in pairs:
+            if key in dict(properties):
+                raise cursor.error_at(start, f"The property {key!r} is given twice")
+            properties.append((key, value))
+    return DatabaseStatement("create", name, is_conditional, properties=tuple(properties))
+
+
+def _drop(cursor: Cursor) -> DatabaseStatement:
+    is_conditional = cursor.accept("IF", "EXISTS")
+    name = _name(cursor)
+    start = cursor.start
+    if cursor.accept("CASCADE"):
+        raise cursor.error_at(start, "CASCADE would drop tables and their data: drop what the database contains first")
+    cursor.accept("RESTRICT")
+    return DatabaseStatement("drop", name, is_conditional)
+
+
+def _name(cursor: Cursor) -> str:
+    name = cursor.name()
+    if len(name.parts) != 1:
+        raise cursor.error_at(name.start, f"{name} is not the name of a database")
+    return name.parts[0]
 
 
 def execute_database_statement(
@@ -15,9 +89,8 @@ def execute_database_statement(
 ) -> Result[Any]:
     """Run CREATE DATABASE, DROP DATABASE or SHOW DATABASES."""
     if statement.kind == "show":
-        pattern = like_pattern(statement.pattern, dialect)
-        names = sorted(name for (name,) in catalog.list_namespaces())
-        rows = tuple((name,) for name in names if pattern is None or pattern.fullmatch(name))
+        is_shown = name_filter(statement.pattern, dialect)
+        rows = tuple((name,) for name in sorted(name for (name,) in catalog.list_namespaces()) if is_shown(name))
         return Result("rows", None, ("database",), rows)
     name = statement.name.lower()
     try:

@@ -13,19 +13,16 @@ from hive_views.errors import HiveViewsError, MetadataFileError, SqlError
 from hive_views.identifiers import parse_namespace
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
-from hive_views.sql.parsing.databases import parse_database_statement
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.statements import views
 from hive_views.statements.catalog_protocol import StatementCatalog
 from hive_views.statements.context import Result, StatementContext, View
-from hive_views.statements.databases import execute_database_statement
+from hive_views.statements.databases import execute_database_statement, parse_database_statement
 
 if TYPE_CHECKING:
     from hive_views.dependencies.view_builder import Analyzer
     from hive_views.materialized.refresh.stage import Engine
-
-_DIALECTS = ("spark", "hive", "trino")
 
 
 def execute(
@@ -37,8 +34,6 @@ def execute(
     analyzer: Analyzer | None = None,
 ) -> Result[View]:
     """Parse and run one statement."""
-    if dialect not in _DIALECTS:
-        raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(_DIALECTS)}")
     about_database = parse_database_statement(text, dialect)
     if about_database is not None:
         return execute_database_statement(catalog, about_database, dialect)

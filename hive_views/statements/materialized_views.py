@@ -21,7 +21,7 @@ from hive_views.statements.context import (
     StatementContext,
     check_keys_exist,
     drop_result,
-    like_pattern,
+    name_filter,
     properties_of,
     unsupported,
 )
@@ -65,16 +65,13 @@ def create(context: StatementContext) -> Result[Any]:
     )
     definition = replace(context, statement=query).define_view(name, for_trino=False)
     if existing is not None and statement.or_replace:
-        if statement.partitioned_on is not None:
-            raise unsupported(statement, "PARTITIONED ON cannot be changed by OR REPLACE: drop the view first")
-        if statement.sorted_by:
-            raise unsupported(
-                statement, "SORTED BY cannot be changed by OR REPLACE: use ALTER TABLE … WRITE ORDERED BY of Iceberg"
-            )
-        if storage_properties:
-            raise unsupported(
-                statement, "STORAGE PROPERTIES cannot be changed by OR REPLACE: use ALTER TABLE on the storage table"
-            )
+        for is_present, clause, advice in (
+            (statement.partitioned_on is not None, "PARTITIONED ON", "drop the view first"),
+            (statement.sorted_by, "SORTED BY", "use ALTER TABLE … WRITE ORDERED BY of Iceberg"),
+            (storage_properties, "STORAGE PROPERTIES", "use ALTER TABLE on the storage table"),
+        ):
+            if is_present:
+                raise unsupported(statement, f"{clause} cannot be changed by OR REPLACE: {advice}")
         if requested_layout is not None and layout != existing.layout.value:
             raise unsupported(
                 statement, f"The layout cannot be changed from {existing.layout.value} to {layout}: drop the view first"
@@ -159,7 +156,7 @@ def show(context: StatementContext) -> Result[Any]:
     """SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern], each with its freshness."""
     statement: sql.ShowViews = context.statement
     database = (statement.database or context.database).lower()
-    pattern = like_pattern(statement.pattern, statement.dialect)
+    is_shown = name_filter(statement.pattern, statement.dialect)
     rows = tuple(
         (
             database,
@@ -169,7 +166,7 @@ def show(context: StatementContext) -> Result[Any]:
             "; ".join(map(str, listed.freshness.reasons)) or None,
         )
         for listed in context.catalog.materialized.listing(database)
-        if pattern is None or pattern.fullmatch(listed.name.name)
+        if is_shown(listed.name.name)
     )
     return Result("rows", None, ("database", "view", "layout", "freshness", "why"), rows)
 

@@ -17,7 +17,7 @@ from hive_views.statements.context import (
     StatementContext,
     check_keys_exist,
     drop_result,
-    like_pattern,
+    name_filter,
     properties_of,
     unsupported,
 )
@@ -196,9 +196,9 @@ def _drop(context: StatementContext) -> Result[Any]:
 def _show_views(context: StatementContext) -> Result[Any]:
     statement: sql.ShowViews = context.statement
     database = (statement.database or context.database).lower()
-    pattern = like_pattern(statement.pattern, statement.dialect)
-    views = [name for _, name in context.catalog.list_views((database,)) if pattern is None or pattern.fullmatch(name)]
-    return Result("rows", None, ("database", "view"), tuple((database, name) for name in views))
+    is_shown = name_filter(statement.pattern, statement.dialect)
+    rows = tuple((database, name) for _, name in context.catalog.list_views((database,)) if is_shown(name))
+    return Result("rows", None, ("database", "view"), rows)
 
 
 def _show_partitions(context: StatementContext) -> Result[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from itertools import islice
 
 from hive_views.sql.parsing.lexer import Text
 
@@ -92,28 +93,16 @@ def _render(
     sql, tokens = text.sql, text.tokens
     pieces: list[str] = []
     at = tokens[first].start
-    if unedited is None and first == 0 and last == len(tokens) - 1:
-        next_first = 0
-        for range_ in order:
-            start, negative_last = range_
-            if start >= next_first:
-                pieces += (sql[at : tokens[start].start], edits[range_])
-                at = tokens[-negative_last].end + 1
-                next_first = 1 - negative_last
-        pieces.append(sql[at : tokens[last].end + 1])
-        return "".join(pieces)
     next_first = first
-    for index in range(bisect_left(order, (first, -last)), len(order)) if first else range(len(order)):
-        start, stop = order[index]
-        stop = -stop
+    for range_ in islice(order, bisect_left(order, (first, -last)), None):
+        start, stop = range_[0], -range_[1]
         if start > last:
             break
         if start < next_first or stop > last:
             continue
         if unedited is not None:
             at = _render_unedited(text, next_first, start, at, unedited, pieces)
-        pieces.append(sql[at : tokens[start].start])
-        pieces.append(edits[start, -stop])
+        pieces += (sql[at : tokens[start].start], edits[range_])
         at = tokens[stop].end + 1
         next_first = stop + 1
     if unedited is not None:
