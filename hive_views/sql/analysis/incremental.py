@@ -22,6 +22,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
+from hive_views.sql.parsing.lexer import replace_ranges
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import child_expressions, table_nodes, unwrapped
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -133,12 +134,11 @@ class IncrementalQuery:
 
     def render(self, replacement: Callable[[int, TableLeaf], str]) -> str:
         """Return the text with each table's name replaced; a table without an alias gets its old name as alias."""
-        pieces, at = [], 0
+        edits = []
         for number, leaf in sorted(enumerate(self.leaves), key=lambda item: item[1].start):
             alias = "" if leaf.aliased else f" AS {quote_identifier(leaf.name[1], self.query.text.quote)}"
-            pieces += [self.sql[at : leaf.start], replacement(number, leaf), alias]
-            at = leaf.end
-        return "".join([*pieces, self.sql[at:]])
+            edits.append((leaf.start, leaf.end, replacement(number, leaf) + alias))
+        return replace_ranges(self.sql, edits)
 
     def may_read(self, columns: Collection[str]) -> bool:
         """Return whether columns added to a table, which take precedence over aliases, may change the query."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -69,9 +69,9 @@ class Text:
         self.quote = IDENTIFIER_QUOTES.get(dialect, "`")
         self.whole = sql if whole is None else whole
         self.offset = offset
+        tokenizer = tokenizer_of(dialect)
         try:
-            readable = blank_comments(sql) if dialect == "spark" else sql
-            self.tokens: list[Token] = tokenizer_of(dialect).tokenize(readable)
+            self.tokens: list[Token] = tokenizer.tokenize(blank_comments(sql) if dialect == "spark" else sql)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
@@ -157,6 +157,16 @@ def unquote_identifier(raw: str) -> str:
     if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in '`"':
         return raw[1:-1].replace(raw[0] * 2, raw[0])
     return raw
+
+
+def replace_ranges(sql: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Replace ranges of characters, each given by its start, its end (exclusive) and its new text, in order."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, text in replacements:
+        pieces += (sql[at:start], text)
+        at = end
+    return "".join([*pieces, sql[at:]])
 
 
 def line_and_column(sql: str, start: int) -> tuple[int, int]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text, error_at, portable_comments, unquote_identifier
+from hive_views.sql.parsing.lexer import (
+    IDENTIFIER_QUOTES,
+    Text,
+    error_at,
+    portable_comments,
+    replace_ranges,
+    unquote_identifier,
+)
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
@@ -72,40 +79,36 @@ def portable_text(sql: str, dialect: str) -> str:
         sql = _with_short_escapes(sql)
     if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW_STRING.search(sql):
         return sql
-    text = Text(sql, dialect)
-    pieces: list[str] = []
-    at = 0
+    return escape_variables(replace_ranges(sql, _string_edits(Text(sql, dialect))), dialect)
+
+
+def _string_edits(text: Text) -> Iterator[tuple[int, int, str]]:
     for index, token in enumerate(text.tokens):
-        raw = sql[token.start : token.end + 1]
+        raw = text.raw(index)
         previous = text.tokens[index - 1] if index else token
         kinds = {previous.token_type, token.token_type}
         # Where one of two adjacent strings is raw, a space keeps their quotes apart after the rewrite.
         separator = " " if index and _are_adjacent(previous, token) and TokenType.RAW_STRING in kinds else ""
         if token.token_type is TokenType.RAW_STRING:
-            pieces.append(sql[at : token.start] + separator + _escape_raw_string(raw))
-            at = token.end + 1
+            yield token.start, token.end + 1, separator + _escape_raw_string(raw)
         elif separator:
-            pieces.append(sql[at : token.start] + separator)
-            at = token.start
-        elif kinds == {TokenType.STRING} and previous.end + 1 == token.start and sql[previous.end] == raw[0]:
-            pieces.append(sql[at : previous.end] + ("\\" + raw[0] if dialect == "spark" else f"{raw[0]} {raw[0]}"))
-            at = token.start + 1
-    return escape_variables("".join([*pieces, sql[at:]]), dialect)
+            yield token.start, token.start, separator
+        elif kinds == {TokenType.STRING} and previous.end + 1 == token.start and text.sql[previous.end] == raw[0]:
+            quotes = "\\" + raw[0] if text.dialect == "spark" else f"{raw[0]} {raw[0]}"
+            yield previous.end, token.start + 1, quotes
 
 
 def _with_offset(sql: str) -> str:
     """Write `LIMIT offset, number` in a Hive text as `LIMIT number OFFSET offset`."""
-    pieces: list[str] = []
-    at = 0
+    edits: list[tuple[int, int, str]] = []
     tokens = Text(sql, "hive").tokens
     for limit, offset, comma, number in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         if tuple(token.token_type for token in (limit, offset, comma, number)) != _OFFSET_AND_NUMBER:
             continue
         raw_offset, raw_number = (sql[token.start : token.end + 1] for token in (offset, number))
-        pieces += (sql[at : offset.start], raw_number, sql[offset.end + 1 : comma.start], " OFFSET ")
-        pieces += (sql[comma.end + 1 : number.start].lstrip(" "), raw_offset)
-        at = number.end + 1
-    return "".join([*pieces, sql[at:]])
+        between = f"{sql[offset.end + 1 : comma.start]} OFFSET {sql[comma.end + 1 : number.start].lstrip(' ')}"
+        edits.append((offset.start, number.end + 1, f"{raw_number}{between}{raw_offset}"))
+    return replace_ranges(sql, edits)
 
 
 def _with_short_escapes(sql: str) -> str:
@@ -117,21 +120,16 @@ def _with_short_escapes(sql: str) -> str:
         units = chr(int(match.group(1), 16)).encode("utf-16-be", "surrogatepass").hex()
         return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
-    pieces: list[str] = []
-    at = 0
-    for token in Text(sql, "spark").tokens:
-        if token.token_type is TokenType.STRING:
-            pieces += (sql[at : token.start], _LONG_ESCAPE.sub(short, sql[token.start : token.end + 1]))
-            at = token.end + 1
-    return "".join([*pieces, sql[at:]])
+    strings = [token for token in Text(sql, "spark").tokens if token.token_type is TokenType.STRING]
+    ranges = ((token.start, token.end + 1) for token in strings)
+    return replace_ranges(sql, ((start, end, _LONG_ESCAPE.sub(short, sql[start:end])) for start, end in ranges))
 
 
 def escape_variables(sql: str, dialect: str) -> str:
     """Rewrite the strings of a text so that Spark and Hive find no `${name}` in them to substitute."""
     if dialect == "trino" or "${" not in sql:
         return sql
-    pieces: list[str] = []
-    at = 0
+    edits: list[tuple[int, int, str]] = []
     tokens = Text(sql, dialect).tokens
     for index, token in enumerate(tokens):
         raw = sql[token.start : token.end + 1]
@@ -142,9 +140,8 @@ def escape_variables(sql: str, dialect: str) -> str:
             before = " " if index and _are_adjacent(tokens[index - 1], token) else ""
             after = " " if index + 1 < len(tokens) and _are_adjacent(token, tokens[index + 1]) else ""
             escaped = before + _escape_raw_string(raw) + after
-        pieces += (sql[at : token.start], escaped)
-        at = token.end + 1
-    return "".join([*pieces, sql[at:]])
+        edits.append((token.start, token.end + 1, escaped))
+    return replace_ranges(sql, edits)
 
 
 def _are_adjacent(first: Token, second: Token) -> bool:
@@ -160,19 +157,16 @@ def _escape_raw_string(raw: str) -> str:
 def requote_trino_text(sql: str) -> str:
     """Put the quoted names of a Trino text into backticks; refuse strings that Hive would read in another way."""
     text = Text(sql, "trino")
-    pieces: list[str] = []
-    at = 0
-    for token in text.tokens:
-        raw = sql[token.start : token.end + 1]
+    edits: list[tuple[int, int, str]] = []
+    for index, token in enumerate(text.tokens):
+        raw = text.raw(index)
         if token.token_type is TokenType.STRING and ("\\" in raw or "''" in raw[1:-1]):
             raise text.error("A string with a backslash or a quote has another value in Hive", token.start)
         if token.token_type is not TokenType.STRING and raw.endswith("'"):
             raise text.error(f"Hive cannot read {raw[:20]}", token.start)  # U&'…' and X'…'
         if raw.startswith('"'):
-            pieces += (sql[at : token.start], quote_identifier(unquote_identifier(raw)))
-            at = token.end + 1
-    pieces.append(sql[at:])
-    return "".join(pieces)
+            edits.append((token.start, token.end + 1, quote_identifier(unquote_identifier(raw))))
+    return replace_ranges(sql, edits)
 
 
 # -- The subset of SQL in which a Trino text means the same to Hive and Spark ------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.parsing.lexer import Text, replace_ranges
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import table_nodes
 from hive_views.sql.rewriting.quoting import quote_identifier
@@ -35,8 +35,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
         if new is None or new == old:
             continue
         renamed[tuple(part.lower() for part in old)] = new
-        start, end = _start(parts[0]), _end(parts[-1])
-        written = [sql[_start(part) : _end(part) + 1] for part in parts]
+        start, end, written = _written(sql, parts)
         replacement = ".".join(_written_parts(new, old, written, text.quote))
         if new[-1].lower() != old[-1].lower() and not table.alias:
             if any(table.args.get(key) for key in ("sample", "when", "version", "pivots")):
@@ -49,9 +48,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
         edit = _qualifier_edit(text, column, renamed)
         if edit is not None:
             edits.append(edit)
-    for start, end, replacement in sorted(edits, reverse=True):
-        sql = sql[:start] + replacement + sql[end + 1 :]
-    return sql
+    return replace_ranges(sql, sorted(edits))
 
 
 def _written_parts(new: Name, old: Name, written: list[str], quote: str) -> list[str]:
@@ -78,18 +75,15 @@ def _qualifier_edit(text: Text, column: exp.Column, renamed: dict[Name, Name]) -
     new = renamed.get(tuple(part.lower() for part in old))
     if new is None:
         return None
-    start, end = _start(parts[0]), _end(parts[-2])
+    start, end, written = _written(text.sql, parts[:-1])
     if new[-1].lower() != old[-1].lower() or len(new) != len(old):
         raise text.error(
             f"A column is qualified by {'.'.join(old)}, which is renamed: give it an alias", start, old[-1]
         )
-    written = [text.sql[_start(part) : _end(part) + 1] for part in parts[:-1]]
     return start, end, ".".join(_written_parts(new, old, written, text.quote))
 
 
-def _start(part: exp.Expr) -> int:
-    return int(part.meta["start"])
-
-
-def _end(part: exp.Expr) -> int:
-    return int(part.meta["end"])
+def _written(sql: str, parts: list[exp.Expr]) -> tuple[int, int, list[str]]:
+    """Return where a name begins and ends (exclusive), and its parts as written."""
+    ranges = [(int(part.meta["start"]), int(part.meta["end"]) + 1) for part in parts]
+    return ranges[0][0], ranges[-1][1], [sql[start:end] for start, end in ranges]
