@@ -27,7 +27,8 @@ from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.metastore.rpc import connect
 from tests.integration.spark.plain_reader import PlainReader, PlainSparkError
 from tests.integration.trino.server import TrinoServer
-from tests.unit.sql.analysis.test_trino_translation import CASES, Tables
+from tests.unit.sql.analysis.test_trino_translation import CASES
+from tests.unit.sql.analysis.test_trino_translation import TABLES as SCHEMAS
 
 PAGE = Path(__file__).parents[3] / "docs" / "trino.md"
 DATABASE = "h"
@@ -127,7 +128,7 @@ def schema_of(plain: PlainReader, sql: str) -> Schema:
 
 
 def columns_of(sql: str) -> tuple[OutputColumn, ...]:
-    return expand(sql, Tables(), database=DATABASE).columns
+    return expand(sql, SCHEMAS, database=DATABASE).columns
 
 
 def test_outcomes_are_the_recorded_ones(readings: dict[tuple[str, str], Reading]):

@@ -27,10 +27,10 @@ from typing import Any
 from hive_views.errors import SqlError
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.sql.parsing.lexer import tokenizer_of
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.coral import apply_rules
 from hive_views.sql.rewriting.expand import Expansion, expand
 from tests.unit.sql.random_statements import FURTHER_TABLES, TABLES, TYPES, Generator
+from tests.unit.sql.tables import Tables
 
 FAILURES = (
     "crash",
@@ -50,19 +50,9 @@ themselves: it overflows, after minutes for some.
 
 
 ALL_TABLES = {**TABLES, **FURTHER_TABLES}
-
-
-class Tables:
-    """The tables of the statements as a `Schemas` source."""
-
-    def __init__(self) -> None:
-        self.tables = {
-            tuple(name.split(".")): TableSchema(tuple((column, TYPES[kind]) for column, kind in columns.items()))
-            for name, columns in ALL_TABLES.items()
-        }
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        return self.tables.get((database, name))
+SCHEMAS = Tables(
+    {name: {column: TYPES[kind] for column, kind in columns.items()} for name, columns in ALL_TABLES.items()}
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ class Outcome:
 def expansion_of(sql: str, dialect: str, mode: str = "portable") -> Expansion | Outcome:
     """Expand a statement; an outcome where it is refused."""
     try:
-        return expand(sql, Tables(), database="a", dialect=dialect, mode=mode)
+        return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode)
     except SqlError as error:
         return Outcome("we refuse", str(error))
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -184,7 +174,7 @@ class SparkCheck:
             return Outcome("both refuse") if len(set(names)) < len(names) else expansion
         if len(set(names)) < len(names):
             return Outcome("we accept", "duplicate names")
-        rewritten = apply_rules(expansion.expanded, Tables(), database="a", dialect=self.dialect)
+        rewritten = apply_rules(expansion.expanded, SCHEMAS, database="a", dialect=self.dialect)
         texts = ((self.elsewhere, expansion.expanded), (self.home, expansion.stored), (self.elsewhere, rewritten))
         for session, text in dict.fromkeys(texts):
             if text != sql:
@@ -345,7 +335,7 @@ class HiveCheck:
         for name, (ours, theirs) in zip(exact.names, zip(exact.columns, columns, strict=True), strict=True):
             if name != theirs[0] or ours.type not in (None, theirs[1]):
                 return Outcome("other type", f"{name} {ours.type} instead of {theirs[0]} {theirs[1]}")
-        rewritten = apply_rules(portable.expanded, Tables(), database="a", dialect="hive")
+        rewritten = apply_rules(portable.expanded, SCHEMAS, database="a", dialect="hive")
         for text in dict.fromkeys((portable.expanded, rewritten)):
             again = self._create("elsewhere", "reader", text)
             if "error" in again:

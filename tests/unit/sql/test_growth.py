@@ -7,20 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
-TABLES = {
-    ("d", "t"): TableSchema(tuple((f"c{position}", "int") for position in range(5000))),
-    ("d", "u"): TableSchema((("k", "int"), ("v", "string"))),
-}
-
-
-class Tables:
-    """The tables as a `Schemas` source."""
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        return TABLES.get((database, name))
+TABLES = Tables({"t": {f"c{position}": "int" for position in range(5000)}, "u": {"k": "int", "v": "string"}})
 
 
 def _repeat(element: str, separator: str = ", ") -> Callable[[int], str]:
@@ -108,7 +98,7 @@ def _calls(sql: str, dialect: str) -> int:
     """Return the number of calls of functions, Python's and C's, that an expansion makes."""
     profile = cProfile.Profile()
     profile.enable()
-    result = expand(sql, Tables(), database="d", dialect=dialect)
+    result = expand(sql, TABLES, database="d", dialect=dialect)
     profile.disable()
     assert result.columns
     return sum(entry.callcount for entry in profile.getstats())

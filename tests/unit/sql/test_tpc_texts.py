@@ -18,9 +18,9 @@ import pytest
 from hive_views.errors import ArtifactFetchError, SqlError
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
 from tests.unit.sql.random_check import spark_session
+from tests.unit.sql.tables import Tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.extended]
 
@@ -71,19 +71,6 @@ def tables_of(jar: zipfile.ZipFile, benchmark: str) -> dict[str, list[tuple[str,
     return tables
 
 
-class Tables:
-    """The tables of one benchmark as a `Schemas` source."""
-
-    def __init__(self, tables: dict[str, list[tuple[str, str]]]) -> None:
-        self.tables = {
-            name: TableSchema(tuple((column.lower(), kind.lower().replace(" ", "")) for column, kind in columns))
-            for name, columns in tables.items()
-        }
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        return self.tables.get(name) if database == "tpc" else None
-
-
 @pytest.fixture(scope="module")
 def jar() -> Iterator[zipfile.ZipFile]:
     try:
@@ -112,8 +99,9 @@ def test_stored_texts_mean_what_the_author_wrote(
     benchmark: str, jar: zipfile.ZipFile, sessions: tuple[Any, Any]
 ) -> None:
     home, elsewhere = sessions
-    tables = tables_of(jar, benchmark)
-    for name, columns in tables.items():
+    types = {}
+    for name, columns in tables_of(jar, benchmark).items():
+        types[f"tpc.{name}"] = {column.lower(): kind.lower().replace(" ", "") for column, kind in columns}
         rows = ", ".join(
             f"cast(null as {'STRING' if 'CHAR' in kind else kind}) as `{column}`" for column, kind in columns
         )
@@ -127,7 +115,7 @@ def test_stored_texts_mean_what_the_author_wrote(
         typed = AnalyzedQuery.of(home.sql(sql))
         for dialect in refused:
             try:
-                expansion = expand(sql, Tables(tables), database="tpc", dialect=dialect)
+                expansion = expand(sql, Tables(types), database="tpc", dialect=dialect)
             except SqlError:
                 refused[dialect].add(name.removesuffix(".sql"))
                 continue

@@ -7,22 +7,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from hive_views.sql.analysis.trino_rules import Outcome
 from hive_views.sql.analysis.trino_translation import trino_findings
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.coral import row_text
 from hive_views.sql.rewriting.definition import hive_text
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.hive_fixtures import FIXTURES, load_cases
+from tests.unit.sql.tables import Tables
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 DATABASE = "w"
 TABLES = json.loads((FIXTURES / "analyst_tables.json").read_text(encoding="utf-8"))
 """The Hive types of the columns of each table, and its rows."""
-CASES = [json.loads(line) for line in (FIXTURES / "analyst_texts.jsonl").read_text(encoding="utf-8").splitlines()]
+SCHEMAS = Tables({name: table["columns"] for name, table in TABLES.items()})
+CASES = load_cases("analyst_texts.jsonl")
 """`name`, the author's `text` in Spark's dialect, the text of the `row`, and the `outcome` in Trino."""
 PREDICTIONS = {
     "equal": {Outcome.OTHER_ROWS, Outcome.MAY_FAIL, Outcome.UNVERIFIED},
@@ -32,23 +32,17 @@ PREDICTIONS = {
 """The findings about a text with an outcome. A text with equal rows may return others for other values."""
 
 
-class Tables:
-    def table(self, database: str, name: str) -> TableSchema | None:
-        table = TABLES.get(name)
-        return None if table is None else TableSchema(columns=tuple(table["columns"].items()), kind="table")
-
-
 def texts(query: str) -> tuple[str | None, str | None]:
     """The expanded text, and the text of the row."""
-    expansion = expand(query, Tables(), database=DATABASE, dialect="spark")
-    expanded = hive_text("spark", expansion, Tables(), database=DATABASE)
-    return expanded, row_text("spark", expansion, Tables(), database=DATABASE)
+    expansion = expand(query, SCHEMAS, database=DATABASE, dialect="spark")
+    expanded = hive_text("spark", expansion, SCHEMAS, database=DATABASE)
+    return expanded, row_text("spark", expansion, SCHEMAS, database=DATABASE)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_text_of_the_row_and_prediction(case: dict[str, str]):
     assert texts(case["text"])[1] == case["row"]
-    outcomes = {finding.outcome for finding in trino_findings(case["row"], Tables(), database=DATABASE)}
+    outcomes = {finding.outcome for finding in trino_findings(case["row"], SCHEMAS, database=DATABASE)}
     if case["outcome"] == "equal":
         assert outcomes <= PREDICTIONS["equal"]
     else:

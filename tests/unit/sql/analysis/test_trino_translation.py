@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +10,10 @@ from hive_views.errors import SqlError
 from hive_views.sql.analysis.trino_rules import REPORTED_BY_NAME, RULES, VERIFIED, Outcome, TrinoFinding
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.resolver.scopes import TableSchema
+from tests.unit.sql.hive_fixtures import load_cases
+from tests.unit.sql.tables import Tables
 
-CASES = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "fixtures/trino_483_texts.jsonl").read_text(encoding="utf-8").splitlines()
-]
+CASES = load_cases("trino_483_texts.jsonl")
 """View texts over Hive tables: `name`, `expanded` text, `outcome` (`equal`, `other rows` or `refused`).
 
 The first 111 also have the author's `text` and `columns`, and the `rewritten` text of the row with its outcome. The
@@ -28,45 +24,38 @@ MEASURED = [(case["expanded"], case["outcome"]) for case in CASES] + [
     (case["rewritten"], case["rewritten_outcome"]) for case in CASES if "rewritten" in case
 ]
 
-ANALYST_CASES = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "fixtures/analyst_texts.jsonl").read_text(encoding="utf-8").splitlines()
-]
+ANALYST_CASES = load_cases("analyst_texts.jsonl")
 
-TABLES = {
-    "orders": {
-        "id": "bigint",
-        "customer": "string",
-        "total": "decimal(10,2)",
-        "placed": "timestamp",
-        "day": "date",
-        "qty": "int",
-        "price": "double",
-        "ok": "boolean",
-        "note": "string",
-    },
-    "customers": {
-        "name": "string",
-        "city": "string",
-        "tags": "array<string>",
-        "attrs": "map<string,int>",
-        "addr": "struct<street:string,zip:int>",
-    },
-    "events": {"order_id": "bigint", "kind": "string", "ds": "string"},
-    "p_cols": {"id": "bigint", "customer": "string", "total": "decimal(10,2)"},
-    "x_view": {"id": "bigint", "total": "decimal(10,2)"},
-    "zoned": {"id": "bigint", "at": "timestamp with local time zone"},
-}
-
-
-class Tables:
-    def table(self, database: str, name: str) -> TableSchema | None:
-        columns = TABLES.get(name)
-        return None if columns is None else TableSchema(columns=tuple(columns.items()), kind="table")
+TABLES = Tables(
+    {
+        "orders": {
+            "id": "bigint",
+            "customer": "string",
+            "total": "decimal(10,2)",
+            "placed": "timestamp",
+            "day": "date",
+            "qty": "int",
+            "price": "double",
+            "ok": "boolean",
+            "note": "string",
+        },
+        "customers": {
+            "name": "string",
+            "city": "string",
+            "tags": "array<string>",
+            "attrs": "map<string,int>",
+            "addr": "struct<street:string,zip:int>",
+        },
+        "events": {"order_id": "bigint", "kind": "string", "ds": "string"},
+        "p_cols": {"id": "bigint", "customer": "string", "total": "decimal(10,2)"},
+        "x_view": {"id": "bigint", "total": "decimal(10,2)"},
+        "zoned": {"id": "bigint", "at": "timestamp with local time zone"},
+    }
+)
 
 
 def findings(sql: str) -> tuple[TrinoFinding, ...]:
-    return trino_findings(sql, Tables(), database="h")
+    return trino_findings(sql, TABLES, database="h")
 
 
 @pytest.mark.parametrize(("sql", "outcome"), MEASURED)

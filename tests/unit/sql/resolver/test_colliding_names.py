@@ -5,35 +5,29 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
-TABLES = {
-    ("db", "t1"): TableSchema((("v1", "int"), ("k", "int"), ("j", "int"))),
-    ("db", "t2"): TableSchema((("k", "int"), ("v2", "int"))),
-    ("db", "t3"): TableSchema((("v3", "int"), ("j", "int"), ("k", "int"))),
-    ("db", "t4"): TableSchema((("k", "int"), ("v4", "int"))),
-    ("db", "people"): TableSchema((("addr", "struct<city:struct<name:string>>"), ("t1", "struct<v1:int,t1:int>"))),
-    ("db", "city"): TableSchema((("name", "string"), ("id", "int"))),
-    ("db", "cust"): TableSchema((("cid", "int"), ("region", "string"), ("st", "struct<a:int,b:int>"), ("a", "int"))),
-    ("db", "sites"): TableSchema((("cid", "int"), ("region", "struct<rid:int>"))),
-    ("db", "region"): TableSchema((("rid", "int"), ("name", "string"), ("arr", "array<int>"))),
-    ("people", "addr"): TableSchema((("city", "int"),)),
-}
-
-
-class Tables:
-    """The tables above as a `Schemas` source."""
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        """The schema of a table; None where it does not exist."""
-        return TABLES.get((database, name))
+TABLES = Tables(
+    {
+        "db.t1": {"v1": "int", "k": "int", "j": "int"},
+        "db.t2": {"k": "int", "v2": "int"},
+        "db.t3": {"v3": "int", "j": "int", "k": "int"},
+        "db.t4": {"k": "int", "v4": "int"},
+        "db.people": {"addr": "struct<city:struct<name:string>>", "t1": "struct<v1:int,t1:int>"},
+        "db.city": {"name": "string", "id": "int"},
+        "db.cust": {"cid": "int", "region": "string", "st": "struct<a:int,b:int>", "a": "int"},
+        "db.sites": {"cid": "int", "region": "struct<rid:int>"},
+        "db.region": {"rid": "int", "name": "string", "arr": "array<int>"},
+        "people.addr": {"city": "int"},
+    }
+)
 
 
 def expanded(dialect: str, sql: str) -> str:
     """The expanded text without quotes, the database and `AS`, or the error after `!`."""
     try:
-        text = expand(sql, Tables(), database="db", dialect=dialect).expanded
+        text = expand(sql, TABLES, database="db", dialect=dialect).expanded
     except SqlError as error:
         return f"! {error}"
     return text.replace("`", "").replace('"', "").replace("db.", "")
@@ -233,13 +227,13 @@ def test_star_over_using_lists_columns_of_joined_result(dialect: str, sql: str, 
 
 
 def test_stored_trino_text_names_using_key_without_table() -> None:
-    expansion = expand("select * from t1 left join t2 using (k)", Tables(), database="db", dialect="trino")
+    expansion = expand("select * from t1 left join t2 using (k)", TABLES, database="db", dialect="trino")
     assert expansion.stored == 'select "k", "t1"."v1", "t1"."j", "t2"."v2" from t1 left join t2 using (k)'
 
 
 def test_hive_exact_keeps_using_and_its_last_table() -> None:
     sql = "select * from t1 left join t2 using (k) left join t4 using (k)"
-    expansion = expand(sql, Tables(), database="db", mode="hive-exact")
+    expansion = expand(sql, TABLES, database="db", mode="hive-exact")
     assert "`t2`.`k`" in expansion.expanded
     assert expansion.expanded.endswith("left join `db`.`t2` using (`k`) left join `db`.`t4` using (`k`)")
 

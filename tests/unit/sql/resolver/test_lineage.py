@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hive_views.sql.resolver.lineage import source_columns
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
 STRUCT = "struct<f:int,k:int>"
 TABLES = {
@@ -14,13 +14,6 @@ TABLES = {
     "u": {"k": "int", "w": "int", "v": "int"},
     "r": {"a": "int", "b": "int", "c": "int"},
 }
-
-
-class Tables:
-    """The tables as a `Schemas` source."""
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        return TableSchema(tuple(TABLES[name].items())) if name in TABLES else None
 
 
 CASES = [
@@ -85,7 +78,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_columns_come_from_the_columns_that_names_refer_to(case: str) -> None:
     dialect, sql, expected = case.split(" | ")
-    expansion = expand(sql, Tables(), database="d", dialect=dialect)
+    expansion = expand(sql, Tables(TABLES), database="d", dialect=dialect)
     context = expansion.resolution.context
     lineage = {
         name: ",".join(sorted(f"{table}.{source}" for _, table, source in source_columns(context, column)))

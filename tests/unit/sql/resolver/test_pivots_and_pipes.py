@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
-COLUMNS = {"t": ("k int", "v int", "s string"), "u": ("k int", "w int")}
-
-
-class Tables:
-    """The tables as a `Schemas` source; `grown` ones have a column more."""
-
-    def __init__(self, *, grown: bool = False) -> None:
-        self.grown = grown
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        if name not in COLUMNS:
-            return None
-        columns = [tuple(column.split()) for column in COLUMNS[name]] + [("z", "int")] * self.grown
-        return TableSchema(tuple((column, kind) for column, kind in columns))
+TABLES = {"t": {"k": "int", "v": "int", "s": "string"}, "u": {"k": "int", "w": "int"}}
+NOW = Tables(TABLES)
+GROWN = Tables({name: {**columns, "z": "int"} for name, columns in TABLES.items()})
+"""The tables with a column more."""
 
 
 def expanded(sql: str, *, grown: bool = False) -> str:
-    return expand(sql, Tables(grown=grown), database="d", dialect="spark").expanded.replace("`", "")
+    return expand(sql, GROWN if grown else NOW, database="d", dialect="spark").expanded.replace("`", "")
 
 
 INPUT = "(SELECT t.k, t.v, t.s FROM d.t) t"
@@ -100,15 +90,15 @@ TEXTS = [
 def test_expanded_text_lists_the_columns(sql: str, expected: str) -> None:
     text = expanded(sql)
     assert text.replace("  ", " ") == expected.replace("  ", " ")
-    stored = expand(sql, Tables(), database="d", dialect="spark").expanded
+    stored = expand(sql, NOW, database="d", dialect="spark").expanded
     assert expanded(stored) == text
 
 
 @pytest.mark.parametrize("sql", [case[0] for case in TEXTS if not case[0].startswith("values")])
 def test_columns_and_text_stay_when_tables_get_columns(sql: str) -> None:
-    expansion = expand(sql, Tables(), database="d", dialect="spark")
+    expansion = expand(sql, NOW, database="d", dialect="spark")
     for text, database in ((expansion.expanded, "elsewhere"), (expansion.stored, "d")):
-        grown = expand(text, Tables(grown=True), database=database, dialect="spark")
+        grown = expand(text, GROWN, database=database, dialect="spark")
         assert grown.names == expansion.names
         assert grown.expanded == expansion.expanded
 
@@ -116,4 +106,4 @@ def test_columns_and_text_stay_when_tables_get_columns(sql: str) -> None:
 @pytest.mark.parametrize("dialect", ["hive", "trino"])
 def test_other_dialects_refuse_pivots(dialect: str) -> None:
     with pytest.raises(ValueError, match="PIVOT"):
-        expand("select * from t pivot (max(v) for k in (1))", Tables(), database="d", dialect=dialect)
+        expand("select * from t pivot (max(v) for k in (1))", NOW, database="d", dialect=dialect)

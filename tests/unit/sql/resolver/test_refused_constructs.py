@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
 TABLES = {
-    ("d", "t"): {"k": "int", "v": "int", "st": "struct<a:int,f:int>", "js": "string"},
-    ("d", "u"): {"k": "int", "t": "struct<k:int>", "w": "int"},
-    ("d", "region"): {"rid": "int", "name": "string"},
-    ("d", "cust"): {"cid": "int", "region": "string"},
-    ("s", "s"): {"s": "struct<a:int>", "k": "int", "a": "int"},
-    ("d", "days"): {"current_date": "date", "k": "int"},
+    "d.t": {"k": "int", "v": "int", "st": "struct<a:int,f:int>", "js": "string"},
+    "d.u": {"k": "int", "t": "struct<k:int>", "w": "int"},
+    "d.region": {"rid": "int", "name": "string"},
+    "d.cust": {"cid": "int", "region": "string"},
+    "s.s": {"s": "struct<a:int>", "k": "int", "a": "int"},
+    "d.days": {"current_date": "date", "k": "int"},
 }
 CASES = [
     ("select t.k from t right join u using (k)", "is a key of USING"),
@@ -131,14 +131,6 @@ CASES_OF_HIVE = [
 ]
 
 
-class Tables:
-    """The tables as a `Schemas` source."""
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        columns = TABLES.get((database, name))
-        return TableSchema(tuple(columns.items())) if columns is not None else None
-
-
 @pytest.mark.parametrize(
     ("dialect", "sql", "reason"),
     [
@@ -149,6 +141,6 @@ class Tables:
 )
 def test_construct_is_refused_with_a_position(dialect: str, sql: str, reason: str) -> None:
     with pytest.raises(SqlError, match=reason) as error:
-        expand(sql, Tables(), database="d", dialect=dialect)
+        expand(sql, Tables(TABLES), database="d", dialect=dialect)
     assert error.value.line == 1
     assert error.value.column is not None

@@ -9,7 +9,7 @@ import pytest
 from hive_views.sql.rewriting.coral import RULES, apply_rules, row_text
 from hive_views.sql.rewriting.definition import hive_text
 from hive_views.sql.rewriting.expand import expand
-from tests.unit.sql.analysis.test_trino_translation import CASES, Tables
+from tests.unit.sql.analysis.test_trino_translation import CASES, TABLES
 
 YEAR = "CAST(substr(CAST(orders.day AS STRING), 1, length(CAST(orders.day AS STRING)) - 6) AS INT)"
 
@@ -292,9 +292,9 @@ UNCHANGED = {
 
 def row(query: str) -> tuple[str | None, str | None]:
     """The row's text before and after the rules."""
-    expansion = expand(query, Tables(), database="h", dialect="spark")
-    before = hive_text("spark", expansion, Tables(), database="h")
-    return before, row_text("spark", expansion, Tables(), database="h")
+    expansion = expand(query, TABLES, database="h", dialect="spark")
+    before = hive_text("spark", expansion, TABLES, database="h")
+    return before, row_text("spark", expansion, TABLES, database="h")
 
 
 @pytest.mark.parametrize(("rule", "query", "expected"), REWRITTEN, ids=[case[0] for case in REWRITTEN])
@@ -317,13 +317,13 @@ def test_rows_of_measured_texts(case):
     columns = case.get("columns")
     expansion = expand(
         case["text"],
-        Tables(),
+        TABLES,
         database="h",
         dialect="spark",
         column_names=None if columns is None else tuple(columns),
         view_name=case["name"],
     )
-    assert row_text("spark", expansion, Tables(), database="h") == case.get("rewritten", case["expanded"])
+    assert row_text("spark", expansion, TABLES, database="h") == case.get("rewritten", case["expanded"])
 
 
 def test_rewritten_text_is_not_rewritten_again():
@@ -341,7 +341,7 @@ def test_comments_and_spaces_outside_of_a_construct_are_kept():
 def test_function_of_a_grouping_key_stays_in_its_block():
     text = "SELECT `orders`.`ok`, cast(`orders`.`ok` AS string) AS `t`, max(length(`orders`.`note`)) AS `l` "
     text += "FROM `h`.`orders` GROUP BY `orders`.`ok`"
-    assert apply_rules(text, Tables(), database="h", dialect="spark") == text
+    assert apply_rules(text, TABLES, database="h", dialect="spark") == text
 
 
 def test_random_values_are_not_merged():

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.expand import expand
+from tests.unit.sql.tables import Tables
 
 COLUMNS = {
     "d3820": "decimal(38,20)",
@@ -51,15 +51,8 @@ CASES = [
 ]
 
 
-class Tables:
-    """The table as a `Schemas` source."""
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        return TableSchema(tuple(COLUMNS.items())) if name == "t" else None
-
-
 @pytest.mark.parametrize(("expression", "expected"), CASES)
 def test_decimal_has_the_type_that_hive_declares(expression: str, expected: str | None) -> None:
     sql = expression if expression.startswith("select") else f"select {expression} as x from t"
-    expansion = expand(sql, Tables(), database="d", dialect="hive")
+    expansion = expand(sql, Tables({"t": COLUMNS}), database="d", dialect="hive")
     assert expansion.columns[0].type == expected

@@ -1,0 +1,17 @@
+"""Tables that the texts under test name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hive_views.sql.resolver.scopes import TableSchema
+
+
+class Tables:
+    """Tables as a `Schemas` source: the types of columns by `database.table`, or by the table in every database."""
+
+    def __init__(self, columns: Mapping[str, Mapping[str, str]]) -> None:
+        self._schemas = {name: TableSchema(tuple(types.items())) for name, types in columns.items()}
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        return self._schemas.get(f"{database}.{name}") or self._schemas.get(name)
