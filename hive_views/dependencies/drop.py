@@ -21,11 +21,13 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
     InvalidViewError,
+    NoSuchTableError,
     NoSuchViewError,
 )
 from hive_views.identifiers import ViewName
 from hive_views.io.table_files import is_collected
 from hive_views.metastore.commit.hive_view_commit import drop_hive_view
+from hive_views.metastore.commit.table_commit import drop_iceberg_table
 from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.hive_table_text import check_droppable, create_statement
 from hive_views.metastore.identities import KINDS
@@ -317,7 +319,7 @@ def _drop_dependents(
             check = partial(_reject_new_dependents, reader, finder, dependent.name, cycles[dependent.name])
             try:
                 step = _drop_dependent(reader.store, dependent.row, purge_files, check)
-            except (CommitFailedError, NoSuchViewError) as error:
+            except (CommitFailedError, NoSuchTableError, NoSuchViewError) as error:
                 # It was changed, renamed or dropped, and may no longer depend on the object; or it has new dependents.
                 logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
                 break
@@ -332,6 +334,9 @@ def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: C
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row, check=check)
         return DropStep(row.name, ObjectKind.HIVE_VIEW, text=text_of_row(row))
+    if row.kind is RowKind.ICEBERG_TABLE:
+        dropped = drop_iceberg_table(store, row, check=check)
+        return DropStep(row.name, ObjectKind.TABLE, metadata_location=dropped.metadata_location)
     try:
         return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files, check=check)
     except InvalidViewError as error:

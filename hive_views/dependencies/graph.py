@@ -32,7 +32,8 @@ from hive_views.metastore.queries import (
     RowCache,
     all_view_names,
     database_names,
-    names_of_views,
+    materialized_table_names,
+    names_with_definition,
     read_view_texts,
     recorded_dependents,
     view_names,
@@ -125,6 +126,8 @@ class DependentFinder:
         self._recorded_only = recorded_only
         self._filtered: dict[str, list[ViewName]] = {}
         """By database: the views that the server's filter finds."""
+        self._tables: dict[str, list[ViewName]] = {}
+        """By database: the tables that may be materialized views."""
         self._rows = RowCache(reader.store)
         self._index = _ViewIndex(reader, self._rows, max_unfiltered)
         self._complete: set[str] = set()
@@ -145,6 +148,7 @@ class DependentFinder:
         that another program changes in the meantime is seen in its former state.
         """
         self._filtered.clear()
+        self._tables.clear()
         self._complete.clear()
         self._searched.clear()
         self._rows.clear()
@@ -217,6 +221,8 @@ class DependentFinder:
                 unrecorded = views_without_row_lineage(store, database, views)
                 self._index.load_unrecorded(database, [name for name in unrecorded if name not in self._index.views])
                 self._filtered[database] = sorted(set(views) - set(unrecorded))
+        if database not in self._tables:
+            self._tables[database] = materialized_table_names(store, database)
         names: Iterable[ViewName] | None = None
         filters = -(-2 * len(self._searched) // MAX_ALTERNATIVES)
         if self._recorded_only or 3 * filters * self._max_unfiltered < len(self._filtered[database]):
@@ -225,7 +231,7 @@ class DependentFinder:
         if names is None:
             names = all_view_names(store, database) if self._recorded_only else self._filtered[database]
             self._complete.add(database)
-        self._index.load(names)
+        self._index.load({*names, *self._tables[database]})
 
 
 class _ViewIndex:
@@ -256,8 +262,8 @@ class _ViewIndex:
         self._rows.load(new)
         for name in new:
             row = self._rows.get(name)
-            if row is None:
-                continue  # dropped since it was listed
+            if row is None or not row.has_definition:
+                continue  # dropped since it was listed, or a table
             self.views.add(name)
             if row.kind is not RowKind.HIVE_VIEW or not self._postpone(name, row.texts):
                 self._add_parsed(row)
@@ -375,7 +381,7 @@ def reject_cycle(
     dropped = [str(source) for source in sources if source in recorded and rows[source] is None] if is_new else []
     if dropped:
         raise SourceDroppedError(str(name), dropped)
-    views = {source for source, row in rows.items() if row is None or row.kind.is_view}
+    views = {source for source, row in rows.items() if row is None or row.has_definition}
 
     def check() -> None:
         current = _rows_read(reader, name, sources)
@@ -383,7 +389,7 @@ def reject_cycle(
         if lost:
             raise SourceDroppedError(str(name), lost)
         new_views = [
-            str(view) for view, row in current.items() if view not in views and (row is None or row.kind.is_view)
+            str(view) for view, row in current.items() if view not in views and (row is None or row.has_definition)
         ]
         if new_views:
             raise CommitFailedError(
@@ -416,7 +422,7 @@ def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName
         next_paths: dict[ViewName, tuple[ViewName, ...]] = {}
         for source, path in paths.items():
             row = rows[source]
-            if row is not None and row.kind.is_view:
+            if row is not None and row.has_definition:
                 for next_source in reader.read_names(row):
                     if next_source not in rows:
                         next_paths.setdefault(next_source, (*path, next_source))
@@ -519,9 +525,9 @@ class Graph:
 def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows: RowCache | None = None) -> Graph:
     """Build the graph of all views of some databases, or of all databases, from their rows."""
     rows = RowCache(reader.store) if rows is None else rows
-    names = names_of_views(reader.store, scanned)
+    names = names_with_definition(reader.store, scanned)
     rows.load(names)
-    views = [row for name in names if (row := rows.get(name)) is not None]
+    views = [row for name in names if (row := rows.get(name)) is not None and row.has_definition]
     sources = {name for row in views for name in reader.read_names(row)}
     rows.load(sources)
     nodes: dict[ViewName, Node] = {}

@@ -23,6 +23,8 @@ from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
 
 _PARSED_DIALECTS = ("hive", "spark", "trino")
 _CACHE_SIZE = 50_000
+_WITH_DEFINITION = (ObjectKind.VIEW, ObjectKind.HIVE_VIEW, ObjectKind.TABLE)
+"""Kinds of objects that may read others; of tables only materialized views do."""
 
 
 class LineageOrigin(Enum):
@@ -166,7 +168,7 @@ class LineageReader:
     def read(self, row: Row, get_row: Callable[[ViewName], Row | None] | None = None) -> Lineage:
         """Return the direct dependencies of a view; `get_row` saves requests for rows that were read already."""
         get_row = get_row or self.store.get_row
-        if not row.kind.is_view:
+        if not row.has_definition:
             return Lineage(row.name, (), LineageOrigin.ROW)
         lineage = self.read_text_lineage(row)
         if lineage.dependencies is not None:
@@ -189,12 +191,16 @@ class LineageReader:
         if row.kind is RowKind.HIVE_VIEW:
             texts, database = texts_of_hive_view(row.default_database, row.texts)
             return self._cached((*texts.items(), database), lambda: _of_texts(texts, database))
+        if row.kind is RowKind.ICEBERG_TABLE:
+            return self._read_file(row, row.definition_location)
         recorded = lineage_in_row(row.parameters, row.metadata_location)
-        return self._read_file(row) if recorded is None else TextLineage(recorded, (), None, LineageOrigin.ROW)
+        if recorded is None:
+            return self._read_file(row, row.metadata_location)
+        return TextLineage(recorded, (), None, LineageOrigin.ROW)
 
     def read_names(self, row: Row) -> tuple[ViewName, ...]:
         """Return the names that a view may read, without looking them up."""
-        return self.read_text_lineage(row).all_names if row.kind.is_view else ()
+        return self.read_text_lineage(row).all_names if row.has_definition else ()
 
     def identify(self, row: Row) -> Dependency | None:
         """Return a row as a dependency without marking the row; None if its UUID cannot be determined."""
@@ -216,8 +222,7 @@ class LineageReader:
         row = self.store.get_row(name)
         return None if row is None else self.identify(row)
 
-    def _read_file(self, row: Row) -> TextLineage:
-        location = row.metadata_location
+    def _read_file(self, row: Row, location: str | None) -> TextLineage:
         if location is None:
             return TextLineage(None, (), "its row names no metadata file")
         try:
@@ -284,10 +289,11 @@ class LineageReader:
                     resolved = self.resolve(recorded)
                     _add(dependencies, resolved, depth, reader.name)
                     source = resolved.current
-                    if source is not None and source.kind.is_view and source.name not in seen:
+                    may_read = source is not None and source.kind in _WITH_DEFINITION
+                    if source is not None and may_read and source.name not in seen:
                         seen.add(source.name)
                         source_row = self.store.get_row(source.name)
-                        if source_row is not None:
+                        if source_row is not None and source_row.has_definition:
                             next_level.append(source_row)
             level = next_level
         ordered = sorted(dependencies.values(), key=lambda item: (item.depth, item.dependency.name))

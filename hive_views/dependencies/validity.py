@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
+from hive_views.dependencies.view_text import read_view_text, text_of_hive_view, text_of_version
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import find_drift, has_contradictory_flag
-from hive_views.metastore.queries import RowCache, load_view, names_of_views
+from hive_views.metastore.queries import RowCache, load_view, names_with_definition
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -47,7 +47,7 @@ def check_views(
     progress: CheckProgress | None = None,
 ) -> tuple[CheckedView, ...]:
     """Check all views of some databases, or of all databases."""
-    names = names_of_views(reader.store, scanned)
+    names = names_with_definition(reader.store, scanned)
     return _check_names(reader, names, RowCache(reader.store), workers=workers, progress=progress)
 
 
@@ -88,12 +88,12 @@ def check_each(
     unread: Iterable[ViewName] = names
     while unread:
         rows.load(unread)
-        level = [row for name in unread if (row := rows.get(name)) is not None and row.kind.is_view]
+        level = [row for name in unread if (row := rows.get(name)) is not None and row.has_definition]
         views |= {row.name: row for row in level}
         sources = {source for row in level for source in reader.read_names(row)}
         rows.load(sources)
         unread = sorted(
-            name for name in sources - views.keys() if (row := rows.get(name)) is not None and row.kind.is_view
+            name for name in sources - views.keys() if (row := rows.get(name)) is not None and row.has_definition
         )
     schemas = MetastoreSchemas(reader.store, rows)
     sources_by_view: dict[ViewName, tuple[ViewName, ...]] = {}
@@ -149,6 +149,8 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
             if has_contradictory_flag(row):
                 problems.append(ViewProblem(Validity.DRIFTED, _CONTRADICTORY_FLAG))
             text = text_of_hive_view(row)
+        elif row.kind is RowKind.ICEBERG_TABLE:
+            text = read_view_text(reader.store, row)
         else:
             loaded = _load(reader, row)
             row = loaded.row

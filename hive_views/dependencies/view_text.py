@@ -23,6 +23,8 @@ def read_view_text(store: MetastoreStore, row: Row) -> ViewText:
     """Return the texts of an Iceberg or Hive view."""
     if row.kind is RowKind.HIVE_VIEW:
         return text_of_hive_view(row)
+    if row.definition_location is not None:
+        return text_of_version(row.name, store.files.read(row.definition_location).current_version())
     try:
         metadata = store.files.read(row.metadata_location or "")
     except MetadataFileError:

@@ -39,13 +39,12 @@ from hive_views.io.deletion import delete_view_files
 from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, files_to_purge, is_collected
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.table import AssociatedView
-from hive_views.materialized.refresh.stage import is_staging_name
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import FileOwner, SharingRow, files_locked, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ObjectKind
-from hive_views.spec.storage_link import STORAGE_OF
+from hive_views.spec.storage_link import STORAGE_OF, is_staging_name
 
 if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView

@@ -35,6 +35,7 @@ from hive_views.metastore.row_codec import (
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE, MetastoreClient
 from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, row_pattern
+from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import RowTexts
 
 logger = logging.getLogger(__name__)
@@ -149,9 +150,32 @@ def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
     return sorted(ViewName(database, name) for name in names)
 
 
+def materialized_table_names(store: MetastoreStore, database: str) -> list[ViewName]:
+    """Return the names of the tables of a database that may be materialized views; none if the database is missing.
+
+    Some of them may be views or other tables: `Row.definition_location` decides.
+    """
+    names = names_with_parameter(store, database, METADATA)
+    if names is not None:
+        return names
+    try:
+        tables = table_names(store, database)
+    except NoSuchNamespaceError:
+        return []
+    return [row.name for row in read_rows(store, tables) if row.definition_location is not None]
+
+
 def names_of_views(store: MetastoreStore, databases: Sequence[str] | None) -> list[ViewName]:
     """Return the names of all views of some databases, or of all databases."""
     return [name for database in databases or database_names(store) for name in all_view_names(store, database)]
+
+
+def names_with_definition(store: MetastoreStore, databases: Sequence[str] | None) -> list[ViewName]:
+    """Return the names of all views, and of the tables that may be materialized views; see `Row.has_definition`."""
+    names = dict.fromkeys(names_of_views(store, databases))
+    for database in databases or database_names(store):
+        names |= dict.fromkeys(materialized_table_names(store, database))
+    return list(names)
 
 
 def names_by_table_type(store: MetastoreStore, database: str, table_type: str) -> list[ViewName]:

@@ -34,6 +34,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerD
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.storage_link import definition_location, is_staging_name
 from hive_views.spec.version_texts import (
     LEGACY_ORIGINAL,
     ORIGINAL_SQL,
@@ -182,6 +183,20 @@ class Row(NamedTuple):
     def metadata_location(self) -> str | None:
         """The location of the current metadata file."""
         return self.parameters.get(METADATA_LOCATION)
+
+    @property
+    def definition_location(self) -> str | None:
+        """The metadata file of the definition, if it is a table that is a materialized view; None for all other rows.
+
+        The staging table of a refresh, which has the same properties, is none.
+        """
+        is_table = self.kind is RowKind.ICEBERG_TABLE and not is_staging_name(self.name.name)
+        return definition_location(self.parameters) if is_table else None
+
+    @property
+    def has_definition(self) -> bool:
+        """Whether it reads other objects: a view, or a table that is a materialized view."""
+        return self.kind.is_view or self.definition_location is not None
 
     @property
     def location(self) -> str | None:

@@ -7,6 +7,7 @@ preserves the summary, which therefore has a copy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,6 +26,30 @@ STORAGE_OF = "hive-views.storage-of"
 
 STORAGE_SUFFIX = "__storage"
 """The end of a storage table's name, but for a unique suffix."""
+
+
+STAGING_MARK = "__refresh_"
+"""In the names of tables to which a refresh writes before it publishes the rows."""
+
+_STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
+
+
+def is_staging_name(name: str) -> bool:
+    """Whether a table's name is that of a staging table."""
+    return _STAGING_NAME.search(name) is not None
+
+
+def definition_location(parameters: Mapping[str, str]) -> str | None:
+    """The metadata file of the definition that a table with these parameters names; None if it names none.
+
+    Source: Iceberg Materialized View Concept, Design 2.
+    """
+    try:
+        document = parse_json(parameters.get(METADATA, ""))
+    except ValueError:
+        return None
+    location = document.get("associated-view-location") if isinstance(document, dict) else None
+    return location if isinstance(location, str) else None
 
 
 def is_storage_row(parameters: Mapping[str, str]) -> bool:

@@ -45,14 +45,21 @@ from hive_views.materialized.layouts.layout import DETACHED, Layout
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.refresh.publish import discard_snapshot, published_snapshots
-from hive_views.materialized.refresh.stage import is_staging_name, staging_prefix
+from hive_views.materialized.refresh.stage import staging_prefix
 from hive_views.materialized.state.refresh_state import REFRESH_ID, summary_of
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import read_all_rows, table_names
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.shared_files import iterate_catalogs
 from hive_views.spec.staleness_policy import METADATA
-from hive_views.spec.storage_link import STORAGE_OF, STORAGE_SUFFIX, STORAGE_TABLE_COPY, StorageLink, link_of
+from hive_views.spec.storage_link import (
+    STORAGE_OF,
+    STORAGE_SUFFIX,
+    STORAGE_TABLE_COPY,
+    StorageLink,
+    is_staging_name,
+    link_of,
+)
 
 if TYPE_CHECKING:
     from uuid import UUID

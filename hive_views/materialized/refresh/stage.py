@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from hive_views.materialized.properties import MERGE_FROM_ROWS
 from hive_views.materialized.redefine import schema_updates
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STAGING_MARK
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier
 
@@ -141,16 +141,6 @@ class Engine(Protocol):
 
 
 # -- The staging table ------------------------------------------------------------------------------------------------
-
-STAGING_MARK = "__refresh_"
-"""A part of the names of staging tables."""
-
-_STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
-
-
-def is_staging_name(name: str) -> bool:
-    """Whether a name is that of a staging table; users may not give such names to tables."""
-    return _STAGING_NAME.search(name) is not None
 
 
 def staging_prefix(view: ViewName) -> str:
