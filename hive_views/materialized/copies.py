@@ -6,16 +6,20 @@ storage, state and history. A query on `v` reads the stored rows of a fresh copy
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from hive_views.errors import HiveViewsError, InvalidPropertyError
+from hive_views.errors import CommitFailedError, HiveViewsError, InvalidPropertyError
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.properties import copy_names
+from hive_views.materialized.properties import COPIES, copy_names
 from hive_views.materialized.refresh.inline import text_of
+from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.queries import load_view
+from hive_views.spec.changes import SetProperties, apply
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 
 if TYPE_CHECKING:
@@ -24,6 +28,30 @@ if TYPE_CHECKING:
     from hive_views.identifiers import ViewName
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.materialized.results import Reading
+    from hive_views.metastore.store import MetastoreStore
+
+
+_MAX_ATTEMPTS = 10
+"""How often a name is added to a property that others change meanwhile."""
+
+
+def add_copy(store: MetastoreStore, view: ViewName, copy: ViewName) -> None:
+    """Add a copy to the property of a view, unless it has it; names that others add meanwhile are kept."""
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
+        loaded = load_view(store, view)
+        if copy in copy_names(loaded.metadata.properties, view.database):
+            return
+        text = loaded.metadata.properties.get(COPIES, "").strip()
+        written = copy.name if copy.database == view.database else str(copy)
+        change = SetProperties({COPIES: f"{text}, {written}" if text else written})
+        metadata = apply(loaded.metadata, [change], now_ms=int(time.time() * 1000), identifier=str(view))
+        try:
+            commit(store, view, loaded, metadata)
+        except CommitFailedError:
+            if attempt == _MAX_ATTEMPTS:
+                raise
+        else:
+            return
 
 
 def readings_by_filters(

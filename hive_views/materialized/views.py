@@ -17,6 +17,7 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
     NoSuchViewError,
+    NotMaterializedError,
     RefreshConflictError,
     RefreshError,
     SqlError,
@@ -25,7 +26,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
-from hive_views.materialized.copies import readings_by_filters
+from hive_views.materialized.copies import add_copy, readings_by_filters
 from hive_views.materialized.drop import drop_materialized
 from hive_views.materialized.freshness.checker import FreshnessChecker
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
@@ -42,7 +43,14 @@ from hive_views.materialized.partial_reads import (
     partial_reading,
     stale_partitions,
 )
-from hive_views.materialized.properties import DOWNSTREAM, TARGET_LAG, is_due, when_stale
+from hive_views.materialized.properties import (
+    COPIES,
+    DOWNSTREAM,
+    READ_STORED_ROWS,
+    TARGET_LAG,
+    is_due,
+    when_stale,
+)
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
@@ -56,6 +64,7 @@ from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.sql.rewriting.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -144,6 +153,55 @@ class MaterializedViews:
         create_materialized(self._store, self._tables, request)
         with after_steps(f"the materialized view {name} was created"):
             return self.load(identifier)
+
+    def create_copy(
+        self,
+        identifier: str | Identifier,
+        copy: str | Identifier,
+        *,
+        partitioned_by: Sequence[str] = (),
+        sorted_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        storage_properties: Mapping[str, str] | None = None,
+    ) -> MaterializedView:
+        """Give a materialized view another storage, from which a session reads if it suits the filters of a query.
+
+        The copy is a materialized view `SELECT * FROM` the view, which is added to the view's `hive-views.copies`. Its
+        refresh reads the stored rows of the view if they are fresh, unless `properties` say otherwise.
+
+        Args:
+            identifier: `database.name` of the view.
+            copy: `database.name` of the copy, or a name in the view's database.
+            partitioned_by: As in `create`.
+            sorted_by: As in `create`.
+            properties: As in `create`; they are the copy's.
+            storage_properties: As in `create`.
+
+        Returns:
+            The copy; it has no rows until it is refreshed.
+
+        Raises:
+            NoSuchViewError: If there is no such view.
+            NotMaterializedError: If the name belongs to something else, or to a view of the layout `table`.
+            ViewAlreadyExistsError, TableAlreadyExistsError: If the name of the copy is taken.
+            InvalidPropertyError: If a property or a term is invalid.
+        """
+        view = self.load(identifier)
+        if view.layout is Layout.TABLE:
+            raise NotMaterializedError(str(view.name), "it is a table with a view attached, which has no copies")
+        parts = (view.name.database, copy) if isinstance(copy, str) and "." not in copy else copy
+        name = self._name(parts)
+        created = self.create(
+            name.identifier,
+            f"SELECT * FROM {quote_name(view.name.identifier)}",
+            partitioned_by=partitioned_by,
+            sorted_by=sorted_by,
+            properties={READ_STORED_ROWS: "true", **(properties or {})},
+            storage_properties=storage_properties,
+        )
+        with after_steps(f"the materialized view {name} was created; what remains is to add it to {COPIES}"):
+            add_copy(self._store, view.name, name)
+        return created
 
     def replace(
         self,

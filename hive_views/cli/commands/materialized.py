@@ -436,6 +436,36 @@ def create_materialized(
         return materialized_status(catalog, name)
 
 
+def copy_materialized(
+    catalog: HiveViewCatalog,
+    name: NameArgument,
+    copy: Annotated[str, typer.Argument(metavar="[DATABASE.]COPY", help="The copy; by default in the same database.")],
+    *,
+    partitioned_by: Partitions = [],  # noqa: B006
+    sorted_by: Annotated[list[str], typer.Option("--sorted-by", metavar="TERM")] = [],  # noqa: B006
+    property: Properties = [],  # noqa: B006
+) -> MaterializedStatus:
+    """Add a storage with another partitioning or sort order to a materialized view; a refresh fills it.
+
+    It is a materialized view SELECT * FROM the view. Queries on the view in a ViewSession read the storage that suits
+    their filters.
+
+    Args:
+        partitioned_by: A column that partitions its rows, or year(c), month(c), day(c), hour(c), bucket(n, c).
+        sorted_by: A column or transform that sorts the rows of each file, e.g. "total DESC NULLS LAST".
+        property: A property of the copy.
+    """
+    created = catalog.materialized.create_copy(
+        name,
+        copy,
+        partitioned_by=partitioned_by,
+        sorted_by=sorted_by,
+        properties=parse_properties(property, "--property"),
+    )
+    with after_steps(f"the copy {created.name} was created"):
+        return materialized_status(catalog, str(created.name))
+
+
 def replace_materialized(
     catalog: HiveViewCatalog,
     name: NameArgument,
@@ -595,6 +625,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     group = typer.Typer(help="Materialized views: views whose rows are stored.", no_args_is_help=True)
     bind(group, "create", create_materialized, _print_status)
+    bind(group, "copy", copy_materialized, _print_status)
     bind(
         group,
         "refresh",

@@ -147,6 +147,18 @@ def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout:
     assert len(cli("mv", "rows", name, "--json").json["rows"]) == 3, "no row was copied or lost"
 
 
+def test_copy(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:
+    cli("mv", "create", f"{sales}.stored", "--sql", "SELECT id, shop FROM sales")
+    words = ("mv", "copy", f"{sales}.stored", "by_shop", "--partitioned-by", "shop", "--sorted-by", "id DESC", "--json")
+    status = cli(*words).json
+    assert (status["view"], status["freshness"]) == (f"{sales}.by_shop", "stale")
+    assert catalog.materialized.load(f"{sales}.stored").properties["hive-views.copies"] == "by_shop"
+    storage = catalog.materialized.load(f"{sales}.by_shop").storage
+    assert storage is not None and len(storage.spec().fields) == 1 and len(storage.sort_order().fields) == 1
+    assert cli(*words).code == 4
+    assert cli("mv", "copy", f"{sales}.none", "other").code == 3
+
+
 def test_status_of_all(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path: Path) -> None:
     for name, query in (("low", "SELECT id, shop FROM sales"), ("top", "SELECT shop FROM low")):
         cli("mv", "create", f"{sales}.{name}", "--sql", query)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import NotMaterializedError, TableAlreadyExistsError, ViewAlreadyExistsError
 from tests.integration.materialized.conftest import SALES, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
@@ -21,6 +24,57 @@ def copied(catalog: HiveViewCatalog, database: str) -> str:
         views.refresh((database, name), engine)
     views.set_properties((database, "mv"), {"hive-views.copies": f"by_shop, {database}.BY_ID, gone, sales"})
     return database
+
+
+def test_create_copy(catalog, copied):
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    made = views.create_copy((copied, "mv"), "by_amount", partitioned_by=("amount",))
+    assert made.properties["hive-views.read-stored-rows"] == "true"
+    view = views.load((copied, "mv"))
+    assert view.properties["hive-views.copies"] == f"by_shop, {copied}.BY_ID, gone, sales, by_amount"
+    assert best(catalog, copied, "amount") == "mv"  # it has no rows
+    views.refresh((copied, "by_amount"), engine)
+    assert best(catalog, copied, "amount") == "by_amount"
+    assert best(catalog, copied, "shop") == "by_shop"
+
+
+def test_create_copy_in_another_database(catalog, copied, other_database):
+    views, engine = catalog.materialized, DuckEngine(catalog)
+    views.set_properties((copied, "mv"), removals=["hive-views.copies"])
+    views.create_copy(f"{copied}.mv", f"{other_database}.by_amount", sorted_by=("amount DESC",))
+    assert views.load((copied, "mv")).properties["hive-views.copies"] == f"{other_database}.by_amount"
+    views.refresh((other_database, "by_amount"), engine)
+    assert best(catalog, copied, "amount") == "by_amount"
+    catalog.materialized.drop((other_database, "by_amount"))
+
+
+def test_create_copy_again_after_a_drop(catalog, copied):
+    views = catalog.materialized
+    views.drop((copied, "by_shop"))
+    views.create_copy((copied, "mv"), "by_shop", partitioned_by=("shop",))
+    assert views.load((copied, "mv")).properties["hive-views.copies"] == f"by_shop, {copied}.BY_ID, gone, sales"
+
+
+@pytest.mark.parametrize("name", ["mv", "sales", "by_shop"])
+def test_create_copy_with_a_taken_name(catalog, copied, name):
+    before = catalog.materialized.load((copied, "mv")).properties
+    with pytest.raises((ViewAlreadyExistsError, TableAlreadyExistsError)):
+        catalog.materialized.create_copy((copied, "mv"), name)
+    assert catalog.materialized.load((copied, "mv")).properties == before
+
+
+def test_create_copy_of_a_table_is_rejected(catalog, copied):
+    catalog.materialized.create((copied, "rows"), "SELECT id FROM sales", layout="table")
+    with pytest.raises(NotMaterializedError, match="has no copies"):
+        catalog.materialized.create_copy((copied, "rows"), "other")
+
+
+def test_concurrent_copies_are_all_recorded(catalog, copied):
+    names = [f"copy_{number}" for number in range(4)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: catalog.materialized.create_copy((copied, "mv"), name), names))
+    recorded = catalog.materialized.load((copied, "mv")).properties["hive-views.copies"]
+    assert set(names) <= {name.strip() for name in recorded.split(",")}
 
 
 def best(catalog: HiveViewCatalog, database: str, *columns: str) -> str:
