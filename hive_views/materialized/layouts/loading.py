@@ -33,6 +33,9 @@ from hive_views.materialized.state.refresh_state import (
     RefreshState,
     adopted_state_of,
     decode,
+    fingerprint,
+    fingerprint_of_version,
+    has_same_rows,
     parse_name,
     parse_object,
 )
@@ -124,9 +127,24 @@ class MaterializedView:
         """The recorded refresh that wrote the current rows."""
         if self.storage is None:
             return RecordedRefresh(None, problem=StalenessReason(Cause.STORAGE, detail=self.problem))
-        refresh = recorded_refresh(self, self.snapshot)
+        refresh = self._of_current_definition(recorded_refresh(self, self.snapshot))
         problem = None if refresh.state is None else self._columns_changed()
         return refresh if problem is None else replace(refresh, problem=StalenessReason(Cause.STORAGE, detail=problem))
+
+    def _of_current_definition(self, refresh: RecordedRefresh) -> RecordedRefresh:
+        """A refresh of an earlier version as one of the current version, if that is the same query."""
+        state = refresh.state
+        if state is None or state.definition is None or state.view_version_id == self.metadata.current_version_id:
+            return refresh
+        version = self.metadata.version(state.view_version_id)
+        if version is None or state.definition != fingerprint_of_version(self.metadata, version):
+            return refresh  # it was expired, and another one may have its number
+        if not has_same_rows(self.metadata, version, self.version):
+            return refresh
+        current = replace(
+            state, view_version_id=self.metadata.current_version_id, definition=fingerprint(self.metadata)
+        )
+        return replace(refresh, state=current)
 
     def _columns_changed(self) -> str | None:
         """How the storage table's columns differ from those of the last refresh; None if they do not."""

@@ -25,7 +25,7 @@ from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.redefine import redefine
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
-from tests.integration.materialized.conftest import LAYOUTS, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
 from tests.integration.materialized.duck_engine import ConcurrentWriterEngine, DuckEngine
 from tests.proxy import DropReply, DropRequest
 
@@ -223,3 +223,70 @@ def test_killed_refresh_with_new_columns(open_catalog, market, killer):
         point += KILL_STEP
     assert len(moments) > 2 and not moments[0], "else this proves nothing"
     assert catalog.list_tables(market) == [(market, name) for name in ("mv", "sales", "shops")]
+
+
+TOTALS = "SELECT shop, sum(amount) AS total FROM sales GROUP BY shop"
+SAME_TOTALS = "select s.shop, SUM(s.amount) as total -- by shop\nfrom sales AS s\ngroup by s.shop"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_are_kept_if_only_the_writing_changed(views, engine, market, layout, catalog):
+    """Formatting, comments, the case of keywords and aliases; the next refresh is incremental."""
+    name = (market, "mv")
+    views.create(name, TOTALS.replace("sales", "sales AS x"), layout=layout)
+    views.refresh(name, engine)
+    assert views.replace(name, SAME_TOTALS)
+    view = views.load(name)
+    assert view.metadata.current_version_id == 2
+    assert views.freshness(name).verdict is Verdict.FRESH
+    assert views.reading(name).from_storage
+    assert [report.action for report in views.refresh(name, engine)] == ["unchanged"]
+    catalog.load_table((market, "sales")).append(rows((4, "c", 7)))
+    assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.CHANGED]
+    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert stored(views, name) == [("a", 15), ("b", 20), ("c", 7)]
+    assert views.freshness(name).verdict is Verdict.FRESH
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        TOTALS.replace("sum", "max"),
+        TOTALS.replace("FROM sales", "FROM sales WHERE amount > 1"),
+        TOTALS.replace("total", "Total"),
+        TOTALS.replace("sum(amount)", "sum(DISTINCT amount)"),
+        TOTALS.replace("sales", "sales TABLESAMPLE (50 PERCENT)"),
+        TOTALS.replace("sales", "others"),
+        TOTALS.replace("sum(amount)", "sum(id)"),
+    ],
+)
+def test_rows_of_another_query_answer_nothing(views, engine, market, catalog, query):
+    catalog.create_table((market, "others"), SALES)
+    name = (market, "mv")
+    views.create(name, TOTALS)
+    views.refresh(name, engine)
+    views.replace(name, query)
+    assert [reason.cause for reason in views.freshness(name).reasons][:1] == [Cause.DEFINITION]
+    assert not views.reading(name).from_storage
+
+
+def test_rows_of_a_replaced_source_are_not_kept(views, engine, market, catalog):
+    """The same text over another table of the same name."""
+    name = (market, "mv")
+    views.create(name, TOTALS)
+    views.refresh(name, engine)
+    catalog.drop_table((market, "sales"))
+    catalog.create_table((market, "sales"), SALES)
+    views.replace(name, SAME_TOTALS)
+    assert Cause.REPLACED in [reason.cause for reason in views.freshness(name).reasons]
+    assert not views.reading(name).from_storage
+
+
+def test_rows_of_an_expired_version_are_not_kept(views, engine, market, catalog):
+    """The version that was refreshed is not in the metadata any more: what it was is not known."""
+    name = (market, "mv")
+    views.create(name, TOTALS, properties={"version.history.num-entries": "1"})
+    views.refresh(name, engine)
+    views.replace(name, SAME_TOTALS)
+    assert views.load(name).metadata.version(1) is None
+    assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.DEFINITION]
