@@ -327,8 +327,7 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
     tree = query.tree
     causes = set()
     for node in tree.find_all(exp.Func):
-        names = {node.name.lower()} if isinstance(node, exp.Anonymous) else {name.lower() for name in node.sql_names()}
-        causes |= names & _NONDETERMINISTIC
+        causes |= _called_names(node) & _NONDETERMINISTIC
     for column in tree.find_all(exp.Column):
         if not column.table and column.name.lower() in _KEYWORDS:
             causes.add(column.name.lower())
@@ -374,13 +373,15 @@ def without_datetime_words(causes: Iterable[str]) -> tuple[str, ...]:
     return tuple(cause for cause in causes if cause != CONSTANT_TEXT and not cause.startswith("'"))
 
 
+def _called_names(call: exp.Func) -> set[str]:
+    return {name.lower() for name in ([call.name] if isinstance(call, exp.Anonymous) else call.sql_names())}
+
+
 def _may_be_constant_text(node: exp.Expr) -> bool:
     """Whether a node may return a text that is no literal of the query, and the same for every row."""
     if isinstance(node, exp.HexString):
         return True
-    names = {node.name.lower()} if isinstance(node, exp.Anonymous) else set()
-    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
-        names = {name.lower() for name in node.sql_names()}
+    names = _called_names(node) if isinstance(node, exp.Func) else set()
     if names & _NO_NEW_TEXT or isinstance(node, (exp.AggFunc, exp.Connector)):
         return False
     return node.find(exp.Literal, exp.RawString) is not None and node.find(*_VARYING) is None

@@ -159,7 +159,7 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
         if accepted_types is not None and name not in WITHOUT_ARGUMENTS:
             raise context.fail(f"Arguments length mismatch: {name}() needs arguments", start, name)
         return
-    count = _count_arguments(context, opened, closed)
+    count = len(list(text.elements(opened + 1, closed - 1)))
     fewest, most = ARGUMENT_COUNTS.get(name, (count, count))
     if not fewest <= count <= most:
         raise context.fail(f"Arguments length mismatch: {name}() does not take {count} arguments", start, name)
@@ -173,15 +173,6 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
     base = hive_types.base(type_text or "void")
     if base in MEASURED_TYPES and base not in accepted_types:
         raise context.fail(f"Wrong arguments: {name}() does not take {type_text}", start, name)
-
-
-def _count_arguments(context: ResolutionContext, opened: int, closed: int) -> int:
-    depth = 0
-    count = 1
-    for kind in context.text.kinds[opened + 1 : closed]:
-        depth += (kind in _OPENING) - (kind in _CLOSING)
-        count += kind is TokenType.COMMA and not depth
-    return count
 
 
 def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
@@ -208,8 +199,6 @@ def _written_argument(context: ResolutionContext, argument: exp.Expr, at: int | 
     return argument
 
 
-_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
-_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 _NESTED = frozenset({"array", "map", "struct"})
 _SIMPLE = frozenset({*NUMBERS, *TIMES, *hive_types.STRINGS, "boolean", "binary"})
 _REJECTED_TYPES: dict[str, frozenset[str]] = {

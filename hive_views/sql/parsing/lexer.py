@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from operator import attrgetter
 from typing import Any
@@ -37,8 +37,8 @@ class _ThreadCache(threading.local):
     """One tokenizer and one parser per thread and dialect: to create them costs as much as to read a short text."""
 
     def __init__(self) -> None:
-        self.tokenizers: dict[str, Tokenizer] = {}
-        self.parsers: dict[str, Parser] = {}
+        self.tokenizer_of = cache(lambda name: dialect_of(name).tokenizer())
+        self.parser_of = cache(lambda name: dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE))
 
 
 _THREAD_CACHE = _ThreadCache()
@@ -46,18 +46,12 @@ _THREAD_CACHE = _ThreadCache()
 
 def tokenizer_of(name: str) -> Tokenizer:
     """Return this thread's tokenizer of a dialect."""
-    tokenizer = _THREAD_CACHE.tokenizers.get(name)
-    if tokenizer is None:
-        tokenizer = _THREAD_CACHE.tokenizers[name] = dialect_of(name).tokenizer()
-    return tokenizer
+    return _THREAD_CACHE.tokenizer_of(name)
 
 
 def parser_of(name: str) -> Parser:
     """Return this thread's parser of a dialect; it stops at the first error."""
-    parser = _THREAD_CACHE.parsers.get(name)
-    if parser is None:
-        parser = _THREAD_CACHE.parsers[name] = dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE)
-    return parser
+    return _THREAD_CACHE.parser_of(name)
 
 
 class Text:
@@ -89,14 +83,10 @@ class Text:
         """The positions of the aliases added for queries under pipe operators."""
         self.added_tokens = 0
         """The number of tokens that are not in the text."""
-        self._match: dict[int, int] | None = None
-        self._enclosing: list[int] | None = None
 
-    @property
+    @cached_property
     def match(self) -> dict[int, int]:
         """The token index of the partner of each parenthesis or bracket, in both directions."""
-        if self._match is not None:
-            return self._match
         partners: dict[int, int] = {}
         opened: list[int] = []
         for index, kind in enumerate(self.kinds):
@@ -106,21 +96,31 @@ class Text:
                 partner = opened.pop()
                 partners[index] = partner
                 partners[partner] = index
-        self._match = partners
         return partners
 
-    def enclosing(self, index: int) -> int:
-        """Return the index of the parenthesis or bracket around a token; -1 where there is none."""
-        if self._enclosing is None:
-            self._enclosing = [-1] * len(self.kinds)
-            opened = [-1]
-            for position, kind in enumerate(self.kinds):
-                if kind in _CLOSING and len(opened) > 1:
-                    opened.pop()
-                self._enclosing[position] = opened[-1]
-                if kind in _OPENING:
-                    opened.append(position)
-        return self._enclosing[index]
+    @cached_property
+    def enclosing(self) -> list[int]:
+        """The token index of the parenthesis or bracket around each token; -1 where there is none."""
+        enclosing: list[int] = []
+        opened = [-1]
+        for position, kind in enumerate(self.kinds):
+            if kind in _CLOSING and len(opened) > 1:
+                opened.pop()
+            enclosing.append(opened[-1])
+            if kind in _OPENING:
+                opened.append(position)
+        return enclosing
+
+    def elements(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last token of each element of a list; commas in parentheses do not separate them."""
+        start = index = first
+        while index <= last:
+            if self.kinds[index] is TokenType.COMMA:
+                yield start, index - 1
+                start = index + 1
+            index = max(self.match.get(index, index), index) + 1
+        if start <= last:
+            yield start, last
 
     def count(self, kinds: frozenset[TokenType]) -> int:
         """Return the number of tokens of some types."""

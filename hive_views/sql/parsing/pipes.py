@@ -48,7 +48,7 @@ def pipe_chains(text: Text) -> dict[int, list[int]]:
     chains: dict[int, list[int]] = {}
     for index, kind in enumerate(text.kinds):
         if kind is TokenType.PIPE_GT:
-            chains.setdefault(text.enclosing(index), []).append(index)
+            chains.setdefault(text.enclosing[index], []).append(index)
     return chains
 
 
@@ -188,7 +188,7 @@ class _Chain:
         """SET assigns one column after the other: a later value reads the earlier assignments."""
         text = self._text
         begin = first
-        for start, end in self._items(first + 1, last):
+        for start, end in text.elements(first + 1, last):
             name = start
             if start + 2 > end or text.kinds[start + 1] is not TokenType.EQ:
                 raise text.error("SET takes a column without its table: SET a = …", text.tokens[min(start, last)].start)
@@ -202,7 +202,7 @@ class _Chain:
             begin = end + 1
 
     def _drop(self, first: int, last: int) -> None:
-        items = list(self._items(first + 1, last))
+        items = list(self._text.elements(first + 1, last))
         if not items or any(start != end for start, end in items):
             raise self._text.error("DROP takes columns without their table", self._text.tokens[first].start)
         star = self._star("drop", first, last, tuple(start for start, _ in items))
@@ -216,7 +216,7 @@ class _Chain:
         aggregates = self._emit(first + 1, group - 1) if group > first + 1 else []
         selected: list[Token] = []
         keys: list[Token] = []
-        for start, end in self._items(group + 1, last):
+        for start, end in text.elements(group + 1, last):
             if text.kinds[start] in _NO_KEYS and (start == end or text.kinds[start] is not TokenType.NUMBER):
                 reason = f"'{text.raw(start)}' in GROUP BY after |> AGGREGATE is not supported: write columns"
                 raise text.error(reason, text.tokens[start].start)
@@ -291,16 +291,6 @@ class _Chain:
         while index <= last:
             yield index
             index = max(self._text.match.get(index, index), index) + 1
-
-    def _items(self, first: int, last: int) -> Iterable[tuple[int, int]]:
-        """Yield the first and last token of each element of a list."""
-        start = first
-        for index in self._at_top(first, last):
-            if self._text.kinds[index] is TokenType.COMMA:
-                yield start, index - 1
-                start = index + 1
-        if start <= last:
-            yield start, last
 
     def _kind(self, index: int) -> TokenType:
         return self._text.kinds[index]

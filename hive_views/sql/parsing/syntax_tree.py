@@ -179,7 +179,7 @@ def function_token(text: Text, node: exp.Expr) -> int | None:
     index = text.starts.get(min(start_offsets(node), default=-1))
     if index is None:
         return None
-    at = text.enclosing(index)
+    at = text.enclosing[index]
     while at > 0 and text.kinds[at - 1] is TokenType.L_PAREN:
         at -= 1  # parentheses around the first argument
     if at <= 0 or (type(node) is exp.Concat and text.raw(at - 1).lower() != "concat"):
@@ -354,11 +354,11 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
     tokens = token_span(text, item)
     if tokens is not None:
         index = max(index, tokens[1])
-    block = text.enclosing(first)  # in the end the parenthesis around the whole SELECT
+    block = text.enclosing[first]  # in the end the parenthesis around the whole SELECT
     inner_queries = _queries_around(item, text.tokens[first].start) if block >= 0 else 0
     while block >= 0 and (text.kinds[block + 1] not in _QUERY_STARTS or inner_queries):
         inner_queries -= text.kinds[block + 1] in _QUERY_STARTS
-        block = text.enclosing(block)
+        block = text.enclosing[block]
     while index + 1 < len(text.kinds):
         following = text.kinds[index + 1]
         if following in (TokenType.R_PAREN, TokenType.R_BRACKET):
@@ -366,7 +366,7 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
                 return index
             index += 1
             continue
-        around = text.enclosing(index + 1)
+        around = text.enclosing[index + 1]
         if around == block and following in _ITEM_ENDS:
             return index
         index = text.match.get(index + 1 if around == block else around, index + 1)

@@ -420,7 +420,8 @@ class TypeInference:
         if self.text.dialect == "spark" and self._differs_in_spark(name, node):
             return None
         most = _MOST_ARGUMENTS.get(name) if self.text.dialect != "hive" else None
-        if most is not None and self._written_arguments(token) > most:
+        written = self.text.elements(token + 2, self.text.match.get(token + 1, 0) - 1)
+        if most is not None and len(list(written)) > most:
             return "bigint" if name == "datediff" else None  # overloads that Hive does not have, such as floor(a, 1)
         fixed = RESULT_TYPES.get(name)
         if self.text.dialect == "hive" and name in CONVERSION_FUNCTIONS:
@@ -448,15 +449,6 @@ class TypeInference:
             number = name in _NUMBERS_OF_STRINGS and first is not None and hive_types.base(first) in hive_types.STRINGS
             return "double" if number else first
         return rule(self, first, arguments)
-
-    def _written_arguments(self, token: int) -> int:
-        """Return one more than the number of commas in the parentheses of a call."""
-        match, index, end = self.text.match, token + 2, self.text.match.get(token + 1, 0)
-        commas = 0
-        while index < end:
-            commas += self.text.raw(index) == ","
-            index = match.get(index, index) + 1
-        return commas + 1
 
     def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
         """Whether Spark may give a call another type than Hive does."""

@@ -37,10 +37,10 @@ _LIST_ENDS = frozenset({TokenType.FROM, *_CLAUSES})
 
 def clause_end(text: Text, index: int) -> int:
     """Return the last token before the next clause of a query block, from a token of the block."""
-    outer = text.enclosing(index)
+    outer = text.enclosing[index]
     end = text.match[outer] if outer >= 0 else len(text.tokens)
     for at in range(index + 1, end):
-        if text.kinds[at] in _CLAUSES and text.enclosing(at) == outer:
+        if text.kinds[at] in _CLAUSES and text.enclosing[at] == outer:
             return at - 1
     return end - 1
 
@@ -110,7 +110,7 @@ def given_parts(node: exp.Expr) -> Iterator[str]:
 def from_token(text: Text, index: int, level: int, *, before: bool = False) -> int:
     """Return the next FROM inside a pair of parentheses after a token, or the last one before it."""
     positions = range(index, -1, -1) if before else range(index, len(text.tokens))
-    return next(at for at in positions if text.kinds[at] is TokenType.FROM and text.enclosing(at) == level)
+    return next(at for at in positions if text.kinds[at] is TokenType.FROM and text.enclosing[at] == level)
 
 
 def foreign_columns(query: exp.Expr) -> Iterator[exp.Column]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -66,7 +65,7 @@ def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
     parts = {*_ROWS, "group", "having"} if is_grouped else _ROWS
     if first is None or set(given_parts(select)) - parts or (not is_grouped and _may_aggregate(select)):
         return None
-    open_ = text.enclosing(first[0])
+    open_ = text.enclosing[first[0]]
     if open_ < 0 or text.kinds[open_ + 1] is not TokenType.SELECT:
         return None
     from_ = from_token(text, first[1], open_)
@@ -82,15 +81,6 @@ def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
 def _may_aggregate(node: exp.Expr) -> bool:
     """Whether a node has an aggregate, or a function that may be one: without GROUP BY it returns a row for no rows."""
     return node.find(exp.AggFunc, exp.Anonymous) is not None
-
-
-def _list_items(text: Text, index: int) -> list[tuple[int, int]]:
-    """Return the tokens of each item of the list behind GROUP BY."""
-    if text.kinds[index] is not TokenType.GROUP_BY:
-        return []
-    last, level = clause_end(text, index), text.enclosing(index)
-    commas = [at for at in range(index, last) if text.kinds[at] is TokenType.COMMA and text.enclosing(at) == level]
-    return [(before + 1, after - 1) for before, after in pairwise([index, *commas, last + 1])]
 
 
 class _ComputedRows:
@@ -131,12 +121,14 @@ class _ComputedRows:
         if not is_understood or None in items:
             return []
         spans = [item for item in items if item is not None]
-        from_ = from_token(text, spans[-1][1], text.enclosing(spans[0][0]))
+        from_ = from_token(text, spans[-1][1], text.enclosing[spans[0][0]])
         last = end = clause_end(text, from_)
         if last + 1 < len(text.kinds) and text.kinds[last + 1] is TokenType.WHERE:
             end = clause_end(text, last + 1)
         keys = [item.unalias() for item in select.expressions] if group is None else group.expressions
-        key_spans = spans if group is None else _list_items(text, end + 1)
+        is_list = text.kinds[end + 1 : end + 2] == [TokenType.GROUP_BY]
+        key_spans = list(text.elements(end + 2, clause_end(text, end + 1))) if is_list else []
+        key_spans = spans if group is None else key_spans
         if len(key_spans) != len(keys):
             return []
         for key, span in zip(keys, key_spans, strict=True):
@@ -212,10 +204,7 @@ class _ComputedRows:
         first = call[0] + 2
         if self._text.kinds[first] is TokenType.DISTINCT:
             first += 1
-        kinds = self._text.kinds[first : call[1]]
-        if any(
-            kind is TokenType.COMMA and self._text.enclosing(first + at) == call[0] + 1 for at, kind in enumerate(kinds)
-        ):
+        if len(list(self._text.elements(first, call[1] - 1))) > 1:
             return False
         argument = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
         self._replace((first, call[1] - 1), self._project(argument, (first, call[1] - 1)))

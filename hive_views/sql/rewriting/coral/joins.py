@@ -122,9 +122,9 @@ def scalar_subqueries(resolution: Resolution) -> Iterator[Edit]:
         if next(foreign_columns(inner), None) is not None:
             continue
         call = call_tokens(text, next(inner.expressions[0].find_all(*_AGGREGATES)))
-        open_ = -1 if call is None else text.enclosing(call[0])
+        open_ = -1 if call is None else text.enclosing[call[0]]
         while open_ >= 0 and text.kinds[open_ + 1] is not TokenType.SELECT:
-            open_ = text.enclosing(open_)
+            open_ = text.enclosing[open_]
         if open_ < 0:
             continue
         alias, column = unused_name(text, "scalar"), inner.expressions[0].alias or unused_name(text, "value")
@@ -135,9 +135,9 @@ def scalar_subqueries(resolution: Resolution) -> Iterator[Edit]:
         if not inner.expressions[0].alias:
             items, rest = text.between(open_ + 1, inner_from - 1), text.between(inner_from, text.match[open_] - 1)
             query = f"{items} AS {quote_identifier(column, text.quote)} {rest}"
-        level = text.enclosing(open_)
+        level = text.enclosing[open_]
         while level >= 0 and text.kinds[level + 1] not in (TokenType.SELECT, TokenType.WITH):
-            level = text.enclosing(level)
+            level = text.enclosing[level]
         clause = subquery.find_ancestor(exp.Where, exp.Having, exp.Select)
         last = clause_end(text, from_token(text, open_, level, before=clause is not block))
         value = quote_qualified(alias, column, text.quote)

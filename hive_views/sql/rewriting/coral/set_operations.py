@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from operator import attrgetter
 
 from sqlglot import exp
@@ -65,7 +64,7 @@ _SET_OPERATION = {"this", "expression", "distinct", "with_"}
 
 def _top(text: Text, *kinds: TokenType) -> list[int]:
     """Return the tokens of some types outside of all parentheses."""
-    return [at for at, kind in enumerate(text.kinds) if kind in kinds and text.enclosing(at) < 0]
+    return [at for at, kind in enumerate(text.kinds) if kind in kinds and text.enclosing[at] < 0]
 
 
 def _whole(text: Text, query: str) -> Edit:
@@ -139,11 +138,8 @@ _expressions = attrgetter("expressions")
 def _items(text: Text, start: int, end: int) -> list[tuple[int, int]]:
     """Return the tokens of each element of the SELECT list of a block outside of parentheses."""
     first = start + 2 if text.kinds[start + 1] is TokenType.DISTINCT else start + 1
-    stops = [at for at in range(first, end) if text.enclosing(at) < 0 and text.kinds[at] in _LIST_ENDS]
-    commas = [at for at in range(first, stops[0] if stops else end) if text.enclosing(at) < 0]
-    commas = [at for at in commas if text.kinds[at] is TokenType.COMMA]
-    bounds = [first - 1, *commas, stops[0] if stops else end]
-    return [(before + 1, after - 1) for before, after in pairwise(bounds)]
+    stops = [at for at in range(first, end) if text.enclosing[at] < 0 and text.kinds[at] in _LIST_ENDS]
+    return list(text.elements(first, (stops[0] if stops else end) - 1))
 
 
 def _one_type(types: Sequence[str]) -> str | None:
