@@ -33,19 +33,19 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     is_dropped = query.level == 1 and not has_limit
     sort_keys = [] if is_dropped else keys_of(node, "order", "sort")
     without_cbo = not context.uses_cbo or (has_sort and has_limit)
-    output_env = Environment((query.output,), None, query.ungrouped, False, True, True)
+    output_env = Environment.of_output(query.output, query.ungrouped, reuses_computed=False)
     input_env: Environment | None = None
     for item in sort_keys:
         if isinstance(item, exp.Literal) or _remove_star_column(context, item, query.distinct_star_aliases):
             continue
         if not without_cbo and not query.names_output_only:
-            is_resolved(context, item, Environment((query.scope,), None, query.ungrouped, True, True, True, True))
+            is_resolved(context, item, Environment.of_output(query.scope, query.ungrouped, rejects_duplicates=True))
         if is_resolved(context, item, output_env):
             continue
         if query.names_output_only:
             resolve(context, item, output_env)
         if without_cbo or query.is_set_operation:
-            resolve(context, item, Environment((query.output,), None, query.ungrouped, True, True, True))
+            resolve(context, item, Environment.of_output(query.output, query.ungrouped))
         input_env = input_env or _environment_with_inputs(query)
         if has_sort and type(item) is exp.Column:
             raise context.fail(f"SORT BY a column that is not selected: '{item.name}'", item, item.name)
@@ -61,7 +61,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
 
 def _environment_with_inputs(query: OrderedQuery) -> Environment:
     names: Scope = query.output.with_inputs(query.scope)
-    return Environment((names,), None, query.ungrouped, True, True, True)
+    return Environment.of_output(names, query.ungrouped)
 
 
 def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Sequence[str]) -> bool:

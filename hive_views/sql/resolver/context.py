@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -47,11 +47,32 @@ class Environment:
     scopes: tuple[Scope, ...]
     outer: Scope | None = None
     ungrouped: Scope | None = None
+    _: KW_ONLY
     reuses_computed: bool = True
     allows_aggregates: bool = False
     allows_windows: bool = False
     rejects_duplicates: bool = False
     parameters: tuple[Scope, ...] = ()
+
+    @staticmethod
+    def of_output(
+        scope: Scope,
+        ungrouped: Scope | None,
+        *,
+        outer: Scope | None = None,
+        reuses_computed: bool = True,
+        rejects_duplicates: bool = False,
+    ) -> Environment:
+        """Return the environment of a clause that can have aggregates and window functions, such as ORDER BY."""
+        return Environment(
+            (scope,),
+            outer,
+            ungrouped,
+            reuses_computed=reuses_computed,
+            allows_aggregates=True,
+            allows_windows=True,
+            rejects_duplicates=rejects_duplicates,
+        )
 
 
 @dataclass(slots=True)

@@ -136,12 +136,13 @@ def resolve_plain_groups(
     aliases = {item.alias_or_name.lower() for item in items if type(item) in (exp.Alias, exp.Column, exp.Dot)}
     keys, set_members = _keys_of_group(context, group, items)
     selected = {id(unwrapped(item)) for item in items}
+    env = Environment.of_output(ungrouped, ungrouped, outer=block.outer, reuses_computed=False)
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
         if id(item) not in selected:
-            resolve(context, item, Environment((ungrouped,), block.outer, ungrouped, False, True, True))
+            resolve(context, item, env)
 
 
 def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: Scope) -> Scope:
@@ -384,7 +385,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
     _collect_calls_in(context, node.args["having"], calls)
     for text in [*calls.aggregates, *(comparison_key(key) for key in keys if type(key) is not exp.Column)]:
         scope.put_key(text, ScopeColumn("", "", ""))
-    resolve(context, node.args["having"].this, Environment((scope,), block.outer, ungrouped, True, True, True))
+    resolve(context, node.args["having"].this, Environment.of_output(scope, ungrouped, outer=block.outer))
 
 
 def _is_column(context: ResolutionContext, item: exp.Expr, column: ScopeColumn, env: Environment) -> bool:

@@ -27,13 +27,13 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
                 shadowed = shadowed - _named_tables(context, query)
         for item in order_keys:
             if query.names_output_only and not isinstance(item, exp.Literal):
-                resolve(context, item, Environment((query.output,), None, ungrouped, False, True, True))
+                resolve(context, item, Environment.of_output(query.output, ungrouped, reuses_computed=False))
             elif ungrouped is None or below is None:
-                resolve(context, item, Environment((query.output.only_names(),), None, None, False, True, True))
+                resolve(context, item, Environment.of_output(query.output.only_names(), None, reuses_computed=False))
             else:
                 if query.scope.grouped and _is_plain_distinct(query.node):
                     names = query.output.with_inputs(query.scope) if names_inputs else query.output.only_names()
-                    resolve(context, item, Environment((names,), None, ungrouped, names_inputs, True, True))
+                    resolve(context, item, Environment.of_output(names, ungrouped, reuses_computed=names_inputs))
                 _resolve_key(context, item, query, ungrouped, below)
                 if query.scope.grouped:
                     _check_expression(context, item, query, ungrouped, shadowed)
@@ -51,7 +51,7 @@ def _check_expression(
     if type(item) in (exp.Column, exp.Literal) and id(item) not in context.fields:
         return
     if query.node.args.get("distinct") is not None and query.node.args.get("group") is not None:
-        resolve(context, item, Environment((query.output.only_names(),), None, ungrouped, False, True, True))
+        resolve(context, item, Environment.of_output(query.output.only_names(), ungrouped, reuses_computed=False))
     _check_tables(context, item, query, shadowed)
 
 
@@ -124,8 +124,8 @@ def is_resolved(context: ResolutionContext, item: exp.Expr, env: Environment) ->
 def _resolve_key(
     context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope, below: Scope
 ) -> None:
-    of_names = Environment((below,), None, ungrouped, False, True, True)
-    of_groups = Environment((query.scope,), None, ungrouped, True, True, True)
+    of_names = Environment.of_output(below, ungrouped, reuses_computed=False)
+    of_groups = Environment.of_output(query.scope, ungrouped)
     has_aggregate = context.dialect.computes_groups_first and any(
         comparison_key(node) in query.scope.keys for node in item.find_all(exp.AggFunc)
     )
@@ -135,7 +135,7 @@ def _resolve_key(
             return
     outputs = query.output.only_names()
     names = outputs.with_inputs(query.scope.hiding(outputs.tables.get(None, {})))
-    resolve(context, item, Environment((names,), None, ungrouped, True, True, True))
+    resolve(context, item, Environment.of_output(names, ungrouped))
 
 
 def _order_scope(query: OrderedQuery, ungrouped: Scope, names_inputs: bool) -> Scope:

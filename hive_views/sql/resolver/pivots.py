@@ -227,7 +227,7 @@ def _resolve_without_edits(context: ResolutionContext, node: exp.Expr, scope: Sc
     """Resolve an expression whose text stays as it is."""
     edits, copies = len(context.pending_edits), len(context.pending_copies)
     try:
-        visit(context, node, Environment((scope,), None, None, False, True, False))
+        visit(context, node, Environment((scope,), reuses_computed=False, allows_aggregates=True))
     finally:
         del context.pending_edits[edits:]
         del context.pending_copies[copies:]

@@ -261,7 +261,7 @@ def _resolve_plain_block(
         query = OrderedQuery(node, output, columns, columns, block.level, items=items)
         query.distinct_star_aliases = list(block.aliases) if _is_distinct_star(node) else ()
         context.mode.resolve_order(context, query)
-    env = Environment((ungrouped,), block.outer, ungrouped, False, True, True)
+    env = Environment.of_output(ungrouped, ungrouped, outer=block.outer, reuses_computed=False)
     for definition in node.args.get("windows") or ():
         for value in definition.args.values():
             for item in child_expressions(value):
@@ -303,5 +303,5 @@ def _resolve_qualify(
 ) -> None:
     qualify = node.args.get("qualify")
     if qualify is not None:
-        env = Environment((output.with_inputs(scope),), None, ungrouped, True, True, True)
+        env = Environment.of_output(output.with_inputs(scope), ungrouped)
         resolve(context, qualify.this, env)

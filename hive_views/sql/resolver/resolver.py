@@ -27,7 +27,7 @@ from hive_views.sql.resolver.stars import write_expanded_stars
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
     """Resolve the names inside the expression under GROUP BY."""
     if env.ungrouped is not None:
-        visit(context, node, Environment((env.ungrouped,), env.outer, None, False, True, True))
+        visit(context, node, Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False))
 
 
 def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:

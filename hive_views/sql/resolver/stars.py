@@ -56,7 +56,7 @@ def resolve_items(
             return generated
     output = Scope()
     nameless: list[tuple[exp.Expr, str]] = []
-    env = Environment((scope,), None, ungrouped, True, True, True, True)
+    env = Environment.of_output(scope, ungrouped, rejects_duplicates=True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
     windows = 0
     item_scope = ungrouped
@@ -68,7 +68,7 @@ def resolve_items(
         if context.regex_names and _expand_regex(context, item, scope, ungrouped, block, output):
             continue
         if not context.dialect.computes_groups_first:
-            env = Environment((item_scope,), block.outer, ungrouped, False, True, True)
+            env = Environment.of_output(item_scope, ungrouped, outer=block.outer, reuses_computed=False)
             if _put_generated_columns(context, item, env, output):
                 continue
         column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output, taken)
