@@ -99,11 +99,11 @@ _Located = tuple[TrinoFinding, int]
 
 def _query_findings(resolution: Resolution, schemas: Schemas, database: str) -> Iterator[tuple[TrinoFinding, exp.Expr]]:
     for select in resolution.tree.find_all(exp.Select):
-        merged = (function for _, function in typed_functions_of_sources(select))
+        merged = (function for _, function in typed_functions_of_sources(resolution.context, select))
         for function in chain(functions_before_grouping(select), merged):
             name, report = function.key.replace("_", " "), refused if isinstance(function, TYPED) else unverified
             yield report(f"{name} of a column in a block with GROUP BY, DISTINCT or IN"), function
-        for _, node in aggregates_of_aggregates(select):
+        for _, node in aggregates_of_aggregates(resolution.context, select):
             yield refused("an aggregate of an aggregate"), node
         if select.args.get("windows"):
             yield refused("a WINDOW clause"), select

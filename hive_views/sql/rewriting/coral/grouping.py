@@ -40,7 +40,8 @@ def grouped_functions(resolution: Resolution) -> Iterator[Edit]:
     operation into the query around it. All engines remove the second branch before they read.
     """
     for select in resolution.tree.find_all(exp.Select):
-        sources = [*typed_functions_of_sources(select), *aggregates_of_aggregates(select)]
+        context = resolution.context
+        sources = [*typed_functions_of_sources(context, select), *aggregates_of_aggregates(context, select)]
         for source, _ in sources:
             branch = _empty_branch(resolution.text, source)
             if branch is not None:
