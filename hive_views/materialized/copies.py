@@ -115,6 +115,9 @@ def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[
     table = source.this if isinstance(source, exp.From) else None
     if not isinstance(table, exp.Table) or [*tree.find_all(exp.Table)] != [table]:
         return False  # such as a subquery with that alias
+    alias = table.args.get("alias")
+    if alias is not None and alias.columns:  # they may exchange columns
+        return False
     if {key for key, value in table.args.items() if value} - {"this", "db", "catalog", "alias"}:
         return False
     items = [item.unalias() for item in tree.expressions]

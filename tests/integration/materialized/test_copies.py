@@ -1,4 +1,4 @@
-"""Copies of a materialized view in other layouts: which may answer, by definition and freshness, and which is best."""
+"""Copies of a materialized view in other layouts: which may answer, by freshness, and which is best."""
 
 from __future__ import annotations
 
@@ -91,36 +91,6 @@ def best(catalog: HiveViewCatalog, database: str, *columns: str) -> str:
 )
 def test_filtered_columns_choose_the_storage(catalog, copied, columns, storage):
     assert best(catalog, copied, *columns) == storage
-
-
-@pytest.mark.parametrize(
-    "definition",
-    [
-        "SELECT * FROM mv WHERE id > 1",
-        "SELECT DISTINCT * FROM mv",
-        "SELECT id + 1 AS id, shop, amount FROM mv",
-        "SELECT amount AS id, shop, id AS amount FROM mv",
-        "SELECT * FROM mv LIMIT 2",
-        "SELECT * FROM mv UNION ALL SELECT * FROM mv",
-        "SELECT a.* FROM mv AS a JOIN mv AS b ON a.id = b.id",
-        "SELECT id, shop, amount FROM sales",
-        "SELECT mv.* FROM mv, sales",
-        "SELECT id, shop, amount FROM mv GROUP BY id, shop, amount",
-        "SELECT * FROM (SELECT * FROM mv WHERE id < 3) AS mv",
-        "WITH mv AS (SELECT id, shop, amount FROM sales WHERE id = 1) SELECT * FROM mv",
-        "SELECT id, shop, amount FROM mv TABLESAMPLE (100 PERCENT)",
-        "SELECT id, shop FROM mv",
-    ],
-)
-def test_other_definitions_are_no_copies(catalog, copied, definition):
-    views, name = catalog.materialized, (copied, "other")
-    try:
-        views.create(name, definition, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
-        views.refresh(name, DuckEngine(catalog))
-    except Exception:  # noqa: BLE001 -- what cannot be refreshed has no rows
-        pass
-    views.set_properties((copied, "mv"), {"hive-views.copies": "other"})
-    assert best(catalog, copied, "shop") == "mv"
 
 
 def test_only_fresh_copies_are_read(catalog, copied):

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import DependentsError, SqlError
+from hive_views.errors import DependentsError
 from hive_views.spark import ViewSession
 
 
@@ -79,36 +79,6 @@ def test_only_fresh_copies_are_read(spark, catalog, database, views):
     assert {item.name for item in refreshed} == {"mv", "mv_by_day", "mv_by_shop"}
 
 
-@pytest.mark.parametrize(
-    "definition",
-    [
-        "SELECT * FROM mv WHERE id > 1",
-        "SELECT DISTINCT * FROM mv",
-        "SELECT id + 1 AS id, day, shop FROM mv",
-        "SELECT * FROM mv LIMIT 2",
-        "SELECT id, day, 'x' AS shop FROM mv",
-        "SELECT * FROM mv UNION ALL SELECT * FROM mv",
-        "SELECT a.* FROM mv AS a JOIN mv AS b ON a.id = b.id",
-        "SELECT id, day, shop FROM t",
-        "SELECT mv.* FROM mv, t",
-        "SELECT * FROM (SELECT * FROM mv WHERE id < 3) AS mv",
-    ],
-)
-def test_other_definitions_are_no_copies(spark, views, definition):
-    views.sql(f"ALTER MATERIALIZED VIEW mv_by_shop AS {definition}")
-    views.sql("REFRESH MATERIALIZED VIEW mv_by_shop")
-    rows, why = read(views, "SELECT * FROM mv WHERE shop = 'b'")
-    assert why == OWN and rows == sorted(map(str, spark.sql("SELECT * FROM t WHERE shop = 'b'").collect()))
-
-
-def test_redefinition_makes_copies_stale(spark, views):
-    views.sql("ALTER MATERIALIZED VIEW mv AS SELECT id, day, upper(shop) AS shop FROM t")
-    rows, why = read(views, "SELECT shop FROM mv WHERE shop = 'A'")
-    assert why.startswith("definition: stale") and rows == ["Row(shop='A')"]
-    views.sql("REFRESH MATERIALIZED VIEW mv")
-    assert read(views, "SELECT shop FROM mv WHERE shop = 'A'") == (rows, OWN)
-
-
 def test_copies_are_dropped_with_the_view(spark, catalog, database, views):
     with pytest.raises(DependentsError):
         views.sql("DROP MATERIALIZED VIEW mv RESTRICT")
@@ -116,8 +86,3 @@ def test_copies_are_dropped_with_the_view(spark, catalog, database, views):
     assert read(views, "SELECT id FROM mv WHERE day IS NULL")[1] == OWN
     views.sql("DROP MATERIALIZED VIEW mv CASCADE")
     assert catalog.materialized.listing(database) == []
-
-
-def test_invalid_names_are_rejected(views):
-    with pytest.raises(SqlError, match="names with commas between"):
-        views.sql("ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('hive-views.copies' = 'a.b.c.d')")
