@@ -1,4 +1,4 @@
-"""What the tests of faults share: a proxy before the shared metastore, and independent eyes behind it."""
+"""What the tests of faults share: a proxy before the shared metastore, and an observer that does not use it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.conftest import SERVER, CatalogFactory
+from tests.faults.fault_matrix import Stage
 from tests.faults.observer import Observer, until
 from tests.faults.scripted import ScriptedServer
 from tests.faults.view_changes import State, ViewChange, new_files, prepare, read_state
@@ -43,6 +44,13 @@ def scripted(metastore: EmbeddedMetastore) -> Iterator[ScriptedServer]:
     """A server in front of the shared metastore with scripted answers."""
     with ScriptedServer(metastore.port) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def stage(metastore: EmbeddedMetastore) -> Iterator[Stage]:
+    """The environment of the cases of a fault matrix."""
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as direct:
+        yield Stage(metastore, direct)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ from tests.faults.observer import Observer, until
 from tests.faults.operations import OPERATIONS, SAMPLE
 from tests.faults.reporting import ALL_CASES, report
 from tests.faults.view_changes import ALTER_TABLE
-from tests.integration.catalog.samples import SCHEMA, files_below, version
+from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import Server
 from tests.proxy import Hold, ThriftProxy
@@ -286,44 +286,18 @@ def test_commit_with_many_expired_locks(cluster: Cluster, view_database: str) ->
 # -- The client's machine ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 128 KiB."""
-    with disks.small_disk(tmp_path / "disk", "128k") as mounted:
-        yield mounted
-
-
-def test_full_disk_reports_error_and_keeps_state(
-    catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path
-) -> None:
-    location = {"location": small_disk.as_uri()}
-    before = catalog.create_view((database, "v"), SCHEMA, version(database, ("spark", "select 0")), **location)
-    row, files = observer.row("v"), files_below(small_disk)
-    filler = small_disk / "filler"
-    with pytest.raises(OSError, match="No space left"), filler.open("wb", buffering=0) as out:
-        while True:
-            out.write(b"x" * 512)
-    with pytest.raises(MetadataWriteError, match="No space left"):
-        catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
-    assert (observer.row("v"), files_below(small_disk) - {filler}) == (row, files)  # no partial file
-    filler.unlink()
-    catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 2")))
-    assert catalog.load_view((database, "v")).previous_metadata_location == before.metadata_location
-
-
 def test_read_only_disk_reports_error_and_keeps_state(
-    catalog: HiveViewCatalog, database: str, observer: Observer, small_disk: Path
+    catalog: HiveViewCatalog, database: str, observer: Observer, tmp_path: Path
 ) -> None:
-    before = catalog.create_view(
-        (database, "v"), SCHEMA, version(database, ("spark", "select 0")), location=small_disk.as_uri()
-    )
-    row = observer.row("v")
-    disks.remount(small_disk, "ro")
-    with pytest.raises(MetadataWriteError, match="Read-only"):
-        catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
-    assert observer.row("v") == row
-    assert catalog.load_view((database, "v")) == before
-    (step,) = catalog.drop_view((database, "v"), purge_files=True).steps
+    with disks.small_disk(tmp_path / "disk", "128k") as disk:
+        before = catalog.create_view((database, "v"), SCHEMA, version(database), location=disk.as_uri())
+        row = observer.row("v")
+        disks.remount(disk, "ro")
+        with pytest.raises(MetadataWriteError, match="Read-only"):
+            catalog.replace_view((database, "v"), SCHEMA, version(database, ("spark", "select 1")))
+        assert observer.row("v") == row
+        assert catalog.load_view((database, "v")) == before
+        (step,) = catalog.drop_view((database, "v"), purge_files=True).steps
     assert (step.metadata_location, step.remaining_files) == (before.metadata_location, (before.metadata_location,))
     assert observer.names() == set()
 

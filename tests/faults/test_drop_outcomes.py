@@ -1,4 +1,4 @@
-"""Drops beside other changes: what a drop reports and deletes is what was dropped."""
+"""Drops during other changes: what a drop reports and deletes is what was dropped."""
 
 from __future__ import annotations
 

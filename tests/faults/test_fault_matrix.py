@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
 from tests.faults import disks
-from tests.faults.fault_matrix import Case, Fault, Result, Stage, Trial, run, sample
+from tests.faults.fault_matrix import Case, Fault, Outcome, Result, Stage, Trial, run, sample
 from tests.faults.interruptions import KILLED_AFTER, KILLED_BEFORE, at, change, interrupted, kill_and_start
 from tests.faults.operations import OPERATIONS, SAMPLE, Operation
 from tests.faults.reporting import ALL_CASES, report
@@ -39,13 +38,6 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePro
     (directory / "derby.properties").write_text("derby.locks.deadlockTimeout=1\nderby.locks.waitTimeout=10\n")
     with started(directory, SERVER, free_port()) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def stage(metastore: MetastoreProcess) -> Iterator[Stage]:
-    properties = {"uri": metastore.uri, "warehouse": metastore.warehouse}
-    with HiveViewCatalog("prod", **properties) as direct:
-        yield Stage(metastore, direct)
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +104,10 @@ def fill(disk: Path) -> None:
 
 
 SPOILED = {
-    "disk full": (fill, lambda disk: (disk / "filler").unlink()),
-    "disk read-only": (lambda disk: disks.remount(disk, "ro"), lambda disk: disks.remount(disk, "rw")),
+    "No space left": (fill, lambda disk: (disk / "filler").unlink()),
+    "Read-only": (lambda disk: disks.remount(disk, "ro"), lambda disk: disks.remount(disk, "rw")),
 }
+"""By the error of the operating system: how to make the disk unusable, and usable again."""
 
 
 @pytest.mark.parametrize("kind", SPOILED)
@@ -134,6 +127,8 @@ def test_operation_without_writable_storage(kind: str, stage: Stage, disk: Path,
                 trial.execute(catalog, lambda: spoil(disk), result)
                 mend(disk)
                 trial.judge(result)
+                if result.outcome is Outcome.REFUSED and kind not in result.error_text:
+                    result.problems.append(f"the error does not name the cause: {result.error_text}")
                 trial.check_locks(result, excused=False)
                 trial.continue_work(catalog, result)
     report(results, subtests)

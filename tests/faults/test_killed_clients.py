@@ -13,7 +13,6 @@ from itertools import count
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.faults.database_content import Labels
 from tests.faults.fault_matrix import FAULTS, Outcome, Result, Stage, Trial
@@ -44,12 +43,6 @@ def killer(metastore: EmbeddedMetastore) -> Iterator[Killer]:
 
         yield kill
         process.stdin.close()
-
-
-@pytest.fixture(scope="module")
-def stage(metastore: EmbeddedMetastore) -> Iterator[Stage]:
-    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as direct:
-        yield Stage(metastore, direct)
 
 
 def points(operations: Mapping[str, object], name: str, step: int = STEP) -> Iterator[int]:

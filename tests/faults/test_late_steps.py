@@ -5,7 +5,7 @@ HIVE_VIEWS_WHOLE_FAULTS=1 tries each request that changes rows with both faults,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -36,12 +36,6 @@ TWICE = [
 """The operations and faults of a request that arrives twice."""
 
 Step = Callable[[HiveViewCatalog, World], object]
-
-
-@pytest.fixture(scope="module")
-def stage(metastore: EmbeddedMetastore) -> Iterator[Stage]:
-    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as direct:
-        yield Stage(metastore, direct)
 
 
 def changes(stage: Stage, operation: Operation) -> list[int]:

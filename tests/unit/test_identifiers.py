@@ -22,7 +22,8 @@ def test_identifier_forms_are_parsed(identifier, catalog, expected):
 
 
 @pytest.mark.parametrize(
-    "identifier", ["top", "", ".", "sales.", ".top", "a.b.c", "other.sales.top", (), ("a",), ("a", ""), ("a", 1)]
+    "identifier",
+    ["top", "", ".", "sales.", ".top", "a.b.c", "other.sales.top", (), ("a",), ("a", ""), ("a", 1), (None, "v")],
 )
 def test_identifier_without_two_levels_is_rejected(identifier):
     with pytest.raises(InvalidIdentifierError, match="Invalid identifier") as caught:
@@ -30,7 +31,9 @@ def test_identifier_without_two_levels_is_rejected(identifier):
     assert caught.value.identifier == identifier
 
 
-@pytest.mark.parametrize("name", ["top-10", "to p", "größe", "a`b", "x" * (MAX_NAME_LENGTH + 1), "a/b", "a\n"])
+@pytest.mark.parametrize(
+    "name", ["top-10", "to p", "größe", "表", "a`b", "x" * (MAX_NAME_LENGTH + 1), "a/b", "a\n", "a%b", "a.b", " "]
+)
 def test_new_name_with_unsupported_characters_is_rejected(name):
     with pytest.raises(InvalidIdentifierError):
         ViewName("sales", name).check_writable()

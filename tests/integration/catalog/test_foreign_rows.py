@@ -167,7 +167,7 @@ def alter_view_as(table: Table) -> None:
 
 
 def set_tblproperties(table: Table) -> None:
-    """What plain Spark's SET TBLPROPERTIES writes besides the property (golden: ours_plain_props_after)."""
+    """What plain Spark's SET TBLPROPERTIES writes in addition to the property (golden: ours_plain_props_after)."""
     table.viewOriginalText = table.viewExpandedText
     table.parameters["q"] = "2"
 

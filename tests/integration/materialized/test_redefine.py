@@ -163,14 +163,17 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_concurrent_refreshes_with_new_columns_conflict(views, engine, market, layout):
+@pytest.mark.parametrize("query", [OLD, NEW], ids=["same columns", "new columns"])
+def test_concurrent_refreshes_conflict(catalog, views, engine, market, layout, query):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
     views.refresh(name, engine)
-    views.replace(name, NEW)
+    catalog.load_table((market, "sales")).append(rows((9, "c", 9)))
+    views.replace(name, query)
     with pytest.raises(RefreshConflictError):
         views.refresh(name, ConcurrentWriterEngine(engine, after=lambda: views.refresh(name, engine)))
-    assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
+    assert stored(views, name) == ([*OLD_ROWS, (9, 9)] if query == OLD else [*NEW_ROWS, ("c", 9, 18)])
+    assert views.freshness(name).is_fresh
     left = views.orphans(name, older_than_ms=0)
     assert (left.snapshots, left.rows, left.files) == ((), (), ())
 
