@@ -119,8 +119,8 @@ class CandidateFinder:
                 finder = DependentFinder(self._checker.lineage_reader)
                 for table in missing:
                     self._dependents[table] = frozenset(self._materialized(finder.find_all(table).views))
-            found = {name for table in tables for name in self._dependents[table]}
-            return found | self._materialized_tables
+            dependents = {name for table in tables for name in self._dependents[table]}
+            return dependents | self._materialized_tables
 
     def _materialized(self, views: Collection[ViewName]) -> Iterator[ViewName]:
         """Those of some views that are materialized."""

@@ -63,10 +63,10 @@ def readings_by_filters(
 ) -> list[Reading]:
     """How a query with filters on some columns may read a view: the best of its storages first, the definition last."""
     candidates = [(_suitability(view.storage, columns), reading)]
-    for copy, found in _readable_copies(view, decide, catalogs):
-        candidates.append((_suitability(copy.storage, columns), replace(found, copy=copy.name)))
+    for copy, copy_reading in _readable_copies(view, decide, catalogs):
+        candidates.append((_suitability(copy.storage, columns), replace(copy_reading, copy=copy.name)))
     candidates.sort(key=lambda candidate: (not candidate[1].from_storage, -candidate[0]))
-    return [found for _, found in candidates]
+    return [candidate for _, candidate in candidates]
 
 
 def _readable_copies(

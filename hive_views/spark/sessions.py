@@ -100,6 +100,11 @@ def java_class(jvm: Any, name: str) -> Any:
     return reduce(getattr, name.split("."), jvm)
 
 
+def scala_list(sequence: Any) -> list[Any]:
+    """The items of a Scala sequence of a classic session's JVM."""
+    return [sequence.apply(position) for position in range(sequence.size())]
+
+
 def _session_class(session: SparkSession, name: str) -> Any:
     """A class, or a static method, of the package of classic sessions, which Spark 4 moved.
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hive_views.errors import HiveViewsError, JournalError, SqlError, UsageError
 from hive_views.identifiers import ViewName
@@ -39,12 +39,14 @@ from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 COLUMNS, ROWS, NONE = "columns", "rows", "none"
 VERIFY_MODES = (COLUMNS, ROWS, NONE)
@@ -180,31 +182,49 @@ class ViewCheck:
         return {name: contents[name] for name in tables}
 
     def _read(self, tables: Mapping[ViewName, str], session: SparkSession | ViewSession) -> dict[ViewName, ViewContent]:
-        names, run_sql = list(tables), session.sql
+        names = list(tables)
+
+        def read_schemas(part: Sequence[ViewName]) -> dict[ViewName, StructType | ViewContent]:
+            columns = ", ".join(f"struct(t{number}.*) AS c{number}" for number in range(len(part)))
+            joined = " CROSS JOIN ".join(f"{tables[name]} AS t{number}" for number, name in enumerate(part))
+            fields = session.sql(f"SELECT {columns} FROM {joined}").schema.fields
+            return {name: field.dataType for name, field in zip(part, fields, strict=True)}
+
         contents: dict[ViewName, ViewContent] = {}
-        types: dict[ViewName, list[DataType]] = {}
+        queries: dict[ViewName, str] = {}
         # A `ViewSession` takes longer for a query of many views than for the views one by one (measured with PySpark
         # 4.1.4).
         size = 1 if isinstance(session, ViewSession) else _VIEWS_PER_QUERY
         for start in range(0, len(names), size):
-            for name, schema in _read_schemas(names[start : start + size], tables, run_sql).items():
+            schemas = _read_together(
+                names[start : start + size], read_schemas, lambda _, problem: ViewContent(problem=problem)
+            )
+            for name, schema in schemas.items():
                 if isinstance(schema, ViewContent):
                     contents[name] = schema
                     continue
                 contents[name] = _content_of_schema(schema)
-                types[name] = [column.dataType for column in schema.fields]
+                types = [column.dataType for column in schema.fields]
+                aliases = ", ".join(f"c{number}" for number in range(len(types)))
+                queries[name] = (
+                    f"SELECT count(*), CAST(sum(CAST(xxhash64({row_text(types)}) AS DECIMAL(38, 0))) AS STRING) "
+                    f"FROM (SELECT * FROM {tables[name]}) AS t ({aliases})"
+                )
         if self._columns_only:
             return contents
-        queries = {}
-        for name, column_types in types.items():
-            aliases = ", ".join(f"c{number}" for number in range(len(column_types)))
-            queries[name] = (
-                f"SELECT count(*), CAST(sum(CAST(xxhash64({row_text(column_types)}) AS DECIMAL(38, 0))) AS STRING) "
-                f"FROM (SELECT * FROM {tables[name]}) AS t ({aliases})"
-            )
+
+        def read_sums(part: Sequence[ViewName]) -> dict[ViewName, ViewContent]:
+            selects = (f"SELECT {number} AS n, * FROM ({queries[name]})" for number, name in enumerate(part))
+            rows: list[Any] = session.sql(" UNION ALL ".join(selects)).collect()
+            return {part[row[0]]: replace(contents[part[row[0]]], number=row[1], checksum=row[2]) for row in rows}
+
+        def unreadable(name: ViewName, problem: str) -> ViewContent:
+            return replace(contents[name], problem=problem)
+
         readable = list(queries)
         for start in range(0, len(readable), _VIEWS_PER_QUERY):
-            contents.update(_read_sums(readable[start : start + _VIEWS_PER_QUERY], queries, contents, run_sql))
+            part = readable[start : start + _VIEWS_PER_QUERY]
+            contents.update(_read_together(part, read_sums, unreadable))
         return contents
 
 
@@ -242,39 +262,20 @@ def _canonical(value: str, data_type: DataType, names: Iterator[str]) -> str:
     return f"CAST({value} AS STRING)"
 
 
-def _read_schemas(
-    names: Sequence[ViewName], tables: Mapping[ViewName, str], run_sql: Callable[[str], DataFrame]
-) -> dict[ViewName, StructType | ViewContent]:
-    """Read the columns of views in one analysis. If it fails, each half is analyzed, down to the failing views."""
-    columns = ", ".join(f"struct(t{number}.*) AS c{number}" for number in range(len(names)))
-    joined = " CROSS JOIN ".join(f"{tables[name]} AS t{number}" for number, name in enumerate(names))
-    try:
-        fields = run_sql(f"SELECT {columns} FROM {joined}").schema.fields
-    except _read_errors() as error:
-        if len(names) == 1:
-            return {names[0]: ViewContent(problem=_first_line(error))}
-        middle = len(names) // 2
-        return _read_schemas(names[:middle], tables, run_sql) | _read_schemas(names[middle:], tables, run_sql)
-    return {name: field.dataType for name, field in zip(names, fields, strict=True)}
-
-
-def _read_sums(
+def _read_together(
     names: Sequence[ViewName],
-    queries: Mapping[ViewName, str],
-    contents: Mapping[ViewName, ViewContent],
-    run_sql: Callable[[str], DataFrame],
-) -> dict[ViewName, ViewContent]:
-    """Read counts and checksums in one query. If it fails, each half is read, down to the failing views."""
-    query = " UNION ALL ".join(f"SELECT {number} AS n, * FROM ({queries[name]})" for number, name in enumerate(names))
+    read: Callable[[Sequence[ViewName]], dict[ViewName, _T]],
+    fail: Callable[[ViewName, str], _T],
+) -> dict[ViewName, _T]:
+    """Read several views in one query. If that fails, each half is read, down to the failing views."""
+    errors: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())
     try:
-        rows: list[Any] = run_sql(query).collect()
-    except _read_errors() as error:
+        return read(names)
+    except errors as error:
         if len(names) == 1:
-            return {names[0]: replace(contents[names[0]], problem=_first_line(error))}
+            return {names[0]: fail(names[0], _first_line(error))}
         middle = len(names) // 2
-        first_half = _read_sums(names[:middle], queries, contents, run_sql)
-        return first_half | _read_sums(names[middle:], queries, contents, run_sql)
-    return {names[row[0]]: replace(contents[names[row[0]]], number=row[1], checksum=row[2]) for row in rows}
+        return _read_together(names[:middle], read, fail) | _read_together(names[middle:], read, fail)
 
 
 def _content_of_schema(schema: StructType) -> ViewContent:
@@ -356,10 +357,6 @@ def _find_nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
         return find_nondeterminism(entry.new_text or "", "hive")
     except SqlError:
         return ()
-
-
-def _read_errors() -> tuple[type[Exception], ...]:
-    return (HiveViewsError, *spark_exceptions())
 
 
 def _first_line(error: Exception) -> str:

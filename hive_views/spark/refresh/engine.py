@@ -37,6 +37,7 @@ from hive_views.spark.sessions import (
     is_classic,
     is_spark_3,
     result_settings,
+    scala_list,
     second_session,
     spark_exceptions,
 )
@@ -176,8 +177,7 @@ def _casts_relative_times(frame: DataFrame) -> bool:
     replace = getattr(rules, "ReplaceExpressions$").__getattr__("MODULE$")
     special = getattr(rules, "SpecialDatetimeValues$").__getattr__("MODULE$")
     analyzed = cast(Any, frame)._jdf.queryExecution().analyzed()
-    subqueries = analyzed.subqueriesAll()
-    for plan in (analyzed, *(subqueries.apply(number) for number in range(subqueries.size()))):
+    for plan in (analyzed, *scala_list(analyzed.subqueriesAll())):
         # As FinishAnalysis does: functions such as to_date become casts first.
         replaced = replace.apply(plan)
         if not special.apply(replaced).equals(replaced):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hive_views.spark.sessions import java_class
+from hive_views.spark.sessions import java_class, scala_list
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ _NARROW = frozenset({"Filter", "Sort", "GlobalLimit", "LocalLimit", "Window", "J
 _MAX_ASSIGNMENTS = 24
 """How many ways to pair the leaves of a self join are tried."""
 
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _MAX_SUMMED_PRECISION = 28
 """Up to this precision, the SUM of a DECIMAL has ten more digits: only sums of ten billion rows overflow."""
 
@@ -140,12 +140,12 @@ class PlanBlocks:
 
     def leaves(self, plan: Any) -> list[Any]:
         """The leaves of a plan and of its subqueries."""
-        plans = [plan, *self._list(plan.subqueriesAll())]
-        return [leaf for part in plans for leaf in self._list(part.collectLeaves())]
+        plans = [plan, *scala_list(plan.subqueriesAll())]
+        return [leaf for part in plans for leaf in scala_list(part.collectLeaves())]
 
     def replace_leaves(self, plan: Any, replacement: Callable[[Any], Any]) -> Any:
         """A plan with other leaves; None for a leaf keeps it."""
-        children = self._list(plan.children())
+        children = scala_list(plan.children())
         if not children:
             other = replacement(plan)
             return plan if other is None else other
@@ -169,7 +169,7 @@ class PlanBlocks:
             return None
         if not self._has_matched_operators(plan):
             return None
-        attributes = self._list(plan.output())
+        attributes = scala_list(plan.output())
         group, group_outputs, key_outputs = self._defined_group(plan, attributes)
         leaves = self._select_leaves(plan)
         select: _Select | None = self._select(plan, self._offsets(leaves))
@@ -190,8 +190,8 @@ class PlanBlocks:
             return None, None, None
         leaves = self._select_leaves(node.child())
         child = self._select(node.child(), self._offsets(leaves))
-        keys = tuple(self._bound(key, child.outputs) for key in self._list(node.groupingExpressions()))
-        grouped = {_id(item): self._bound(item, child.outputs) for item in self._list(node.aggregateExpressions())}
+        keys = tuple(self._bound(key, child.outputs) for key in scala_list(node.groupingExpressions()))
+        grouped = {_id(item): self._bound(item, child.outputs) for item in scala_list(node.aggregateExpressions())}
         outputs = self._projected(plan, node, grouped)
         parts = (*child.predicates, *keys)
         if not all(map(self._is_exact, parts)) or not all(map(self._has_exact_rows, leaves)):
@@ -208,7 +208,7 @@ class PlanBlocks:
             return False
         canonical = expression.canonicalized()
         return any(canonical.equals(part) for part in parts) or any(
-            self._contains(child, parts) for child in self._list(expression.children())
+            self._contains(child, parts) for child in scala_list(expression.children())
         )
 
     def _projected(self, plan: Any, bottom: Any, outputs: dict[int, Any]) -> dict[int, Any]:
@@ -216,7 +216,7 @@ class PlanBlocks:
         if plan is bottom:
             return outputs
         below = self._projected(plan.child(), bottom, outputs)
-        return {_id(item): self._bound(item, below) for item in self._list(plan.projectList())}
+        return {_id(item): self._bound(item, below) for item in scala_list(plan.projectList())}
 
     def _usable(self, attributes: list[Any], outputs: dict[int, Any]) -> Any:
         """The positions of the columns whose values do not depend on the order of computation, by expression."""
@@ -228,12 +228,12 @@ class PlanBlocks:
         return positions
 
     def _has_matched_operators(self, plan: Any) -> bool:
-        return _kind(plan) in _OPERATORS and all(map(self._has_matched_operators, self._list(plan.children())))
+        return _kind(plan) in _OPERATORS and all(map(self._has_matched_operators, scala_list(plan.children())))
 
     def _has_exact_rows(self, plan: Any) -> bool:
         """Whether the rows of an operator do not depend on the order of computation."""
-        expressions = [] if _kind(plan) == RELATION else self._list(plan.expressions())
-        return all(map(self._is_exact, expressions)) and all(map(self._has_exact_rows, self._list(plan.children())))
+        expressions = [] if _kind(plan) == RELATION else scala_list(plan.expressions())
+        return all(map(self._is_exact, expressions)) and all(map(self._has_exact_rows, scala_list(plan.children())))
 
     def _is_exact(self, expression: Any) -> bool:
         """Whether the values of an expression do not depend on the order of computation.
@@ -241,11 +241,11 @@ class PlanBlocks:
         Spark's canonical form reorders sums and products: (a + b) + c and a + (b + c) are equal in it.
         """
         kind = _kind(expression)
-        children = self._list(expression.children())
+        children = scala_list(expression.children())
         if kind == "AggregateExpression" and not _is_exact_aggregate(expression.aggregateFunction()):
             return False
         is_nested = kind in ("Add", "Multiply") and any(_kind(child) == kind for child in children)
-        if is_nested and _type(expression) not in _INTEGERS:
+        if is_nested and _type(expression) not in INTEGERS:
             return False
         if kind in ("Greatest", "Least") and _has_floats(expression):
             return False
@@ -271,7 +271,7 @@ class PlanBlocks:
                 if replaced is not None:
                     on_use()
                     return replaced
-        children = self._list(plan.children())
+        children = scala_list(plan.children())
         if not children:
             return plan
         below = self._needed_below(plan, needed)
@@ -285,14 +285,14 @@ class PlanBlocks:
         kind = _kind(plan)
         if kind not in ("Project", "Aggregate") and (needed is None or kind not in _NARROW):
             return None
-        references = frozenset(_id(item) for item in self._list(plan.references().toSeq()))
+        references = frozenset(_id(item) for item in scala_list(plan.references().toSeq()))
         return references if kind in ("Project", "Aggregate") else references | (needed or frozenset())
 
     def _matched(
         self, plan: Any, needed: frozenset[int] | None, definition: Definition, load: Callable[[], StoredRows]
     ) -> Any:
         """The plan over stored rows with the needed columns of a part of a query; None if they are not contained."""
-        attributes = [item for item in self._list(plan.output()) if needed is None or _id(item) in needed]
+        attributes = [item for item in scala_list(plan.output()) if needed is None or _id(item) in needed]
         if _kind(plan) == "Aggregate":
             group = definition.group
             if group is None:
@@ -335,8 +335,8 @@ class PlanBlocks:
     ) -> Any:
         child = self._select(plan.child(), offsets)
         conditions = self._remaining(child.predicates, defined.predicates)
-        keys = [self._bound(key, child.outputs) for key in self._list(plan.groupingExpressions())]
-        outputs = {_id(item): self._bound(item, child.outputs) for item in self._list(plan.aggregateExpressions())}
+        keys = [self._bound(key, child.outputs) for key in scala_list(plan.groupingExpressions())]
+        outputs = {_id(item): self._bound(item, child.outputs) for item in scala_list(plan.aggregateExpressions())}
         is_same = _are_same(keys, defined.keys)
         rewriting = _Rewriting(definition.key_outputs if conditions or not is_same else definition.group_outputs, load)
         if is_same:
@@ -366,8 +366,8 @@ class PlanBlocks:
             # Each key occurs in the stored rows if it occurs in the tables.
             if kind not in ("Count", "Sum", "Min", "Max") or not is_exact:
                 raise _NoMatchError
-            arguments = [self._rewritten(child, rewriting) for child in self._list(function.children())]
-            others = [self._rewritten(child, rewriting) for child in self._list(aggregate.children())[1:]]
+            arguments = [self._rewritten(child, rewriting) for child in scala_list(function.children())]
+            others = [self._rewritten(child, rewriting) for child in scala_list(aggregate.children())[1:]]
             return aggregate.withNewChildren(self._seq([function.withNewChildren(self._seq(arguments)), *others]))
         column = rewriting.column(aggregate.canonicalized())
         if column is None or not is_exact:
@@ -398,7 +398,7 @@ class PlanBlocks:
                 return column
         if kind in ("BoundReference", "AttributeReference", "AggregateExpression", "OuterReference"):
             raise _NoMatchError
-        children = self._list(expression.children())
+        children = scala_list(expression.children())
         if not children:
             return expression
         return expression.withNewChildren(
@@ -407,7 +407,7 @@ class PlanBlocks:
 
     def _has_aggregates(self, expression: Any) -> bool:
         return _kind(expression) == "AggregateExpression" or any(
-            map(self._has_aggregates, self._list(expression.children()))
+            map(self._has_aggregates, scala_list(expression.children()))
         )
 
     def _remaining(self, predicates: Sequence[Any], defined: Sequence[Any]) -> list[Any]:
@@ -491,7 +491,7 @@ class PlanBlocks:
             kind = _kind(node)
             if kind == "Project":
                 below = columns(node.child())
-                return {_id(item): self._bound(item, below) for item in self._list(node.projectList())}
+                return {_id(item): self._bound(item, below) for item in scala_list(node.projectList())}
             if kind == "Filter":
                 below = columns(node.child())
                 predicates.extend(self._conjuncts(self._bound(node.condition(), below)))
@@ -505,7 +505,7 @@ class PlanBlocks:
             leaves.append(node)
             return {
                 _id(attribute): self._class("expressions.BoundReference")(offset + number, attribute.dataType(), True)
-                for number, attribute in enumerate(self._list(node.output()))
+                for number, attribute in enumerate(scala_list(node.output()))
             }
 
         outputs = columns(plan)
@@ -516,7 +516,7 @@ class PlanBlocks:
         if _kind(expression) == "AttributeReference":
             return columns.get(_id(expression), expression)
         pairs = []
-        for attribute in self._list(expression.references().toSeq()):
+        for attribute in scala_list(expression.references().toSeq()):
             replacement = columns.get(_id(attribute))
             if replacement is not None:
                 pairs.append(java_class(self._jvm, "scala.Tuple2")(attribute, self._alias(replacement, attribute)))
@@ -535,9 +535,6 @@ class PlanBlocks:
 
     def _seq(self, items: list[Any]) -> Any:
         return self._python_utils.toSeq(items)
-
-    def _list(self, items: Any) -> list[Any]:
-        return [items.apply(position) for position in range(items.size())]
 
     def _class(self, name: str) -> Any:
         return java_class(self._jvm, f"{_CATALYST}.{name}")
@@ -586,7 +583,7 @@ def _is_exact_aggregate(function: Any) -> bool:
     if kind not in ("Sum", "Average"):
         return False
     child = _type(function.children().apply(0))
-    return child.startswith("decimal(") or (kind == "Sum" and child in _INTEGERS)
+    return child.startswith("decimal(") or (kind == "Sum" and child in INTEGERS)
 
 
 def _can_add_sums(function: Any) -> bool:

@@ -22,6 +22,7 @@ from hive_views.spark.sessions import (
     is_classic,
     java_class,
     run_plan,
+    scala_list,
     spark_exceptions,
 )
 from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
@@ -164,8 +165,8 @@ class PlanReader:
         tables = list(_loaded_tables(plan))
         if len(tables) < statement.v2_relations:
             # Commands that are analyzed with their query have it as an inner child.
-            roots = [plan, *_items(plan.innerChildren())] if _is_empty(plan.children()) else [plan]
-            plans = [*roots[1:], *(subquery for root in roots for subquery in _items(root.subqueriesAll()))]
+            roots = [plan, *scala_list(plan.innerChildren())] if plan.children().isEmpty() else [plan]
+            plans = [*roots[1:], *(subquery for root in roots for subquery in scala_list(root.subqueriesAll()))]
             tables += [table for part in plans for table in _loaded_tables(part)]
         if len(tables) != statement.v2_relations:
             return False
@@ -277,16 +278,7 @@ def _reader_of(node: PlanNode) -> tuple[str, ...]:
 
 def _loaded_tables(plan: Any) -> Iterator[Any]:
     """The tables of a classic session's plan that Spark has loaded from catalogs other than its own."""
-    return (leaf.table() for leaf in _items(plan.collectLeaves()) if leaf.nodeName() == "DataSourceV2Relation")
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    """The items of a Scala sequence."""
-    return (sequence.apply(index) for index in range(sequence.size()))
-
-
-def _is_empty(sequence: Any) -> bool:
-    return bool(sequence.isEmpty())
+    return (leaf.table() for leaf in scala_list(plan.collectLeaves()) if leaf.nodeName() == "DataSourceV2Relation")
 
 
 def _parsed_plan(session: SparkSession, text: str) -> Any:
@@ -365,8 +357,7 @@ class AnalyzedQuery:
             reader.read(json.loads(plan.toJSON()))
         except spark_exceptions() + _UNREADABLE:
             return cls(columns)
-        attributes = plan.output()
-        ids = [attributes.apply(position).exprId().id() for position in range(attributes.size())]
+        ids = [attribute.exprId().id() for attribute in scala_list(plan.output())]
         return cls(columns, tuple(reader.relations), tuple(reader.sources_of(item) for item in ids))
 
 

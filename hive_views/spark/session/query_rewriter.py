@@ -12,7 +12,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
@@ -20,10 +19,7 @@ from pyiceberg.schema import Schema
 from hive_views.errors import (
     CyclicViewError,
     HiveViewsError,
-    NoSuchRefreshError,
-    NoSuchVersionError,
     NotMaterializedError,
-    RefreshError,
     SessionSettingsWarning,
     SparkSqlError,
     SqlError,
@@ -32,8 +28,6 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.materialized.layouts.loading import is_materialized
-from hive_views.materialized.properties import TIME_TRAVEL
-from hive_views.materialized.time_travel import stored_rows
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema, spark_type
@@ -58,7 +52,7 @@ from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
     Replacement,
     TableRead,
-    TimeTravel,
+    TableReadError,
     blank_explain,
     called_functions,
     is_function,
@@ -66,6 +60,7 @@ from hive_views.spark.session.table_reads import (
     replace_tables,
     table_reads,
 )
+from hive_views.spark.session.time_travel import TimeTravelReader
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, is_spark_3, spark_exceptions
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (
@@ -87,7 +82,6 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spec.metadata import ViewVersion
 
@@ -155,14 +149,6 @@ class _Enclosing:
         return _Enclosing((*self.views, name), settings)
 
 
-class _TableReadError(Exception):
-    """An error about one table that a text reads; the caller knows its position."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
 class QueryRewriter:
     """Prepares statements that read views."""
 
@@ -175,6 +161,9 @@ class QueryRewriter:
         self._helper = helper
         self._plans = PlanReader(spark)
         self._materialized = MaterializedReader(spark, catalog, can_read_iceberg=names.has_iceberg_catalog)
+        self._time_travel = TimeTravelReader(
+            spark, catalog, self._materialized, can_read_iceberg=names.has_iceberg_catalog
+        )
         self.notes = self._materialized.notes
         self._substitution: Substitution | None = None
         if catalog.store.config.rewrite_queries:
@@ -314,7 +303,7 @@ class QueryRewriter:
         version = view.current_version()
         try:
             text = self._spark_text(resolved.name, version)
-        except _TableReadError:
+        except TableReadError:
             return True
         return not self._is_read_natively(resolved, view, version, text, self._settings_of(relation.reader))
 
@@ -338,7 +327,7 @@ class QueryRewriter:
             context = context or self._names.current()
             try:
                 replacement = self._replacement(text, read, context, _Enclosing(), is_parsed=False)
-            except _TableReadError as error:
+            except TableReadError as error:
                 problem = error.reason
             except HiveViewsError as error:
                 error.point_at(*position)
@@ -474,7 +463,7 @@ class QueryRewriter:
             line, column = line_and_column(typed_text, start + read.start)
             try:
                 replacement = self._replacement(text, read, context, enclosing, is_definition=is_definition)
-            except _TableReadError as error:
+            except TableReadError as error:
                 if view is not None:
                     reason = f"In the definition of view {view}, line {line}:{column}: {error.reason}"
                     raise SqlError(reason, name=view) from None
@@ -553,7 +542,7 @@ class QueryRewriter:
         try:
             reads = self.reads_of_definition(text, settings)
         except SqlError as error:
-            raise _TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
+            raise TableReadError(f"The definition of {resolved.name} cannot be parsed: {error}") from error
         prepared = self._prepare_view(resolved, version, text, reads, enclosing.within(resolved.name, settings))
         name = self._create_temporary_view(resolved, metadata.current_schema(), version, prepared, settings)
         return _TableReplacement(name, resolved)
@@ -565,7 +554,7 @@ class QueryRewriter:
         if kind is RowKind.ICEBERG_TABLE and not self._names.session_catalog_is_replaced:
             if not is_definition:
                 return None
-            raise _TableReadError(
+            raise TableReadError(
                 f"{resolved.name} is an Iceberg table, which this Spark cannot read: it has no catalog "
                 f"{self._catalog.name!r}. Start it with Iceberg's runtime (hive_views.spark.runtime)"
             )
@@ -590,7 +579,7 @@ class QueryRewriter:
         elif row.kind is not RowKind.ICEBERG_VIEW:
             return None
         if read.time_travel is not None and table != STORAGE:
-            raise _TableReadError(f"{'.'.join(read.parts)} has no versions: remove AS OF")
+            raise TableReadError(f"{'.'.join(read.parts)} has no versions: remove AS OF")
         frame: DataFrame
         if table in (STORAGE, REFRESHES):
             try:
@@ -598,7 +587,7 @@ class QueryRewriter:
             except NotMaterializedError:
                 return None
             if table == STORAGE:
-                frame = self._earlier_rows(materialized, *self._storage_version(text, read))
+                frame = self._time_travel.storage_rows(text, read, materialized)
             else:
                 frame = refreshes_table(self._spark, self._catalog, materialized)
         else:
@@ -609,74 +598,6 @@ class QueryRewriter:
             ResolvedName(resolved.name.database, ViewName(resolved.name.name, table)),
         )
 
-    # -- Time travel ---------------------------------------------------------------------------------------------------
-
-    def _storage_version(self, text: str, read: TableRead) -> tuple[int | str | None, int | None]:
-        """The snapshot, branch or tag, or the time in milliseconds, that an AS OF names; both None without AS OF."""
-        time_travel = read.time_travel
-        if time_travel is None:
-            return None, None
-        if time_travel.kind == "timestamp":
-            return None, self._timestamp_ms(text, time_travel)
-        version = time_travel.expression.strip().strip("'\"")
-        return (int(version) if version.isdecimal() else version), None
-
-    def _earlier_rows(self, view: MaterializedView, version: int | str | None, timestamp_ms: int | None) -> DataFrame:
-        if not self._names.has_iceberg_catalog:
-            reason = f"The rows of {view.name} are stored in an Iceberg table, which this Spark cannot read"
-            raise _TableReadError(reason)
-        try:
-            return self._materialized.earlier_rows(stored_rows(view, version=version, at_ms=timestamp_ms))
-        except (NoSuchRefreshError, RefreshError) as error:
-            raise _TableReadError(str(error)) from None
-
-    def _stored_rows_as_of(self, text: str, view: HiveView, read: TableRead, name: ViewName) -> DataFrame | None:
-        """The stored rows that AS OF after a materialized view's name means; None if it means a definition.
-
-        The id of a version means that definition; any other number is a snapshot. A time means a definition, too,
-        unless the view's property `hive-views.time-travel` makes it mean a refresh.
-        """
-        time_travel = read.time_travel
-        if time_travel is None or not is_materialized(view.metadata):
-            return None
-        if time_travel.kind == "timestamp" and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true":
-            return None
-        version, timestamp_ms = self._storage_version(text, read)
-        if isinstance(version, int) and view.version(version) is not None:
-            return None
-        try:
-            return self._earlier_rows(self._catalog.materialized.load(name.identifier), version, timestamp_ms)
-        except _TableReadError as error:
-            if timestamp_ms is not None:
-                raise
-            version_ids = ", ".join(str(existing.version_id) for existing in view.versions)
-            raise _TableReadError(f"{error.reason}; versions of its definition are {version_ids}") from None
-
-    def _version_as_of(self, text: str, view: HiveView, time_travel: TimeTravel) -> ViewVersion:
-        """The version of a view's definition that an AS OF names."""
-        if time_travel.kind == "timestamp":
-            try:
-                return view.version_at(self._timestamp_ms(text, time_travel))
-            except NoSuchVersionError as error:
-                raise _TableReadError(f"{error}; it was first defined at {_first_defined(view)}") from None
-        number = time_travel.expression.strip("'\"")
-        version = view.version(int(number)) if number.isdecimal() else None
-        if version is None:
-            version_ids = [existing.version_id for existing in view.versions]
-            raise _TableReadError(str(NoSuchVersionError(".".join(view.name()), number, version_ids)))
-        return version
-
-    def _timestamp_ms(self, text: str, time_travel: TimeTravel) -> int:
-        """The time after TIMESTAMP AS OF in milliseconds from the epoch, evaluated by the session."""
-        head = "SELECT unix_millis(CAST("
-        query = f"{head}{time_travel.expression} AS TIMESTAMP)) AS timestamp_ms"
-        source = SourceText(text, query, lambda offset: time_travel.start + max(offset - len(head), 0))
-        with convert_spark_errors(source):
-            timestamp_ms = self._spark.sql(query).collect()[0].timestamp_ms
-        if timestamp_ms is None:
-            raise _TableReadError(f"{time_travel.expression} is not a time")
-        return int(timestamp_ms)
-
     # -- Views ---------------------------------------------------------------------------------------------------------
 
     def _spark_text(self, name: ViewName, version: ViewVersion) -> str:
@@ -685,12 +606,12 @@ class QueryRewriter:
         text = texts.get("spark", texts.get(HIVE))
         if text is None:
             # Iceberg's Spark catalog would run the first text: quotes and functions may mean something else in it.
-            raise _TableReadError(
+            raise TableReadError(
                 f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE "
                 "OR REPLACE VIEW"
             )
         if is_spark_3(self._spark) and find_doubled_quote(text) is not None:
-            raise _TableReadError(
+            raise TableReadError(
                 f"View {name} has a literal with a doubled quote, such as 'it''s', which Spark {self._spark.version} "
                 "reads without the quote. Replace it by \\' with CREATE OR REPLACE VIEW, or read the view with Spark 4"
             )
@@ -706,13 +627,15 @@ class QueryRewriter:
         time_travel = read.time_travel
         stored: str | None = None
         if time_travel is not None:
-            earlier = self._stored_rows_as_of(text, view, read, name)
+            earlier = self._time_travel.rows_as_of(text, read, view)
             stored = None if earlier is None else self._helper.frame_as_view(earlier)
         elif is_materialized(view.metadata):
             stored = self._materialized.current_rows(name, self._helper.frame_as_view)
         if stored is not None:
             return _TableReplacement(stored, resolved)
-        version = view.current_version() if time_travel is None else self._version_as_of(text, view, time_travel)
+        version = (
+            view.current_version() if time_travel is None else self._time_travel.version_as_of(text, time_travel, view)
+        )
         definition = self._spark_text(name, version)
         is_native = time_travel is None and self._is_read_natively(
             resolved, view, version, definition, enclosing.settings
@@ -724,7 +647,7 @@ class QueryRewriter:
         except SqlError as error:
             if is_native:
                 return None  # only Spark can parse it
-            raise _TableReadError(f"The definition of {name} cannot be parsed: {error}") from error
+            raise TableReadError(f"The definition of {name} cannot be parsed: {error}") from error
         prepared = self._prepare_view(resolved, version, definition, reads, enclosing.within(name, settings))
         if is_native and not prepared.views:
             return None
@@ -867,7 +790,7 @@ class QueryRewriter:
         if not settings:
             return
         if self._is_on(USE_CURRENT):
-            raise _TableReadError(
+            raise TableReadError(
                 f"Spark would not apply the settings of view {name} in this session: RESET {USE_CURRENT}"
             )
         by_execution = applied_by_execution(self._spark)
@@ -889,7 +812,7 @@ class QueryRewriter:
                     stacklevel=7,
                 )
             elif pattern.search(definition):
-                raise _TableReadError(f"{reason}, which Spark would apply to the rows of the view: SET {key}={value}")
+                raise TableReadError(f"{reason}, which Spark would apply to the rows of the view: SET {key}={value}")
 
     def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):
@@ -899,11 +822,6 @@ class QueryRewriter:
 def _has_other_definition(view: HiveView) -> bool:
     """Whether another program changed the definition in the view's row; properties do not change the rows."""
     return any(difference.property_key is None for difference in view.drift)
-
-
-def _first_defined(view: HiveView) -> str:
-    first_ms = min(entry.timestamp_ms for entry in view.history())
-    return datetime.fromtimestamp(first_ms / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
 _SUMMARY_PREFIX = "hive-views."

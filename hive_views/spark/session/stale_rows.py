@@ -7,12 +7,11 @@ filters of the statement, with their types, NULL and time zones, are evaluated b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import StaleRowsError
-from hive_views.spark.sessions import run_plan, spark_exceptions
+from hive_views.spark.sessions import run_plan, scala_list, spark_exceptions
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -55,16 +54,16 @@ class StaleRows:
             plan = statement.plan
             if not is_instance_of(spark.sparkContext._gateway, plan, _COMMAND):
                 return self._is_leaf_of(_optimized(spark, plan))
-            queries = [*_items(plan.children()), *_items(plan.innerChildren())]
+            queries = [*scala_list(plan.children()), *scala_list(plan.innerChildren())]
             read = [query for query in queries if self._is_leaf_of(query)]
-            in_conditions = any(map(self._is_leaf_of, _items(plan.subqueries())))
+            in_conditions = any(map(self._is_leaf_of, scala_list(plan.subqueries())))
             return in_conditions or not read or any(self._is_leaf_of(_optimized(spark, query)) for query in read)
         except spark_exceptions():
             return True  # the optimizer evaluates constants, which may fail
 
     def _is_leaf_of(self, plan: Any) -> bool:
-        plans = [plan, *_items(plan.subqueriesAll())]
-        leaves = (leaf for part in plans for leaf in _items(part.collectLeaves()))
+        plans = [plan, *scala_list(plan.subqueriesAll())]
+        leaves = (leaf for part in plans for leaf in scala_list(part.collectLeaves()))
         return any(leaf.nodeName() == _LOGICAL_RDD and leaf.rdd().id() == self.rdd_id for leaf in leaves)
 
 
@@ -96,7 +95,7 @@ def stale_rows(
     # A column without a name that a stored one could have, as a data frame of no column has no rows.
     schema = StructType(others or [StructField("", IntegerType(), True)])
     unknown = spark.createDataFrame(spark.sparkContext.range(1, numSlices=1).map(fail), schema, verifySchema=False)
-    rdd_id = next(leaf.rdd().id() for leaf in _items(unknown._jdf.queryExecution().analyzed().collectLeaves()))
+    rdd_id = next(leaf.rdd().id() for leaf in scala_list(unknown._jdf.queryExecution().analyzed().collectLeaves()))
     column = quote_identifier(selection.column)
     kind = stored.schema[selection.column].dataType.simpleString()
     rows = ", ".join(f"(CAST({literal} AS {kind}))" for literal in selection.literals)
@@ -107,8 +106,3 @@ def stale_rows(
 
 def _optimized(spark: SparkSession, query: Any) -> Any:
     return run_plan(spark, query)._jdf.queryExecution().optimizedPlan()
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    """The items of a Scala sequence."""
-    return (sequence.apply(index) for index in range(sequence.size()))

@@ -18,8 +18,8 @@ from hive_views.materialized.freshness.cache import BoundedCache
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import EXTENSIONS
 from hive_views.spark.session.names import NameContext, NameResolver
-from hive_views.spark.session.plan_blocks import RELATION, Definition, PlanBlocks, StoredRows
-from hive_views.spark.sessions import active_session, is_classic, is_spark_3, run_plan, spark_exceptions
+from hive_views.spark.session.plan_blocks import INTEGERS, RELATION, Definition, PlanBlocks, StoredRows
+from hive_views.spark.sessions import active_session, is_classic, is_spark_3, run_plan, scala_list, spark_exceptions
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 _WAP_PREFIX = "spark.wap."
 _SPARK_TABLE = "org.apache.iceberg.spark.source.SparkTable"
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 
 class Substitution:
@@ -183,7 +182,7 @@ class Substitution:
     def _analyzed(self, candidate: Candidate, relations: dict[ViewName, Any]) -> tuple[Any, Definition] | None:
         text = candidate.query.render(lambda _, leaf: quote_name((self._catalog.name, *leaf.name)))
         with self._helper.configured(None, {}) as (session, _), active_session(session):
-            analyzed = session.sql(text)._jdf.queryExecution().analyzed()
+            analyzed = _analyzed_plan(session.sql(text))
         plan = self._blocks.normalized(analyzed)
 
         def same_relation(leaf: Any) -> Any:
@@ -202,22 +201,22 @@ class Substitution:
         view = candidate.view
         assert view.storage is not None and view.snapshot is not None, "a candidate has stored rows"
         frame = self._reader.load(view.storage_name, view.storage.metadata_location, view.snapshot.snapshot_id)
-        attributes = [plan.output().apply(position) for position in range(plan.output().size())]
+        attributes = scala_list(plan.output())
         names = [field.name for field in view.storage.schema().fields]
         if len(names) != len(attributes):
             return StoredRows(None, tuple(None for _ in attributes))
         items: list[str] = []
         usable: list[bool] = []
-        for name, attribute, column in zip(names, attributes, _columns(frame), strict=True):
+        for name, attribute, column in zip(names, attributes, scala_list(_analyzed_plan(frame).output()), strict=True):
             wanted, stored = attribute.dataType(), column.dataType()
             is_same = bool(wanted.equals(stored))
             types = (str(wanted.simpleString()), str(stored.simpleString()))
-            is_narrow = _INTEGERS.issuperset(types) or all(item.startswith("decimal(") for item in types)
+            is_narrow = INTEGERS.issuperset(types) or all(item.startswith("decimal(") for item in types)
             quoted = quote_identifier(name)
             items.append(quoted if is_same or not is_narrow else f"CAST({quoted} AS {types[0]}) AS {quoted}")
             usable.append(is_same or is_narrow)
-        rows = frame.selectExpr(*items)._jdf.queryExecution().analyzed()
-        columns = [rows.output().apply(position) for position in range(len(names))]
+        rows = _analyzed_plan(frame.selectExpr(*items))
+        columns = scala_list(rows.output())
         return StoredRows(
             rows, tuple(column if is_usable else None for column, is_usable in zip(columns, usable, strict=True))
         )
@@ -240,9 +239,8 @@ def _reason_against(spark: SparkSession, names: NameResolver) -> str | None:
     return None
 
 
-def _columns(frame: DataFrame) -> list[Any]:
-    output = frame._jdf.queryExecution().analyzed().output()
-    return [output.apply(position) for position in range(output.size())]
+def _analyzed_plan(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
 
 
 def _snapshot_id(relation: Any) -> int | None:

@@ -72,6 +72,14 @@ class TableRead:
     """Whether it is the argument `TABLE(name)` of a table function, which allows no alias but takes a query."""
 
 
+class TableReadError(Exception):
+    """An error about one table that a text reads; the caller knows its position."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Replacement:
     """A table read, and the name that replaces its name."""
