@@ -87,7 +87,7 @@ lint: env
 # The full number of random histories of materialized views: 500 a kind, half an hour each; over each other and on Spark, too.
 histories: env
 	HIVE_VIEWS_NEW_EXAMPLES=1 HIVE_VIEWS_HISTORIES=500 $(BIN)/python -m pytest tests/integration/materialized/test_histories.py \
-	   tests/integration/materialized/test_nested_histories.py tests/integration/spark/test_refresh_histories.py $(PYTEST_ARGS)
+	   tests/integration/materialized/test_nested_histories.py tests/integration/spark/test_key_histories.py $(PYTEST_ARGS)
 
 # Writers with and without locks that are killed, while the metastore and its database are killed and paused, for 20
 # minutes on each of three servers (docs/soak.md); the counts go to build/loss.jsonl.

@@ -55,7 +55,6 @@ EXTENDED = (
     "integration/spark/test_killed_driver.py",
     "integration/spark/test_legacy_import.py",
     "integration/spark/test_freshness.py",
-    "integration/spark/test_refresh_histories.py",
     "integration/spark/test_refresh_recovery.py",
     "integration/spark/test_session_kinds.py",
     "integration/spark/test_session_texts.py",

@@ -1,4 +1,4 @@
-"""Spark on the metastore that all tests share: one session with Iceberg, and plain Spark beside it."""
+"""Spark on the metastore that all tests share: one session with Iceberg, and another process with plain Spark."""
 
 from __future__ import annotations
 
@@ -82,6 +82,15 @@ def session_catalog(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
     """The catalog that all sessions of this process share."""
     with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
         yield catalog
+
+
+@pytest.fixture
+def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
+    """A `ViewSession` on `spark`, in which the test's database of the catalog `prod` is current."""
+    spark.sql(f"USE prod.{database}")
+    with ViewSession(spark, catalog) as views:
+        yield views
+    spark.sql("USE spark_catalog.default")
 
 
 @pytest.fixture(params=["iceberg", "connect", *extended("plain")])

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import DependentsError
 from hive_views.spark import ViewSession
 
 
 @pytest.fixture
-def views(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
-    spark.sql(f"USE prod.{database}")
-    with ViewSession(spark, catalog) as session:
-        spark.sql("CREATE TABLE t (id BIGINT, day DATE, shop STRING) USING iceberg")
-        spark.sql("INSERT INTO t VALUES (1, DATE '2026-01-01', 'a'), (2, DATE '2026-01-02', 'b'), (3, NULL, NULL)")
-        session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id, day, shop FROM t")
-        session.sql("CREATE MATERIALIZED VIEW mv_by_day PARTITIONED BY (month(day)) AS SELECT * FROM mv")
-        session.sql("CREATE MATERIALIZED VIEW mv_by_shop SORTED BY (shop) AS SELECT * FROM mv")
-        for name in ("mv", "mv_by_day", "mv_by_shop"):
-            session.sql(f"REFRESH MATERIALIZED VIEW {name}")
-        copies = f"mv_by_day, {database}.mv_by_shop"
-        session.sql(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('hive-views.copies' = '{copies}')")
-        yield session
-    spark.sql("USE spark_catalog.default")
+def views(session: ViewSession, database: str) -> ViewSession:
+    """A session with a materialized view and two copies."""
+    session.sql("CREATE TABLE t (id BIGINT, day DATE, shop STRING) USING iceberg")
+    session.sql("INSERT INTO t VALUES (1, DATE '2026-01-01', 'a'), (2, DATE '2026-01-02', 'b'), (3, NULL, NULL)")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id, day, shop FROM t")
+    session.sql("CREATE MATERIALIZED VIEW mv_by_day PARTITIONED BY (month(day)) AS SELECT * FROM mv")
+    session.sql("CREATE MATERIALIZED VIEW mv_by_shop SORTED BY (shop) AS SELECT * FROM mv")
+    for name in ("mv", "mv_by_day", "mv_by_shop"):
+        session.sql(f"REFRESH MATERIALIZED VIEW {name}")
+    copies = f"mv_by_day, {database}.mv_by_shop"
+    session.sql(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('hive-views.copies' = '{copies}')")
+    return session
 
 
 def read(views: ViewSession, text: str) -> tuple[list[str], str]:

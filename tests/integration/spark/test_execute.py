@@ -32,7 +32,7 @@ QUERIES = [
 
 @pytest.fixture
 def tables(spark: SparkSession, database: str) -> Iterator[str]:
-    """One table of Hive's, and one of Iceberg's with a time without a zone besides; a row each."""
+    """A Hive table, and an Iceberg table that also has a time without a zone, with one row each."""
     spark.sql(f"CREATE TABLE spark_catalog.{database}.hive_t ({COLUMNS}) STORED AS PARQUET")
     spark.sql(f"CREATE TABLE prod.{database}.iceberg_t ({COLUMNS}, wall TIMESTAMP_NTZ) USING iceberg")
     row = (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_views import HiveViewCatalog
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import SparkEngine, ViewSession
 from tests.integration.materialized.conftest import LAYOUTS
@@ -16,18 +14,10 @@ from tests.integration.spark.spark_versions import IS_SPARK_3
 
 
 @pytest.fixture
-def market(spark: SparkSession, database: str) -> Iterator[str]:
+def market(spark: SparkSession, session: ViewSession, database: str) -> str:
     spark.sql(f"CREATE TABLE prod.{database}.t (id BIGINT, s STRING, x DOUBLE, d DATE) USING iceberg")
     spark.sql(f"INSERT INTO prod.{database}.t VALUES (1, '2020-1-1', 1.5, DATE '2021-01-01'), (2, 'today', NULL, NULL)")
-    spark.sql(f"USE prod.{database}")
-    yield database
-    spark.sql("USE spark_catalog.default")
-
-
-def create(spark: SparkSession, catalog: HiveViewCatalog, name: str, query: str) -> ViewSession:
-    session = ViewSession(spark, catalog)
-    session.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
-    return session
+    return database
 
 
 @pytest.mark.parametrize(
@@ -45,10 +35,11 @@ def create(spark: SparkSession, catalog: HiveViewCatalog, name: str, query: str)
         ("spark.sql.ansi.enabled", "false", "SELECT try_cast(s AS INT) AS v FROM t"),
     ],
 )
-def test_rows_of_other_settings_are_not_read(spark, catalog, market, key: str, value: str, query: str):
+def test_rows_of_other_settings_are_not_read(spark, session, catalog, market, key: str, value: str, query: str):
     if IS_SPARK_3 and "timeParserPolicy" in key:
         pytest.skip("try_to_timestamp of Spark 3.5 raises an error")
-    session, before = create(spark, catalog, "mv", query), spark.conf.get(key)
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    before = spark.conf.get(key)
     try:
         for refreshed, other in ((value, before), (before, value)):
             spark.conf.set(key, refreshed)
@@ -67,8 +58,8 @@ def test_rows_of_other_settings_are_not_read(spark, catalog, market, key: str, v
             spark.conf.unset(key)
 
 
-def test_text_settings_do_not_change_a_definition(spark, catalog, market):
-    session = create(spark, catalog, "mv", r"SELECT id, 'a\\b' AS v, '$' || '{spark.app.name}' AS w FROM t")
+def test_text_settings_do_not_change_a_definition(spark, session, catalog, market):
+    session.sql(r"CREATE MATERIALIZED VIEW mv AS SELECT id, 'a\\b' AS v, '$' || '{spark.app.name}' AS w FROM t")
     session.sql(r"CREATE MATERIALIZED VIEW plain AS SELECT id, 'a\\b' AS v FROM t")
     try:
         spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
@@ -91,8 +82,8 @@ def test_text_settings_do_not_change_a_definition(spark, catalog, market):
         ("SELECT id, 'a' || chr(10) AS v FROM t WHERE s = concat('to', 'day')", True),
     ],
 )
-def test_words_count_where_spark_casts_them(spark, catalog, market, query: str, is_fresh: bool):
-    create(spark, catalog, "mv", query)
+def test_words_count_where_spark_casts_them(spark, session, catalog, market, query: str, is_fresh: bool):
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
     catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))
     freshness = catalog.materialized.freshness((market, "mv"))
     assert freshness.is_fresh is is_fresh
@@ -100,16 +91,13 @@ def test_words_count_where_spark_casts_them(spark, catalog, market, query: str, 
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_changed_name_mapping_of_added_files(spark, catalog, market, tmp_path: Path, layout: str):
+def test_changed_name_mapping_of_added_files(spark, session, catalog, market, tmp_path: Path, layout: str):
     spark.range(3).selectExpr("id", "id * 10 AS other").write.parquet(f"file:{tmp_path}/files")
     spark.sql("CREATE TABLE added (id BIGINT, v BIGINT) USING iceberg")
     spark.sql(f"CALL prod.system.add_files(table => '{market}.added', source_table => '`parquet`.`{tmp_path}/files`')")
-    session = create(spark, catalog, "mv", "SELECT id, v FROM added")
-    if layout != "registered":
-        session.sql("DROP MATERIALIZED VIEW mv")
-        session.sql(
-            f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT v FROM added"
-        )
+    session.sql(
+        f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id, v FROM added"
+    )
     catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))
     assert catalog.materialized.freshness((market, "mv")).is_fresh
     mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["v", "other"]}]'

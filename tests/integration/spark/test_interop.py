@@ -169,7 +169,7 @@ def test_plain_spark_altering_the_row_is_drift(plain: PlainReader, catalog, crea
     view = catalog.load_view(f"{database}.v")
     assert {difference.field for difference in view.drift} == {"expanded-text", "original-text"}
     assert view.current_version().version_id == 1
-    # The text that plain Spark wrote stands nowhere else: no commit loses it unasked.
+    # Only the row has the text that plain Spark wrote: no commit overwrites it implicitly.
     with pytest.raises(UnrecordedTextError) as caught:
         view.update().set_properties(a="b").commit()
     assert "id + 1" in caught.value.text

@@ -1,4 +1,4 @@
-"""A corpus of more than 800 legacy views of Hive, Spark and Trino: each converted, or refused for a true reason.
+"""A corpus of more than 800 legacy views of Hive, Spark and Trino: each is converted, or refused for the right reason.
 
 Every converted view returns the same rows after as before, to plain Spark, to Iceberg's catalog and to a `ViewSession`,
 and has the same columns in PyIceberg, wherever plain Spark could read the legacy view; those that it could not read are
@@ -113,7 +113,7 @@ class Corpus:
 UNREADABLE = {
     "h_cte_10": "no sales.nada",  # in a CTE that nothing reads
     "h_cte_34": "no sales.b",  # which a later part of WITH defines
-    "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not scan_row into
+    "h_cte_31": "'nope'",  # in a CTE that nothing reads, which Hive does not compile
     "h_generated_1361": "'__u3'",  # a name of Hive's own for a set operation
     "h_golden_192": "near '.'",  # a hint that lost its delimiters
     "h_names_1": "near 'b'",  # a name that lost its backticks
@@ -150,8 +150,8 @@ PROBLEMS = {
 }
 """What plain Spark says of views of Hive's that are converted, and that it cannot read; "" for those that it reads.
 
-Functions and clauses that it does not have, columns that Hive finds and Spark does not, types to which it does not cast
-a view's columns without being asked.
+Functions and clauses that it does not have, columns that Hive finds and Spark does not, and types to which it does not
+cast a view's columns implicitly.
 """
 
 

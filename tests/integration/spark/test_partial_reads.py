@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import StaleRowsError
 from hive_views.spark import SparkEngine, ViewSession
 from hive_views.spark.sessions import spark_exceptions
@@ -27,14 +24,6 @@ QUERIES = (
 )
 # No IN: Iceberg 1.11 fails on it over a STRING column with a NULL partition, also without a view.
 FILTERS = ("true", "p = {0} OR p = {1}", "p = {0}", "p = {1}", "p > {1}", "p <> {0}", "p IS NULL", "NOT p <=> {2}")
-
-
-@pytest.fixture
-def views(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
-    spark.sql(f"USE prod.{database}")
-    with ViewSession(spark, catalog) as session:
-        yield session
-    spark.sql("USE spark_catalog.default")
 
 
 def bag(frame: DataFrame) -> list[str]:
@@ -64,13 +53,13 @@ def create_tables(spark: SparkSession, kind: str, mode: str = "copy-on-write") -
         pytest.param("DATE", LAYOUTS[0], "copy-on-write", marks=pytest.mark.extended),
     ],
 )
-def test_rows_are_those_of_the_definition(spark, catalog, database, views, kind, layout, mode):
+def test_rows_are_those_of_the_definition(spark, catalog, database, session, kind, layout, mode):
     """Whatever changed, and whatever the query filters; also where the NULL partition is stale."""
     values = create_tables(spark, kind, mode)
     for number, query in enumerate(QUERIES):
         properties = f"'hive-views.layout' = '{layout}'"
-        views.sql(f"CREATE MATERIALIZED VIEW mv{number} PARTITIONED BY (p) TBLPROPERTIES ({properties}) AS {query}")
-        views.sql(f"REFRESH MATERIALIZED VIEW mv{number}")
+        session.sql(f"CREATE MATERIALIZED VIEW mv{number} PARTITIONED BY (p) TBLPROPERTIES ({properties}) AS {query}")
+        session.sql(f"REFRESH MATERIALIZED VIEW mv{number}")
     changes = (
         f"UPDATE facts SET v = 3 WHERE p = {values[0]}",
         "DELETE FROM facts WHERE p IS NULL AND id < 5",
@@ -85,40 +74,40 @@ def test_rows_are_those_of_the_definition(spark, catalog, database, views, kind,
             query = QUERIES[number]
             for condition in (FILTERS[(at + number) % len(FILTERS)], FILTERS[(at + number + 3) % len(FILTERS)]):
                 where = condition.format(*values)
-                rows = bag(views.sql(f"SELECT * FROM mv{number} WHERE {where}"))
+                rows = bag(session.sql(f"SELECT * FROM mv{number} WHERE {where}"))
                 assert rows == bag(spark.sql(f"SELECT * FROM ({query}) WHERE {where}")), (change, query, where)
-                [note] = views.notes
+                [note] = session.notes
                 assert note.from_storage and note.computed is not None, (change, query, str(note))
             counted = "SELECT count(*) AS n, count(p) AS m FROM"
-            assert bag(views.sql(f"{counted} mv{number}")) == bag(spark.sql(f"{counted} ({query})"))
-    views.sql("REFRESH MATERIALIZED VIEW mv0")
-    views.sql("SELECT * FROM mv0").collect()
-    assert views.notes[0].computed is None and views.notes[0].why == "storage: fresh"
+            assert bag(session.sql(f"{counted} mv{number}")) == bag(spark.sql(f"{counted} ({query})"))
+    session.sql("REFRESH MATERIALIZED VIEW mv0")
+    session.sql("SELECT * FROM mv0").collect()
+    assert session.notes[0].computed is None and session.notes[0].why == "storage: fresh"
 
 
-def test_filter_on_fresh_partitions_reads_no_source(spark, catalog, database, views):
+def test_filter_on_fresh_partitions_reads_no_source(spark, catalog, database, session):
     create_tables(spark, "STRING")
-    views.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     spark.sql("DELETE FROM facts WHERE id = 0")  # the partition 'a'
     for where, is_computed in (("p = 'b'", False), ("p = 'a'", True), ("p < 'b'", True)):
-        plan = views.sql(f"SELECT * FROM mv WHERE {where}")._jdf.queryExecution().optimizedPlan().toString()
+        plan = session.sql(f"SELECT * FROM mv WHERE {where}")._jdf.queryExecution().optimizedPlan().toString()
         assert ("prod." in plan.replace("mv__storage", "") and ".facts" in plan) == is_computed, (where, plan)
-        assert views.notes[0].computed == "`p` = 'a'"
-        assert views.notes[0].why.startswith("storage, and where `p` = 'a' the definition: stale: ")
+        assert session.notes[0].computed == "`p` = 'a'"
+        assert session.notes[0].why.startswith("storage, and where `p` = 'a' the definition: stale: ")
 
 
-def test_rows_of_a_statement_are_of_one_state(spark, catalog, database, views):
+def test_rows_of_a_statement_are_of_one_state(spark, catalog, database, session):
     """A row that moves between partitions after the check is read once."""
     create_tables(spark, "STRING")
-    views.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, id FROM facts")
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, id FROM facts")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     spark.sql("DELETE FROM facts WHERE id = 0")
-    frame = views.sql("SELECT id FROM mv")
+    frame = session.sql("SELECT id FROM mv")
     expected = bag(spark.sql("SELECT id FROM facts"))
     spark.sql("UPDATE facts SET p = 'a' WHERE p = 'b'")
     assert bag(frame) == expected
-    assert bag(views.sql("SELECT id FROM mv")) == expected
+    assert bag(session.sql("SELECT id FROM mv")) == expected
 
 
 @pytest.mark.parametrize(
@@ -130,38 +119,38 @@ def test_rows_of_a_statement_are_of_one_state(spark, catalog, database, views):
         ("SET spark.wap.branch=side", "the session reads a branch"),
     ],
 )
-def test_definition_is_read_if_any_row_may_be_stale(spark, catalog, database, views, change, reason):
+def test_definition_is_read_if_any_row_may_be_stale(spark, catalog, database, session, change, reason):
     create_tables(spark, "STRING")
     query = "SELECT f.p, f.id, d.city FROM facts f LEFT JOIN dims d ON f.id = d.id"
-    views.sql(f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS {query}")
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql(f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS {query}")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     try:
         spark.sql(change)
         spark.sql("INSERT INTO facts VALUES (50, 'a', 5)") if "SET" not in change else None
         if "SET" in change:
             catalog_table = catalog.load_table((database, "facts"))
             catalog_table.delete("id = 0")
-        assert bag(views.sql("SELECT * FROM mv")) == bag(spark.sql(query))
-        assert not views.notes[0].from_storage, (reason, str(views.notes[0]))
+        assert bag(session.sql("SELECT * FROM mv")) == bag(spark.sql(query))
+        assert not session.notes[0].from_storage, (reason, str(session.notes[0]))
     finally:
         spark.conf.unset("spark.wap.branch")
         spark.conf.set("spark.sql.ansi.enabled", "true")
 
 
 @pytest.fixture
-def failing(spark, catalog, database, views) -> ViewSession:
+def failing(spark, catalog, database, session) -> ViewSession:
     """A session with `mv`, which must not be computed, and of which the partitions 'a', 'new' and NULL are stale."""
     create_tables(spark, "STRING")
-    views.sql(
+    session.sql(
         "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
         "AS SELECT p, id FROM facts"
     )
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     spark.sql("DELETE FROM facts WHERE id = 0 OR id = 3")
     spark.sql("INSERT INTO facts VALUES (50, 'new', 5)")
     spark.sql("CREATE TABLE days (p STRING) USING iceberg")
     spark.sql("INSERT INTO days VALUES ('b')")
-    return views
+    return session
 
 
 FRESH_READS = (
@@ -261,44 +250,44 @@ def test_policy_fail_never_omits_stale_rows_later(spark, failing):
     spark.sql("DROP TEMPORARY VARIABLE wanted")
 
 
-def test_policy_fail_with_the_partition_column_alone(spark, views):
+def test_policy_fail_with_the_partition_column_alone(spark, session):
     create_tables(spark, "STRING")
-    views.sql(
+    session.sql(
         "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
         "AS SELECT p FROM facts"
     )
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     spark.sql("DELETE FROM facts WHERE id = 0")
-    assert bag(views.sql("SELECT p FROM mv WHERE p <> 'a'")) == bag(spark.sql("SELECT p FROM facts WHERE p <> 'a'"))
+    assert bag(session.sql("SELECT p FROM mv WHERE p <> 'a'")) == bag(spark.sql("SELECT p FROM facts WHERE p <> 'a'"))
     for query in ("SELECT count(*) AS n FROM mv", "SELECT p FROM mv WHERE p <= 'a'"):
         with pytest.raises(StaleRowsError):
-            views.sql(query)
+            session.sql(query)
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.extended) for kind in ("INT", "BIGINT", "DATE")])
-def test_policy_fail_with_other_types(spark, views, kind):
+def test_policy_fail_with_other_types(spark, session, kind):
     """Each filter on one value of the partition column, of which one is stale."""
     values = create_tables(spark, kind)
-    views.sql(
+    session.sql(
         "CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = 'fail') "
         "AS SELECT p, sum(id) AS s FROM facts GROUP BY p"
     )
-    views.sql("REFRESH MATERIALIZED VIEW mv")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
     for stale in values[:2]:
         spark.sql(f"UPDATE facts SET id = id + 1 WHERE p = {stale}")
         for value in values:
             if value in values[: values.index(stale) + 1]:
                 with pytest.raises(StaleRowsError):
-                    views.sql(f"SELECT * FROM mv WHERE p <=> {value}")
+                    session.sql(f"SELECT * FROM mv WHERE p <=> {value}")
             else:
-                rows = bag(views.sql(f"SELECT * FROM mv WHERE p <=> {value}"))
+                rows = bag(session.sql(f"SELECT * FROM mv WHERE p <=> {value}"))
                 assert rows == bag(spark.sql(f"SELECT p, sum(id) AS s FROM facts WHERE p <=> {value} GROUP BY p"))
 
 
-def test_status_counts_stale_partitions(spark, catalog, database, views):
+def test_status_counts_stale_partitions(spark, catalog, database, session):
     create_tables(spark, "STRING")
     engine, name = SparkEngine(spark, catalog), (database, "mv")
-    views.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
+    session.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
     assert catalog.materialized.stale_partitions(name) is None  # never refreshed
     catalog.materialized.refresh(name, engine)
     assert catalog.materialized.stale_partitions(name) is None  # fresh

@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import RefreshConflictError, StaleRowsError
+from hive_views.errors import RefreshError, StaleRowsError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark import ViewSession
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import SPARK_LINE
-from tests.integration.materialized.conftest import SALES, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
 from tests.integration.materialized.duck_engine import ConcurrentWriterEngine
 from tests.integration.spark.conftest import CACHE
 from tests.integration.spark.spark_versions import BY_KEYS
@@ -120,7 +120,7 @@ def test_empty_result_is_committed(spark, catalog, market):
     assert views.freshness((market, "details")).is_fresh
 
 
-def test_compaction_by_spark_alone_leaves_it_fresh(spark, catalog, market):
+def test_rows_stay_fresh_after_compaction_of_a_source(spark, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY)
     views.refresh((market, "details"), SparkEngine(spark, catalog))
@@ -134,7 +134,7 @@ def test_compaction_by_spark_alone_leaves_it_fresh(spark, catalog, market):
     assert views.freshness((market, "details")).is_fresh
 
 
-def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market):
+def test_storage_link_survives_a_change_by_the_java_catalog(spark, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY)
     views.refresh((market, "details"), SparkEngine(spark, catalog))
@@ -148,19 +148,46 @@ def test_the_link_survives_a_writer_that_does_not_know_it(spark, catalog, market
     assert (version.model_extra or {})["storage-table"] == {"namespace": [market], "name": "details__storage"}
 
 
-@pytest.mark.parametrize("layout", ["attached", *extended("registered", "table")])
-def test_of_two_refreshes_at_once_one_wins(spark, catalog, market, defined, layout: str):
-    views, engine = catalog.materialized, SparkEngine(spark, catalog)
-    views.create((market, "details"), QUERY, layout=layout)
-    views.refresh((market, "details"), engine)
-    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (8, 'a', 80)")
-    slow = ConcurrentWriterEngine(engine, after=lambda: views.refresh((market, "details"), engine))
-    with pytest.raises(RefreshConflictError):
-        views.refresh((market, "details"), slow)
-    assert stored(catalog, market, "details") == defined("details"), "the appended rows are there once"
-    assert views.freshness((market, "details")).is_fresh
-    left = views.orphans((market, "details"), older_than_ms=0)
-    assert (left.snapshots, left.rows) == ((), ())
+@pytest.mark.extended
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_recorded_state_is_the_state_that_was_read(spark, catalog, market, layout: str):
+    """Another program appends after the refresh has chosen the snapshots, and once more before it commits."""
+    views, name, sales = catalog.materialized, (market, "last"), (market, "sales")
+
+    def append(number: int) -> None:
+        catalog.load_table(sales).append(rows((number, "z", number)))
+
+    query = "SELECT shop, count(*) AS n, max(id) AS last FROM sales WHERE shop = 'z' GROUP BY shop"
+    views.create(name, query, layout=layout)
+    engine = SparkEngine(spark, catalog)
+    for first, action in ((1, "full"), (4, "incremental")):
+        append(first)
+        chosen = catalog.load_table(sales).metadata.current_snapshot_id
+        slow = ConcurrentWriterEngine(engine, before=lambda: append(first + 1), after=lambda: append(first + 2))  # noqa: B023 -- called in this iteration
+        assert views.refresh(name, slow)[-1].action == action
+        [source] = views.refreshes(name)[-1].state.sources
+        assert source.id == chosen
+        assert stored(catalog, market, "last") == [("z", first, first)]
+        [reason] = views.freshness(name).reasons
+        assert str(chosen) in str(reason) and not views.reading(name).from_storage
+    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert stored(catalog, market, "last") == [("z", 6, 6)] and views.freshness(name).is_fresh
+
+
+@pytest.mark.extended
+def test_refresh_fails_if_table_read_without_snapshot_id_changes(spark, catalog, market):
+    """Its columns changed after the last snapshot: Spark reads no snapshot with them, so writes are skipped."""
+    views, name = catalog.materialized, (market, "prices")
+    with catalog.load_table((market, "sales")).update_schema() as update:
+        update.rename_column("amount", "price")
+    views.create(name, "SELECT id, price FROM sales")
+    engine = SparkEngine(spark, catalog)
+    slow = ConcurrentWriterEngine(engine, before=lambda: spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1"))
+    with pytest.raises(RefreshError, match="changed while it was read"):
+        views.refresh(name, slow)
+    assert views.load(name).snapshot is None and views.orphans(name, older_than_ms=0).snapshots == ()
+    views.refresh(name, engine)
+    assert stored(catalog, market, "prices") == [(2, 20), (3, 5), (4, 1)] and views.freshness(name).is_fresh
 
 
 def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
@@ -175,58 +202,48 @@ def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
 
 
 @pytest.mark.parametrize("layout", ["table", *extended("registered", "attached")])
-def test_session_reads_stored_rows_only_if_fresh(spark, catalog, market, layout: str):
+def test_session_reads_stored_rows_only_if_fresh(spark, session, catalog, market, layout: str):
     views = catalog.materialized
     views.create((market, "details"), QUERY, layout=layout)
     catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{market}")
-        try:
-            for statement, rows in (("SELECT id FROM details", 3), ("SELECT * FROM plain", 3)):
-                assert session.sql(statement).count() == rows
-                [note] = session.notes
-                assert not note.from_storage and "never refreshed" in note.why
-            views.refresh((market, "details"), SparkEngine(spark, catalog))
-            for statement in ("SELECT id FROM details", "SELECT * FROM plain", "SELECT details.city FROM details"):
-                frame = session.sql(statement)
-                [note] = session.notes
-                assert note.from_storage and note.why == "storage: fresh"
-                assert frame.count() == 3
-                assert "sales" not in frame._jdf.queryExecution().executedPlan().toString()
-            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
-            assert session.sql("SELECT id FROM details").count() == 4
-            assert "a table changed" in session.notes[0].why
-            views.set_properties((market, "details"), {"hive-views.when-stale": "fail"})
-            for statement in ("SELECT id FROM details", "SELECT * FROM plain"):
-                with pytest.raises(StaleRowsError, match="a table changed"):
-                    session.sql(statement)
-            views.refresh((market, "details"), SparkEngine(spark, catalog))
-            assert session.sql("SELECT id FROM details").count() == 4 and session.notes[0].from_storage
-        finally:
-            session.sql("USE spark_catalog.default")
+    for statement in ("SELECT id FROM details", "SELECT * FROM plain"):
+        assert session.sql(statement).count() == 3
+        [note] = session.notes
+        assert not note.from_storage and "never refreshed" in note.why
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    for statement in ("SELECT id FROM details", "SELECT * FROM plain", "SELECT details.city FROM details"):
+        frame = session.sql(statement)
+        [note] = session.notes
+        assert note.from_storage and note.why == "storage: fresh"
+        assert frame.count() == 3
+        assert "sales" not in frame._jdf.queryExecution().executedPlan().toString()
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+    assert session.sql("SELECT id FROM details").count() == 4
+    assert "a table changed" in session.notes[0].why
+    views.set_properties((market, "details"), {"hive-views.when-stale": "fail"})
+    for statement in ("SELECT id FROM details", "SELECT * FROM plain"):
+        with pytest.raises(StaleRowsError, match="a table changed"):
+            session.sql(statement)
+    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    assert session.sql("SELECT id FROM details").count() == 4 and session.notes[0].from_storage
 
 
-def test_query_refreshes_stale_rows(spark, catalog, market):
+def test_query_refreshes_stale_rows(spark, session, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY, properties={"hive-views.when-stale": "refresh"})
     catalog.execute("CREATE VIEW plain AS SELECT id FROM details", database=market)
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{market}")
-        try:
-            session.sql("EXPLAIN SELECT * FROM details").collect()
-            assert not session.notes[0].from_storage and views.load((market, "details")).snapshot is None
-            assert session.sql("SELECT id FROM details").count() == 3 and session.notes[0].from_storage
-            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
-            assert session.sql("SELECT * FROM plain").count() == 4 and session.notes[0].why == "storage: fresh"
-            assert [item.action for item in views.refreshes((market, "details"))] == ["full", "incremental"]
-            # Rows of the definition, if they cannot be refreshed.
-            spark.sql(f"INSERT INTO prod.{market}.sales VALUES (10, 'b', 90)")
-            storage = views.load((market, "details")).storage
-            with storage.transaction() as transaction:
-                transaction.set_properties({"hive-views.storage-of": "00000000-0000-0000-0000-000000000000"})
-            assert session.sql("SELECT id FROM details").count() == 5 and not session.notes[0].from_storage
-        finally:
-            session.sql("USE spark_catalog.default")
+    session.sql("EXPLAIN SELECT * FROM details").collect()
+    assert not session.notes[0].from_storage and views.load((market, "details")).snapshot is None
+    assert session.sql("SELECT id FROM details").count() == 3 and session.notes[0].from_storage
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
+    assert session.sql("SELECT * FROM plain").count() == 4 and session.notes[0].why == "storage: fresh"
+    assert [item.action for item in views.refreshes((market, "details"))] == ["full", "incremental"]
+    # Rows of the definition, if they cannot be refreshed.
+    spark.sql(f"INSERT INTO prod.{market}.sales VALUES (10, 'b', 90)")
+    storage = views.load((market, "details")).storage
+    with storage.transaction() as transaction:
+        transaction.set_properties({"hive-views.storage-of": "00000000-0000-0000-0000-000000000000"})
+    assert session.sql("SELECT id FROM details").count() == 5 and not session.notes[0].from_storage
 
 
 def test_sorted_storage_keeps_its_order(spark, catalog, market):
@@ -266,45 +283,35 @@ def test_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined
     assert [row.viewName for row in connect_spark.sql("SHOW VIEWS").collect() if row.isTemporary] == ["sales"]
 
 
-def test_the_statements_in_a_session(spark, catalog, market):
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{market}")
-        try:
-            session.sql(
-                "CREATE MATERIALIZED VIEW totals PARTITIONED BY (shop) "
-                "AS SELECT shop, avg(amount) AS mean FROM sales GROUP BY shop"
-            )
-            assert session.sql("REFRESH MATERIALIZED VIEW totals").collect()[0][1] == "full"
-            [row] = session.sql("SHOW MATERIALIZED VIEWS").collect()
-            assert (row[1], row[3]) == ("totals", "fresh")
-            assert session.sql("SELECT * FROM totals").count() == 3
-            assert session.notes[0].from_storage
-            session.sql("DROP MATERIALIZED VIEW totals")
-        finally:
-            session.sql("USE spark_catalog.default")
+def test_statements_about_materialized_views(spark, session, catalog, market):
+    session.sql(
+        "CREATE MATERIALIZED VIEW totals PARTITIONED BY (shop) "
+        "AS SELECT shop, avg(amount) AS mean FROM sales GROUP BY shop"
+    )
+    assert session.sql("REFRESH MATERIALIZED VIEW totals").collect()[0][1] == "full"
+    [row] = session.sql("SHOW MATERIALIZED VIEWS").collect()
+    assert (row[1], row[3]) == ("totals", "fresh")
+    assert session.sql("SELECT * FROM totals").count() == 3
+    assert session.notes[0].from_storage
+    session.sql("DROP MATERIALIZED VIEW totals")
 
 
-def test_redefinition_of_table_layout(spark, catalog, market):
+def test_redefinition_of_table_layout(spark, session, catalog, market):
     """Spark's own catalog finds old columns with old rows, or new ones with new ones."""
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{market}")
-        try:
-            session.sql("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'table') "
-                        "AS SELECT id, amount FROM sales")  # fmt: skip
-            session.sql("REFRESH MATERIALIZED VIEW mv")
-            [before] = session.sql("SELECT snapshot_id FROM mv.refreshes").collect()
-            session.sql("ALTER MATERIALIZED VIEW mv AS SELECT shop, sum(amount) AS amount FROM sales GROUP BY shop")
-            assert spark.table(f"prod.{market}.mv").columns == ["id", "amount"]
-            assert session.sql("SELECT shop FROM mv").count() == 3
-            assert not session.notes[0].from_storage
-            assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == "full"
-            found = sorted(tuple(row) for row in spark.table(f"prod.{market}.mv").collect())
-            assert found == [("a", 15), ("b", 20), ("c", 1)]
-            assert session.sql("SELECT shop FROM mv").count() == 3 and session.notes[0].from_storage
-            old = session.sql(f"SELECT * FROM mv VERSION AS OF {before.snapshot_id}")
-            assert old.columns == ["id", "amount"] and old.count() == 4
-        finally:
-            session.sql("USE spark_catalog.default")
+    session.sql("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'table') "
+                "AS SELECT id, amount FROM sales")  # fmt: skip
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    [before] = session.sql("SELECT snapshot_id FROM mv.refreshes").collect()
+    session.sql("ALTER MATERIALIZED VIEW mv AS SELECT shop, sum(amount) AS amount FROM sales GROUP BY shop")
+    assert spark.table(f"prod.{market}.mv").columns == ["id", "amount"]
+    assert session.sql("SELECT shop FROM mv").count() == 3
+    assert not session.notes[0].from_storage
+    assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == "full"
+    found = sorted(tuple(row) for row in spark.table(f"prod.{market}.mv").collect())
+    assert found == [("a", 15), ("b", 20), ("c", 1)]
+    assert session.sql("SELECT shop FROM mv").count() == 3 and session.notes[0].from_storage
+    old = session.sql(f"SELECT * FROM mv VERSION AS OF {before.snapshot_id}")
+    assert old.columns == ["id", "amount"] and old.count() == 4
 
 
 def test_only_the_partitions_that_changed_are_written(spark, catalog, market, defined):

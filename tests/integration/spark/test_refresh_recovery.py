@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,13 +17,6 @@ FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
 
 
 @pytest.fixture
-def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
-    spark.sql(f"USE prod.{database}")
-    yield ViewSession(spark, catalog)
-    spark.sql("USE spark_catalog.default")
-
-
-@pytest.fixture
 def refresh(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Callable[..., RefreshReport]:
     return lambda name, **more: catalog.materialized.refresh((database, name), SparkEngine(spark, catalog), **more)[-1]
 
@@ -35,18 +28,6 @@ def is_fresh(catalog: HiveViewCatalog, database: str, name: str = "mv") -> bool:
 def assert_rows(session: ViewSession, spark: SparkSession, query: str) -> None:
     stored = sorted(map(str, session.sql("SELECT * FROM mv").collect()))
     assert session.notes[0].from_storage and stored == sorted(map(str, spark.sql(query).collect()))
-
-
-def test_partitions_with_null_key(spark, session, refresh):
-    query = "SELECT k, v FROM t"
-    spark.sql("CREATE TABLE t (k STRING, v BIGINT) USING iceberg PARTITIONED BY (k)")
-    spark.sql("INSERT INTO t VALUES ('a', 1), ('b', 2), (NULL, 3), ('c', 4)")
-    session.sql(f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (k) AS {query}")
-    refresh("mv")
-    spark.sql("UPDATE t SET v = v + 1 WHERE k IS NULL OR k = 'a' OR k = 'b'")
-    report = refresh("mv")
-    assert (report.action, report.written) == ("partitions", 3)
-    assert_rows(session, spark, query)
 
 
 def test_join_with_null_partition(spark, session, refresh):

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
-from hive_views.spark import ViewSession
 from hive_views.spark.analyzer import spark_type
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import all_settings
@@ -52,55 +51,47 @@ def odd(spark: SparkSession, database: str) -> str:
     return database
 
 
-def test_refresh_with_special_values_and_merge_on_read_deletes(spark, catalog, odd):
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{odd}")
-        try:
-            spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[::2])}")
-            session.sql(f"CREATE MATERIALIZED VIEW mv AS {QUERY}")
-            for change, action in (
-                (None, "full"),
-                (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS)}", "incremental"),
-                (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[1::2])}", "incremental"),
-                (f"DELETE FROM prod.{odd}.odd WHERE p < 0", BY_KEYS),
-            ):
-                if change is not None:
-                    spark.sql(change)
-                    assert not catalog.materialized.freshness((odd, "mv")).is_fresh
-                done = session.sql("REFRESH MATERIALIZED VIEW mv").collect()
-                assert done[0][1] == action, done
-                stored = session.sql("SELECT * FROM mv").collect()
-                assert session.notes[0].from_storage
-                assert comparable(stored) == comparable(spark.sql(QUERY).collect())
-            files = spark.sql(f"SELECT content FROM prod.{odd}.odd.delete_files").collect()
-            assert files, "the delete was no merge-on-read: this proves nothing"
-        finally:
-            session.sql("USE spark_catalog.default")
+def test_refresh_with_special_values_and_merge_on_read_deletes(spark, session, catalog, odd):
+    spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[::2])}")
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {QUERY}")
+    for change, action in (
+        (None, "full"),
+        (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS)}", "incremental"),
+        (f"INSERT INTO prod.{odd}.odd VALUES {', '.join(ROWS[1::2])}", "incremental"),
+        (f"DELETE FROM prod.{odd}.odd WHERE p < 0", BY_KEYS),
+    ):
+        if change is not None:
+            spark.sql(change)
+            assert not catalog.materialized.freshness((odd, "mv")).is_fresh
+        done = session.sql("REFRESH MATERIALIZED VIEW mv").collect()
+        assert done[0][1] == action, done
+        stored = session.sql("SELECT * FROM mv").collect()
+        assert session.notes[0].from_storage
+        assert comparable(stored) == comparable(spark.sql(QUERY).collect())
+    files = spark.sql(f"SELECT content FROM prod.{odd}.odd.delete_files").collect()
+    assert files, "the delete was no merge-on-read: this proves nothing"
 
 
-def test_rows_of_another_time_zone_are_not_used(spark, catalog, odd):
+def test_rows_of_another_time_zone_are_not_used(spark, session, catalog, odd):
     spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
     key = "spark.sql.session.timeZone"
     before = spark.conf.get(key)
-    with ViewSession(spark, catalog) as session:
-        session.sql(f"USE prod.{odd}")
-        try:
-            spark.conf.set(key, "UTC")
-            session.sql("CREATE MATERIALIZED VIEW mv AS SELECT cast(t AS STRING) AS shown FROM odd")
-            session.sql("REFRESH MATERIALIZED VIEW mv")
-            [utc] = session.sql("SELECT shown FROM mv").collect()
-            assert session.notes[0].from_storage
-            spark.conf.set(key, "Asia/Tokyo")
-            [tokyo] = session.sql("SELECT shown FROM mv").collect()
-            assert not session.notes[0].from_storage and "timeZone=UTC" in session.notes[0].why
-            assert tokyo[0] != utc[0], "else this proves nothing"
-            spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
-            [report] = catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
-            assert report.action == "full" and "timeZone=UTC" in report.why, "rows of two zones would be mixed"
-            assert session.sql("SELECT DISTINCT shown FROM mv").count() == 2 and session.notes[0].from_storage
-        finally:
-            spark.conf.set(key, before)
-            session.sql("USE spark_catalog.default")
+    try:
+        spark.conf.set(key, "UTC")
+        session.sql("CREATE MATERIALIZED VIEW mv AS SELECT cast(t AS STRING) AS shown FROM odd")
+        session.sql("REFRESH MATERIALIZED VIEW mv")
+        [utc] = session.sql("SELECT shown FROM mv").collect()
+        assert session.notes[0].from_storage
+        spark.conf.set(key, "Asia/Tokyo")
+        [tokyo] = session.sql("SELECT shown FROM mv").collect()
+        assert not session.notes[0].from_storage and "timeZone=UTC" in session.notes[0].why
+        assert tokyo[0] != utc[0], "else this proves nothing"
+        spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
+        [report] = catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
+        assert report.action == "full" and "timeZone=UTC" in report.why, "rows of two zones would be mixed"
+        assert session.sql("SELECT DISTINCT shown FROM mv").count() == 2 and session.notes[0].from_storage
+    finally:
+        spark.conf.set(key, before)
 
 
 def test_query_type_unlike_storage_column_is_rejected(spark, catalog, odd):
