@@ -63,11 +63,8 @@ class CreateRequest:
     """A materialized view to create."""
 
     name: ViewName
-    """Its name."""
     definition: ViewDefinition
-    """Its columns and SQL texts."""
     layout: Layout
-    """Where it keeps its rows."""
     properties: Mapping[str, str]
     """Its properties: the view's, or in the layout `table` the table's."""
     partitioned_by: Sequence[str] = ()
@@ -75,7 +72,6 @@ class CreateRequest:
     sorted_by: Sequence[str] = ()
     """Columns and transforms, with directions, that sort the rows of its files."""
     storage_properties: Mapping[str, str] | None = None
-    """Properties of its storage table."""
     location: str | None = None
     """Its base location; None puts it below the database's."""
 

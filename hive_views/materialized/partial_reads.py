@@ -52,7 +52,6 @@ class PartialReading:
     """How a query reads a materialized view of which some partitions are stale."""
 
     stale: PartitionSelection
-    """The stale partitions."""
     request: StagingRequest
     """Computes their rows by the definition. The target is not written."""
     storage: ViewName | None
@@ -62,7 +61,6 @@ class PartialReading:
     snapshot_id: int
     """The snapshot with the stored rows."""
     freshness: Freshness
-    """How fresh the whole is."""
 
 
 def may_have_fresh_partitions(view: MaterializedView, freshness: Freshness) -> bool:

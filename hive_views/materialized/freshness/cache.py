@@ -26,7 +26,6 @@ class SnapshotInfo:
     """The part of a snapshot that is known without reading its manifests."""
 
     parent: int | None
-    """The parent snapshot."""
     operation: str
     """`append`, `replace`, `overwrite` or `delete`; `replace` also if it changed no file; empty if not recorded."""
     schema_id: int | None
@@ -40,7 +39,6 @@ class TableState:
     """The state of a table in one metadata file."""
 
     uuid: str
-    """The table's UUID."""
     snapshot_id: int
     """Its current snapshot; `NO_SNAPSHOT` for none."""
     schema_id: int
@@ -52,7 +50,6 @@ class TableState:
     name_mapping: str | None = None
     """The fingerprint of the mapping that finds its columns in files without column ids; None if it has none."""
     location: str = ""
-    """The metadata file."""
 
     @property
     def written_schema_id(self) -> int | None:

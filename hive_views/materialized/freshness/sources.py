@@ -36,9 +36,7 @@ class Sources:
     views: Mapping[ViewName, ViewMetadata] = field(default_factory=dict)
     """The Iceberg views, and the definitions of materialized views of the layout `table`."""
     hive_views: Mapping[ViewName, Row] = field(default_factory=dict)
-    """Hive views."""
     hive_tables: Mapping[ViewName, Row] = field(default_factory=dict)
-    """Hive tables."""
 
 
 _NamedSources = dict[ViewName, str | None]

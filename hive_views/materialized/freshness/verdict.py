@@ -91,7 +91,6 @@ class StalenessReason:
     now: str | None = None
     """The current state."""
     detail: str | None = None
-    """Further explanation."""
 
     def __str__(self) -> str:
         text = f"{self.source}: {self.cause.value}" if self.source is not None else self.cause.value
@@ -106,7 +105,6 @@ class ObservedSource:
     kind: SourceKind
     """Table or view."""
     name: ViewName
-    """Its current name."""
     uuid: str
     """Its UUID in lower case."""
     id: int
@@ -124,7 +122,6 @@ class ObservedState:
     """The current state of a materialized view's definition and sources."""
 
     view_uuid: str
-    """The view's UUID."""
     version_id: int
     """Its current version."""
     sources: tuple[ObservedSource, ...] = ()

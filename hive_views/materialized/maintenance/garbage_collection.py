@@ -638,11 +638,9 @@ class _ListedFile(NamedTuple):
     """A file of a directory."""
 
     location: str
-    """Its URI."""
     changed_ms: int
     """Its modification time, in epoch milliseconds."""
     size: int
-    """Its size in bytes."""
 
 
 def delete_files(files: MetadataFiles, locations: Iterable[str]) -> tuple[tuple[str, ...], tuple[KeptItem, ...]]:

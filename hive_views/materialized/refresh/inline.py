@@ -25,7 +25,6 @@ class StoredSource:
     """A materialized view among the sources whose stored rows are those of its definition."""
 
     view: ViewName
-    """Its name."""
     table: ViewName
     """The storage table's name."""
     snapshot_id: int
@@ -37,7 +36,6 @@ class ViewText:
     """A view's SQL text."""
 
     sql: str
-    """The query."""
     dialect: str
     """`spark` or `hive`."""
     database: str

@@ -83,7 +83,6 @@ class PlanInput:
     recorded: RecordedRefresh
     """The refresh that wrote the stored rows."""
     freshness: Freshness
-    """Their freshness."""
     tables: Mapping[ViewName, TableState]
     """The Iceberg tables among the sources."""
     leaves: IncrementalQuery
@@ -93,7 +92,6 @@ class PlanInput:
     is_repeatable: bool
     """Whether the definition is deterministic."""
     settings: Mapping[str, str]
-    """The engine's settings."""
     can_replace_keys: bool = False
     """Whether the engine can replace the rows with some keys."""
     merges_in_place: bool = False

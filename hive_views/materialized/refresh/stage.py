@@ -65,7 +65,6 @@ class Input:
     table: ViewName
     """The table's name in the catalog."""
     part: RowSelection
-    """Which rows."""
     snapshot_id: int
     """The snapshot to read; `NO_SNAPSHOT` for a table without rows."""
     since: int | None = None

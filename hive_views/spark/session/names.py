@@ -45,7 +45,6 @@ class ResolvedName:
     catalog: str
     """The Spark catalog."""
     name: ViewName
-    """The object."""
 
     @property
     def parts(self) -> tuple[str, str, str]:

@@ -56,7 +56,6 @@ class StoredRows:
     """A plan that reads stored rows."""
 
     plan: Any
-    """The plan."""
     attributes: tuple[Any, ...]
     """Its column for each column of the definition; None for one that is stored in another type."""
 

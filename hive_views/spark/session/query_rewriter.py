@@ -104,7 +104,6 @@ class PreparedStatement:
     """A statement as Spark runs it."""
 
     rewritten: RewrittenText
-    """The statement."""
     views: Mapping[str, ViewName]
     """The replaced views, by the names that replace them."""
     frame: DataFrame | None = None
@@ -128,7 +127,6 @@ class _TableReplacement:
     """What replaces a read."""
 
     name: str
-    """The new name, quoted."""
     resolved: ResolvedName
     """The object that is replaced."""
     is_required: bool = True

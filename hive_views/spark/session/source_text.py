@@ -18,9 +18,7 @@ class RewrittenText:
     """A text after replacements."""
 
     text: str
-    """The new text."""
     original: str
-    """The old text."""
     pieces: tuple[tuple[int, int, bool], ...] = ()
     """Where each piece begins in the new and in the old text, and whether it was replaced; in order."""
 

@@ -30,11 +30,9 @@ class StaleRows:
     """Stale rows of a materialized view in the plan of a statement."""
 
     view: ViewName
-    """The materialized view."""
     condition: str
     """The condition for its stale partitions."""
     freshness: str
-    """How fresh the whole is."""
     rdd_id: int
     """Identifies them in plans."""
 

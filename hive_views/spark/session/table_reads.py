@@ -52,7 +52,6 @@ class TimeTravel:
     expression: str
     """The expression after AS OF."""
     start: int
-    """The offset of the expression."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,6 @@ class TableRead:
     parts: tuple[str, ...]
     """The name as written, without quotes; empty for an IDENTIFIER(…) whose value is not known."""
     start: int
-    """The offset of the name."""
     end: int
     """The end of the name and its time travel."""
     alias_offset: int | None
@@ -87,7 +85,6 @@ class Replacement:
     read: TableRead
     """One of `table_reads(text)`."""
     name: str
-    """The new name, quoted."""
     qualified_name: tuple[str, ...]
     """The complete name of the replaced object, which may qualify its columns: catalog, database, name."""
 

@@ -14,6 +14,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views import HiveViewCatalog
 from hive_views.materialized import MaterializedViews
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.duck_engine import DuckEngine
 
 LAYOUTS = ("registered", "attached", "table")
@@ -47,6 +49,17 @@ def views(catalog: HiveViewCatalog) -> MaterializedViews:
 @pytest.fixture
 def engine(catalog: HiveViewCatalog) -> DuckEngine:
     return DuckEngine(catalog)
+
+
+@pytest.fixture
+def run(catalog: HiveViewCatalog, market: str, engine: DuckEngine) -> Callable[[str], Result]:
+    """Runs SQL statements in the database `market`."""
+    return lambda text: execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
+
+
+def amounts(views: MaterializedViews, name: tuple[str, str]) -> list[int]:
+    """The stored values of the column `amount`, sorted."""
+    return sorted(row["amount"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,11 @@ from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import storage_link_of
 from hive_views.spec.storage_link import StorageLink, with_link
 from hive_views.spec.version_texts import define
-from tests.integration.materialized.conftest import LAYOUTS, rows
+from tests.integration.materialized.conftest import LAYOUTS, amounts, rows
 
 
 def causes(views, name) -> list[Cause]:
     return [reason.cause for reason in views.freshness(name).reasons]
-
-
-def amounts(views, name) -> list[int]:
-    return sorted(row["amount"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
 
 
 def set_definition(catalog: HiveViewCatalog, name: tuple[str, str], threshold: int) -> None:

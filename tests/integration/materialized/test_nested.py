@@ -9,12 +9,8 @@ from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.properties import READ_STORED_ROWS
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
-from tests.integration.materialized.conftest import LAYOUTS, rows
+from tests.integration.materialized.conftest import LAYOUTS, amounts, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-
-
-def amounts(views, name) -> list[int]:
-    return sorted(row["amount"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
 
 
 @pytest.mark.parametrize("between", ["a plain view", "nothing"])

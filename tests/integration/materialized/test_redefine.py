@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
@@ -23,8 +22,6 @@ from hive_views.errors import (
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.redefine import redefine
-from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
 from tests.integration.materialized.duck_engine import ConcurrentWriterEngine, DuckEngine
 from tests.proxy import DropReply, DropRequest
@@ -33,14 +30,6 @@ KILL_STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 31
 
 OLD, NEW = "SELECT id, amount FROM sales WHERE amount > 1", "SELECT shop, id, amount * 2 AS amount FROM sales"
 OLD_ROWS, NEW_ROWS = [(1, 10), (2, 20), (3, 5)], [("a", 1, 20), ("a", 3, 10), ("b", 2, 40)]
-
-
-@pytest.fixture
-def run(catalog: HiveViewCatalog, market: str, engine: DuckEngine):
-    def running(text: str) -> Result:
-        return execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
-
-    return running
 
 
 def stored(views, name, snapshot: int | None = None) -> list[tuple]:

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views import HiveViewCatalog
 from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
 from hive_views.materialized import overview_page
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
-
-
-@pytest.fixture
-def run(catalog: HiveViewCatalog, market: str, engine):
-    def running(text: str) -> Result:
-        return execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
-
-    return running
 
 
 def test_create_refresh_show_drop(run, catalog, market):
