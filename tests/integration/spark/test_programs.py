@@ -41,7 +41,8 @@ def python_of(program: str) -> Path:
 @pytest.fixture
 def sales(metastore: EmbeddedMetastore, database: str, tmp_path: Path) -> Iterator[HiveViewCatalog]:
     """A catalog with a view in `database`, and the files of the page, for that database, in a directory."""
-    text = (DOCS / "how-to" / "spark-programs.md").read_text(encoding="utf-8")
+    pages = ("spark-programs.md", "nightly-refresh.md")
+    text = "".join((DOCS / "how-to" / page).read_text(encoding="utf-8") for page in pages)
     text = text.replace("thrift://metastore.example.com:9083", metastore.uri)
     text = text.replace("s3://lake/warehouse", metastore.warehouse)
     for _, title, content in BLOCK.findall(text):
@@ -68,6 +69,45 @@ def run(directory: Path, *command: str | Path, **environment: str) -> str:
     return done.stdout
 
 
+def run_dbt(python: Path, directory: Path, command: str) -> None:
+    run(
+        directory,
+        *(SPARK_SUBMIT, "--properties-file", "lake.conf", "--jars", fetch_runtime(CACHE), "run_dbt.py", command),
+        PYSPARK_PYTHON=str(python),
+        PYTHONPATH=str(DOCS.parent),
+        DBT_SEND_ANONYMOUS_USAGE_STATS="false",
+    )
+
+
+def payments(catalog: HiveViewCatalog, database: str, *customers: str) -> None:
+    """Append to the Iceberg table `payments`, which is created if it does not exist."""
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = pyarrow.table({"customer": customers})
+    if not catalog.table_exists((database, "payments")):
+        catalog.create_table((database, "payments"), rows.schema)
+    catalog.load_table((database, "payments")).append(rows)
+
+
+def stored(catalog: HiveViewCatalog, database: str, name: str) -> list[tuple[object, ...]]:
+    """The stored rows of a materialized view, which have to be fresh."""
+    table = catalog.materialized.scan((database, name)).to_arrow()
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_dbt_refreshes_materialized_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
+    """The hooks of docs/how-to/nightly-refresh.md, in two runs; the second one is incremental."""
+    python = python_of("dbt")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "cheap.sql").write_text(f"select id, total from {database}.orders\n", encoding="utf-8")
+    payments(sales, database, "ann", "bob", "ann")
+    run_dbt(python, tmp_path, "run")
+    assert stored(sales, database, "by_customer") == [("ann", 2), ("bob", 1)]
+    payments(sales, database, "bob", "eve")
+    run_dbt(python, tmp_path, "run")
+    assert stored(sales, database, "by_customer") == [("ann", 2), ("bob", 2), ("eve", 1)]
+    assert sales.materialized.refreshes((database, "by_customer"))[-1].action == "incremental"
+
+
 def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     python = python_of("dbt")
     models = tmp_path / "models"
@@ -81,13 +121,7 @@ def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, t
         "models: [{name: cheap, columns: [{name: id, data_tests: [not_null, unique]}]}]\n", encoding="utf-8"
     )
     for command in ("run", "run", "test"):
-        run(
-            tmp_path,
-            *(SPARK_SUBMIT, "--properties-file", "lake.conf", "--jars", fetch_runtime(CACHE), "run_dbt.py", command),
-            PYSPARK_PYTHON=str(python),
-            PYTHONPATH=str(DOCS.parent),
-            DBT_SEND_ANONYMOUS_USAGE_STATS="false",
-        )
+        run_dbt(python, tmp_path, command)
     assert set(sales.list_views(database)) == {(database, name) for name in ("cheap", "cheapest", "orders")}
     view = sales.load_view((database, "cheapest"))
     assert "min(total)" in (view.original_text or "")
@@ -156,3 +190,26 @@ def test_airflow_submits_the_program(sales: HiveViewCatalog, database: str, tmp_
         PYSPARK_PYTHON=sys.executable,
     )
     assert sales.load_view((database, "totals")).current_version().version_id == 1
+
+
+def test_airflow_refreshes_materialized_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
+    """The task of docs/how-to/nightly-refresh.md, twice: the second time nothing changed."""
+    python = python_of("airflow")
+    payments(sales, database, "ann", "bob", "ann")
+    query = f"SELECT customer, count(*) AS n FROM {database}.payments GROUP BY customer"
+    sales.materialized.create((database, "by_customer"), query)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "hive-views").symlink_to(CACHE.resolve())
+    (tmp_path / "run_task.py").write_text("from refresh_views import dag\n[task] = dag.tasks\ntask.execute({})\n")
+    for _ in range(2):
+        run(
+            tmp_path,
+            *(python, "run_task.py"),
+            PATH=f"{SPARK_SUBMIT.parent}{os.pathsep}{os.environ['PATH']}",
+            AIRFLOW_HOME=str(tmp_path / "airflow"),
+            PYICEBERG_CATALOG__PROD__URI=sales.properties["uri"],
+            PYICEBERG_CATALOG__PROD__WAREHOUSE=sales.properties["warehouse"],
+            XDG_CACHE_HOME=str(tmp_path / "cache"),
+        )
+    assert stored(sales, database, "by_customer") == [("ann", 2), ("bob", 1)]
+    assert len(sales.materialized.refreshes((database, "by_customer"))) == 1
