@@ -8,6 +8,7 @@ The conversion of one view has these steps, and a kill after any of them is safe
 3. `Importer.write_files` writes the legacy row to a file next to the new metadata file, creates or links the storage of
    a materialized view, and writes the metadata file.
 4. `Importer.swap` replaces the row by compare-and-swap (`hive_views.metastore.commit.hive_view_commit`).
+5. `Importer.prove` reads the new view back, and restores the legacy row if that fails.
 
 An `Importer` and its `PendingImport`s can be pickled, so that any process can do these steps
 (`hive_views.spark.legacy_import.job`); the journal is always written by the process that runs the plan.
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -61,7 +63,7 @@ from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.identities import identify
-from hive_views.metastore.queries import load_view
+from hive_views.metastore.queries import load_view, read_rows
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView, MetastoreStore
 
@@ -69,14 +71,12 @@ RunProgress = Callable[[int, int, ImportOutcome], None]
 """Called with the number of finished views, the number of all views, and the last outcome."""
 
 _AHEAD = 3
-"""Number of views that are computed, and whose files are written, during the swap of another one."""
-_TABLES_OF = 100
-"""Number of views for which the rows of the tables that they read are read together."""
+"""Number of views that are computed, and whose files are written, during the swap of another one; also the number of
+swapped ones that are read back meanwhile."""
+_ROWS_OF = 100
+"""Number of views whose rows, and those of the tables that they read, are read together."""
 _THREADS = 2
-"""Number of threads that compute views and write files: one computes while the other waits for the disk."""
-
-TableRows = dict[ViewName, Row]
-"""Rows of tables that several views read."""
+"""Number of threads that compute views, write files and read views back: one computes while the other waits."""
 
 _CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
 
@@ -114,8 +114,9 @@ def run_plan(
 ) -> RunResult:
     """Import the views of a plan. Run again with the same journal, it resumes.
 
-    During the swap of one view the next views that do not read it are computed and their files are written. A killed
-    run leaves the files of a few views; the next run knows them from the journal.
+    During the swap of one view the next views that do not read it are computed and their files are written, and the
+    last ones are read back. A killed run leaves the files of a few views, and a few converted views without an outcome;
+    the next run knows them from the journal.
 
     Args:
         plan: The plan.
@@ -144,10 +145,11 @@ def run_plan(
         # By level, so that neighbors seldom read each other.
         entries = sorted(plan.entries, key=lambda entry: entry.level)
         started: dict[ViewName, tuple[Future[PendingImport | ImportOutcome], bool]] = {}
-        tables: TableRows = {}
+        swapped: deque[Future[ImportOutcome]] = deque()
+        rows = SharedRows()
 
         def prepare(entry: PlanEntry) -> PendingImport | ImportOutcome:
-            step = importer.compute(entry, tables)
+            step = importer.compute(entry, rows)
             if isinstance(step, PendingImport):
                 journal.announce([step.announcement])
                 step = importer.write_files(step)
@@ -157,10 +159,16 @@ def run_plan(
             is_unfinished = state.is_unfinished(entry)  # before this run announces the view itself
             started[entry.name] = pool.submit(prepare, entry), is_unfinished
 
+        def record_swapped(most_left: int) -> None:
+            while len(swapped) > most_left:
+                state.record(swapped.popleft().result())
+
         try:
             for number, entry in enumerate(entries):
-                if number % _TABLES_OF == 0:
-                    tables = importer.read_tables(entries[number : number + _TABLES_OF + ahead])
+                if number and entry.level != entries[number - 1].level:
+                    record_swapped(0)  # later levels read these views
+                if number % _ROWS_OF == 0:
+                    rows = importer.read_rows(entries[number : number + _ROWS_OF + ahead])
                 if not state.must_convert(entry):
                     continue
                 for later in entries[number : number + 1 + ahead]:
@@ -170,8 +178,12 @@ def run_plan(
                 step = future.result()
                 del started[entry.name]
                 if isinstance(step, PendingImport):
-                    step = importer.swap(step, wait_for_dead_lock=is_unfinished)
-                state.record(step)
+                    outcome = importer.swap(step, wait_for_dead_lock=is_unfinished)
+                    swapped.append(pool.submit(importer.prove, step, outcome))
+                    record_swapped(ahead)
+                else:
+                    state.record(step)
+            record_swapped(0)
         finally:
             for future, _ in started.values():
                 if not future.cancel() and future.exception() is None:
@@ -321,6 +333,16 @@ def rejects_late_requests(store: MetastoreStore) -> bool:
 
 
 @dataclass(frozen=True)
+class SharedRows:
+    """Rows that were read together for several views."""
+
+    legacy: dict[ViewName, Row] = field(default_factory=dict)
+    """The rows of the views themselves. Each is used once, since a swap is rejected if its row has changed."""
+    tables: dict[ViewName, Row] = field(default_factory=dict)
+    """The rows of the tables that they read. Those of views are left out, since imports change them."""
+
+
+@dataclass(frozen=True)
 class PendingImport:
     """A view that is computed and not swapped yet. Can be pickled."""
 
@@ -385,27 +407,28 @@ class Importer:
         """Return whether the Iceberg view replaces the legacy row."""
         return self.to_properties is None and entry.in_place
 
-    def read_tables(self, entries: Iterable[PlanEntry]) -> TableRows:
-        """Read the rows of the tables that some views read, in batches, for `compute`.
-
-        Rows of views are left out, since imports change them.
-        """
-        names = {name for entry in entries if entry.status is PlanStatus.READY for name in entry.reads}
+    def read_rows(self, entries: Sequence[PlanEntry]) -> SharedRows:
+        """Read the rows of some views and of the tables that they read, in batches, for `compute`."""
+        ready = [entry for entry in entries if entry.status is PlanStatus.READY]
         store = planned_store(self.target.store)
         try:
-            store.fetch(names - self.targets.keys(), most_calls=1)
+            legacy = read_rows(self.source.store, [entry.name for entry in ready], most_calls=1)
+            shared = SharedRows({row.name: row for row in legacy})
+            store.fetch({name for entry in ready for name in entry.reads} - self.targets.keys(), most_calls=1)
         except MetastoreError as error:
-            logger.info("Tables are read one by one: %s", error)
-        return {name: row for name, row in store.fetched.items() if row is not None and not row.kind.is_view}
+            logger.info("Rows are read one by one: %s", error)
+            return SharedRows()
+        tables = {name: row for name, row in store.fetched.items() if row is not None and not row.kind.is_view}
+        return replace(shared, tables=tables)
 
-    def compute(self, entry: PlanEntry, tables: TableRows | None = None) -> PendingImport | ImportOutcome:
+    def compute(self, entry: PlanEntry, rows: SharedRows | None = None) -> PendingImport | ImportOutcome:
         """Convert a view in memory; the outcome if there is nothing to swap.
 
-        The only rows written are those of Hive tables that get a UUID for lineage; `tables` is updated then.
+        The only rows written are those of Hive tables that get a UUID for lineage; `rows` is updated then.
         """
         started = time.perf_counter()
         try:
-            step = self._compute(entry, {} if tables is None else tables)
+            step = self._compute(entry, rows or SharedRows())
         except HiveViewsError as error:
             step = _outcome_of_error(entry, error)
         return replace(step, seconds=time.perf_counter() - started)
@@ -456,14 +479,38 @@ class Importer:
             outcome, seconds=pending.seconds + swapping, writing=pending.writing + swapping, swapping=swapping
         )
 
+    def prove(self, pending: PendingImport, outcome: ImportOutcome, row: Row | None = None) -> ImportOutcome:
+        """Read a new view back from the metastore after its swap. If that fails, restore the legacy row.
+
+        `row` is its row, if it was read after the swap.
+        """
+        if outcome.status is not ImportStatus.CONVERTED or outcome.was_converted_before:
+            return outcome
+        started = time.perf_counter()
+        try:
+            self._prove_readable(pending, row)
+        except HiveViewsError as error:
+            outcome = _outcome_of_error(pending.entry, error)
+        seconds = time.perf_counter() - started
+        return replace(outcome, seconds=outcome.seconds + seconds)
+
+    def prove_all(self, swapped: Sequence[tuple[PendingImport, ImportOutcome]]) -> list[ImportOutcome]:
+        """Read new views back, and their rows in batches."""
+        names = [pending.entry.target for pending, outcome in swapped if outcome.status is ImportStatus.CONVERTED]
+        try:
+            rows = {row.name: row for row in read_rows(self.target.store, names, most_calls=1)}
+        except MetastoreError:
+            rows = {}
+        return [self.prove(pending, outcome, rows.get(pending.entry.target)) for pending, outcome in swapped]
+
     def discard(self, pending: PendingImport) -> None:
         """Delete the files and the storage of a view that will not be swapped."""
         self._delete(pending.converted, pending.converted.location, pending.converted.backup)
 
     def _compute(
-        self, entry: PlanEntry, tables: TableRows, *, is_second_read: bool = False
+        self, entry: PlanEntry, rows: SharedRows, *, is_second_read: bool = False
     ) -> PendingImport | ImportOutcome:
-        row = self.source.store.get_row(entry.name)
+        row = rows.legacy.pop(entry.name, None) or self.source.store.get_row(entry.name)
         target_row = row if self.is_in_place(entry) else self.target.store.get_row(entry.target)
         if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
             outcome = _converted_outcome(entry, target_row)
@@ -477,9 +524,9 @@ class Importer:
         if not is_legacy(row) or row_fingerprint(row) != entry.fingerprint:
             if not is_second_read:
                 # The server reads a row by several queries; beside the swap of another run it returns parts of both.
-                return self._compute(entry, tables, is_second_read=True)
+                return self._compute(entry, rows, is_second_read=True)
             raise ConversionError(Reason.CHANGED, f"the row of {entry.name} changed since the plan; plan again")
-        converted = self._convert_and_mark(entry, row, target_row, tables)
+        converted = self._convert_and_mark(entry, row, target_row, rows.tables)
         if converted.text != entry.new_text or converted.columns != entry.columns:
             raise ConversionError(
                 Reason.CHANGED,
@@ -496,7 +543,9 @@ class Importer:
             return ImportOutcome(entry.name, entry.target, ImportStatus.WOULD_CONVERT)
         return PendingImport(entry, row, converted, 0.0)
 
-    def _convert_and_mark(self, entry: PlanEntry, row: Row, target_row: Row | None, tables: TableRows) -> ConvertedView:
+    def _convert_and_mark(
+        self, entry: PlanEntry, row: Row, target_row: Row | None, tables: dict[ViewName, Row]
+    ) -> ConvertedView:
         store = self.target.store
         # Each view reads the rows of other views anew, and each row once.
         view_store = self.dry_run_store or planned_store(
@@ -549,7 +598,6 @@ class Importer:
                 if not is_shared and not error.may_take_effect:
                     self._delete(converted)
                 raise
-        self._prove_readable(store, pending)
         return ImportOutcome(
             entry.name,
             entry.target,
@@ -559,11 +607,11 @@ class Importer:
             damages=damages,
         )
 
-    def _prove_readable(self, store: MetastoreStore, pending: PendingImport) -> None:
+    def _prove_readable(self, pending: PendingImport, row: Row | None) -> None:
         """Read a new view back from the metastore. If that fails, restore the legacy row and raise ConversionError."""
-        entry, converted = pending.entry, pending.converted
+        entry, converted, store = pending.entry, pending.converted, self.target.store
         try:
-            load_view(store, entry.target)
+            load_view(store, entry.target, row)
         except MetastoreError:
             raise  # no answer: the next run reads it
         except HiveViewsError as error:

@@ -380,8 +380,8 @@ def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanE
 
 
 def _compute(importer: Importer, entries: list[PlanEntry]) -> list[PendingImport | ImportOutcome]:
-    tables = importer.read_tables(entries)
-    return [importer.compute(entry, tables) for entry in entries]
+    rows = importer.read_rows(entries)
+    return [importer.compute(entry, rows) for entry in entries]
 
 
 def _swap(importer: Importer, tasks: list[tuple[PendingImport, bool]]) -> list[ImportOutcome]:
@@ -389,10 +389,10 @@ def _swap(importer: Importer, tasks: list[tuple[PendingImport, bool]]) -> list[I
 
     context = TaskContext.get()
     is_retry = context is not None and context.attemptNumber() > 0
-    outcomes = []
+    steps = []
     for pending, is_unfinished in tasks:
         step = importer.write_files(pending, is_shared=True)
         if isinstance(step, PendingImport):
             step = importer.swap(step, wait_for_dead_lock=is_unfinished or is_retry, is_shared=True)
-        outcomes.append(step)
-    return outcomes
+        steps.append((pending, step))
+    return importer.prove_all(steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,14 +11,15 @@ import pytest
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_ROW
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import plan_views, scan_row
 from hive_views.legacy_import.revert import RevertStatus, revert_run
-from hive_views.legacy_import.run import importer_for, run_plan
+from hive_views.legacy_import.run import Importer, PendingImport, importer_for, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
-from hive_views.metastore.row_codec import Row, encode_row
+from hive_views.metastore.queries import read_rows
+from hive_views.metastore.row_codec import Row, encode_row, row_fingerprint
 from hive_views.metastore.store import MetastoreStore
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
@@ -228,17 +230,38 @@ def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catal
 
 
 def test_row_that_is_read_beside_a_swap_is_read_again(plan, views, catalog, journal, monkeypatch):
-    import_plan, read, mixed = plan(), MetastoreStore.get_row, []
+    import_plan, mixed = plan(), []
 
-    def get_row(store: MetastoreStore, name: ViewName) -> Row | None:
-        row = read(store, name)
-        if name == ViewName(views, "base") and not mixed:
-            mixed.append(row)
-            row.table.viewExpandedText = "select 1"
-        return row
+    def read_some(store: MetastoreStore, names: Sequence[ViewName], **options: int) -> Iterator[Row]:
+        for row in read_rows(store, names, **options):
+            if row.name == ViewName(views, "base") and not mixed:
+                mixed.append(row)
+                row.table.viewExpandedText = "select 1"
+            yield row
 
-    monkeypatch.setattr(MetastoreStore, "get_row", get_row)
+    monkeypatch.setattr("hive_views.legacy_import.run.read_rows", read_some)
     assert run_plan(import_plan, catalog, journal).complete and mixed
+
+
+def test_view_that_is_not_readable_after_its_swap_is_restored_and_blocks_its_readers(
+    plan, views, catalog, journal, monkeypatch
+):
+    before, prove = catalog.store.get_row(ViewName(views, "base")), Importer.prove
+
+    def prove_without_file(importer: Importer, pending: PendingImport, outcome: ImportOutcome) -> ImportOutcome:
+        catalog.store.files.delete(pending.converted.location)
+        return prove(importer, pending, outcome)
+
+    monkeypatch.setattr(Importer, "prove", prove_without_file)
+    statuses = {outcome.name.name: outcome.status for outcome in run_plan(plan(), catalog, journal).outcomes}
+    assert statuses == {
+        "base": ImportStatus.REFUSED,
+        "middle": ImportStatus.BLOCKED,
+        "top": ImportStatus.BLOCKED,
+    }
+    assert row_fingerprint(catalog.store.get_row(ViewName(views, "base"))) == row_fingerprint(before)
+    monkeypatch.undo()
+    assert run_plan(plan(), catalog, journal.with_name("second")).complete
 
 
 def test_two_runs_at_once_convert_each_view_once(views, add, plan, open_catalog, tmp_path):

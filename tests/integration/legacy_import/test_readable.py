@@ -62,7 +62,7 @@ def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
     importer = importer_for(import_plan, catalog)
     pending = importer.write_files(importer.compute(entry_of(import_plan, "v")))
     catalog.store.files.delete(pending.converted.location)
-    outcome = importer.swap(pending)
+    outcome = importer.prove(pending, importer.swap(pending))
     assert (outcome.status, outcome.reason) == (ImportStatus.REFUSED, Reason.UNREADABLE)
     assert "cannot be read back" in outcome.text
     assert "was restored" in outcome.text

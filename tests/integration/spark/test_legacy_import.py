@@ -258,7 +258,7 @@ def imported(
         step = importer.compute(entry)
         if isinstance(step, PendingImport):
             step = importer.write_files(step)
-        return importer.swap(step) if isinstance(step, PendingImport) else step
+        return importer.prove(step, importer.swap(step)) if isinstance(step, PendingImport) else step
 
     outcomes = {entry.name: planned_outcome(entry) for entry in plan.entries} | finished
     remaining = [entry for entry in plan.ready if entry.name not in finished]
