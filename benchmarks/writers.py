@@ -1,4 +1,4 @@
-"""Eight writers on one view: commits per second, and lost commits."""
+"""Eight and fifty writers, on one view and each on a view of its own: commits per second, and lost commits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from benchmarks.measure import Result
 from benchmarks.raw import RawMetastore
 from hive_views import EmbeddedMetastore, HiveViewCatalog, define
 
-WRITERS = 8
-COMMITS, QUICK_COMMITS = 25, 8
+WRITERS, QUICK_WRITERS = (8, 50), (8,)
+COMMITS, QUICK_COMMITS = 200, 64
+"""Commits of all writers together, about."""
 ALWAYS_RETRY = {"commit.retry.num-retries": "10000", "commit.retry.min-wait-ms": "5", "commit.retry.max-wait-ms": "50"}
 
 
@@ -29,38 +30,47 @@ def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
                 "iceberg.engine.hive.lock-enabled": locks,
                 "iceberg.hive.lock-check-min-wait-ms": "5",
             }
-            yield _measure(f"v_{locks}", label, properties, metastore.port, QUICK_COMMITS if quick else COMMITS)
+            for writers in QUICK_WRITERS if quick else WRITERS:
+                commits = -(-(QUICK_COMMITS if quick else COMMITS) // writers)
+                for is_shared in (True, False):
+                    names = [f"v_{locks}_{writers}_{0 if is_shared else number + 1}" for number in range(writers)]
+                    yield _measure(names, label, properties, metastore.port, commits)
 
 
-def _measure(name: str, label: str, properties: dict[str, str], port: int, commits: int) -> Result:
+def _measure(names: list[str], label: str, properties: dict[str, str], port: int, commits: int) -> Result:
+    """Let one writer for each name commit to that view."""
     version = define("SELECT 1 AS a", dialect="spark", default_namespace=("default",), expanded="SELECT 1 AS a")
     schema = Schema(NestedField(1, "a", LongType()))
+    views = set(names)
     with HiveViewCatalog("bench", **properties) as catalog:
-        catalog.create_view(f"default.{name}", schema, version, properties=ALWAYS_RETRY)
+        for view in views:
+            catalog.create_view(f"default.{view}", schema, version, properties=ALWAYS_RETRY)
 
         def work(writer: int) -> None:
             # A separate catalog, as in another process.
             with HiveViewCatalog("bench", **properties) as writer_catalog:
-                view = writer_catalog.load_view(f"default.{name}")
+                view = writer_catalog.load_view(f"default.{names[writer]}")
                 for number in range(commits):
                     view = view.update().set_properties({f"w{writer}_{number}": "x"}).commit()
 
-        threads = [threading.Thread(target=work, args=(writer,)) for writer in range(WRITERS)]
+        threads = [threading.Thread(target=work, args=(writer,)) for writer in range(len(names))]
         started = perf_counter()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         seconds = perf_counter() - started
-        applied = sum(key.startswith("w") for key in catalog.load_view(f"default.{name}").properties)
-        lost = WRITERS * commits - applied
-        floor = _raw_commits(port, name, commits)
+        applied = sum(key.startswith("w") for view in views for key in catalog.load_view(f"default.{view}").properties)
+        total = len(names) * commits
+        lost = total - applied
+        floor = _raw_commits(port, names[0], 25)
+    where = "one view" if len(views) == 1 else "a view each"
     return Result(
-        f"{WRITERS} writers on one view, {label}",
-        f"{WRITERS * commits / seconds:.0f} commits/s",
+        f"{len(names)} writers on {where}, {label}",
+        f"{total / seconds:.0f} commits/s",
         "one raw writer without contention",
         f"{floor:.0f} commits/s",
-        f"{lost} lost of {WRITERS * commits}",
+        f"{lost} lost of {total}",
         "0 lost",
         lost == 0,
     )
