@@ -197,12 +197,15 @@ def _define(
 
     try:
         sql = rename_tables(view.sql, view.dialect, new_name)
-        sql_with_catalogs = rename_tables(view.sql, view.dialect, partial(new_name, keep_catalog=True))
+        sql_with_catalogs = sql
+        if view.dialect == "trino":
+            sql_with_catalogs = rename_tables(view.sql, view.dialect, partial(new_name, keep_catalog=True))
     except ParseTextError as error:
         raise ConversionError(Reason.UNREADABLE, str(error)) from error
     except SqlError as error:
         raise ConversionError(Reason.CANNOT_RENAME, str(error)) from error
-    missing = _missing_tables(store, view, references(sql, view.dialect), sql)
+    renamed = named if sql == view.sql else references(sql, view.dialect)
+    missing = _missing_tables(store, view, renamed, sql)
     if missing:
         raise ConversionError(Reason.MISSING_TABLE, f"there is no {_join_or(missing)}")
     try:
@@ -233,6 +236,7 @@ class _DefinitionBuilder:
         self._changes = [*view.repairs, *view.notes]
         self._schemas = MetastoreSchemas(store)
         self._schema = self._columns()
+        self._expansions: dict[tuple[str, str, str], Expansion] = {}
 
     def build(self) -> LegacyDefinition:
         view = self._view
@@ -287,7 +291,10 @@ class _DefinitionBuilder:
         return assign_fresh_schema_ids(Schema(*fields))
 
     def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
-        return expand(sql, self._schemas, database=database, dialect=dialect)
+        key = (sql, dialect, database)
+        if key not in self._expansions:
+            self._expansions[key] = expand(sql, self._schemas, database=database, dialect=dialect)
+        return self._expansions[key]
 
     def _column_names(self, sql: str) -> tuple[str, ...]:
         return self._expand(sql, self._view.dialect, self._view.database).names
