@@ -60,7 +60,7 @@ BENCHMARKS = {
     "plain-views": Benchmark(plain_views.run, 8),
     "partitions": Benchmark(partitions.run, 5),
     "materialized": Benchmark(materialized.run, 6),
-    "materialized-growth": Benchmark(materialized_growth.run, 15, partial(materialized_growth.run, quick=True)),
+    "materialized-growth": Benchmark(materialized_growth.run, 6, partial(materialized_growth.run, quick=True)),
     "sessions": Benchmark(sessions.run, 1.5, partial(sessions.run, times=5)),
     "writers": Benchmark(writers.run, 3, partial(writers.run, quick=True)),
     "legacy-import": Benchmark(legacy_import.run, 30),

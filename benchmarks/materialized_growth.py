@@ -21,7 +21,7 @@ from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.identifiers import ViewName
 from tests.integration.materialized.duck_engine import DuckEngine
 
-SIZES, QUICK_SIZES = (200, 1_000), (20, 40)
+SIZES, QUICK_SIZES = (100, 500), (20, 40)
 DATABASE = "bench"
 TABLES = 10
 
