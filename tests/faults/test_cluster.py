@@ -39,7 +39,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     LockRequest,
     LockType,
 )
-from hive_views.metastore.locking.lock import acquire_lock
+from hive_views.metastore.locking.lock import MAX_REFUSALS, acquire_lock
 from hive_views.metastore.transport.client import MetastoreClient
 from tests.faults import disks
 from tests.faults.cluster import Cluster, database_down, database_paused, kill_database, two_metastores
@@ -190,10 +190,13 @@ def test_commits_survive_temporary_lock_failures(cluster: Cluster, view_database
         with without_table(cluster.store, "HIVE_LOCKS"):
             with pytest.raises(LockError, match="this metastore cannot lock"):
                 acquire_lock(new, config, name)
-            proxy.clear()
-            waiting = pool.submit(acquire_lock, before, config, name)
-            until(lambda: proxy.methods.count("show_locks") > 1)
-        waiting.result().release()
+            assert proxy.methods.count("lock") == 1 + MAX_REFUSALS
+        for client in (before, new):
+            with without_table(cluster.store, "HIVE_LOCKS"):
+                proxy.clear()
+                waiting = pool.submit(acquire_lock, client, config, name)
+                until(lambda: proxy.methods.count("show_locks") > 1)
+            waiting.result().release()
 
 
 def test_failed_read_of_a_name_is_no_missing_row(cluster: Cluster) -> None:

@@ -316,15 +316,19 @@ class _Acquisition:
         try:
             own_locks = self._own_locks()
         except MetastoreRefusedError as refused:
-            if self.client.can_lock:  # a temporary failure, most often of its database
-                self._tolerate_outage(refused)
+            self._refusals += 1
+            if self.client.can_lock or not isinstance(error, MetastoreRefusedError):
+                self._tolerate_outage(refused)  # a temporary failure, most often of its database
                 return None
+            if self._refusals < MAX_REFUSALS:
+                return None  # an overloaded database fails in the same way as one without tables for locks
             self._may_have_unknown_locks = False
             raise LockError(
                 str(self.name),
-                f"this metastore cannot lock ({error}; {refused}). Most often its transaction tables (HIVE_LOCKS …) "
-                "are missing, because its schema was created by datanucleus.schema.autoCreateAll: create them with "
-                f"Hive's schematool -initSchema, or disable locks ({LOCK_ENABLED}=false)",
+                f"this metastore cannot lock ({error}; {refused}). If all its locks fail, its transaction tables "
+                "(HIVE_LOCKS …) are missing, because its schema was created by datanucleus.schema.autoCreateAll: "
+                f"create them with Hive's schematool -initSchema, or disable locks ({LOCK_ENABLED}=false). If only "
+                "some fail, its database is overloaded: the metastore's log names the reason",
             ) from error
         except MetastoreError as unreachable:
             self._tolerate_outage(unreachable)
@@ -334,7 +338,7 @@ class _Acquisition:
             return self._reconcile(own_locks)
         if isinstance(error, MetastoreRefusedError):
             self._refusals += 1
-            if self._refusals == MAX_REFUSALS:
+            if self._refusals >= MAX_REFUSALS:
                 raise LockError(
                     str(self.name), f"the metastore does not grant it: {error}{self._length_hint()}"
                 ) from error

@@ -22,7 +22,7 @@ from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.errors import HiveViewsError
 from hive_views.spark.runtime import iceberg_session
 from tests.integration.spark.conftest import CACHE
-from tests.integration.spark.test_key_histories import VIEWS, run_histories
+from tests.integration.spark.test_key_histories import VIEWS, restored_settings, run_histories
 
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -50,14 +50,14 @@ def run(first: int, count: int) -> Counter[str]:
             for seed in range(first, first + count):
                 database, started = f"h{seed}", perf_counter()
                 catalog.create_namespace(database)
-                spark.sql(f"USE prod.{database}")
                 try:
-                    counts += run_histories(spark, catalog, database, directory, range(seed, seed + 1), print)
+                    with restored_settings(spark):
+                        spark.sql(f"USE prod.{database}")
+                        counts += run_histories(spark, catalog, database, directory, range(seed, seed + 1), print)
                 except Exception:  # noqa: BLE001 -- the next seeds still run
                     counts["failed seeds"] += 1
                     print(f"seed {seed} failed\n{traceback.format_exc()}")
                 _remove(spark, catalog, database)
-                spark.conf.set("spark.sql.session.timeZone", "UTC")
                 print(f"{seed}: {perf_counter() - started:.0f} s, {dict(counts)}", flush=True)
         finally:
             spark.stop()
@@ -66,7 +66,6 @@ def run(first: int, count: int) -> Counter[str]:
 
 def _remove(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> None:
     """Remove what a failed seed left, and its database."""
-    spark.sql("USE spark_catalog.default")
     for number in range(VIEWS):
         with suppress(HiveViewsError):
             catalog.materialized.drop((database, f"mv{number}"))

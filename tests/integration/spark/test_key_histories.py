@@ -11,7 +11,8 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -133,6 +134,12 @@ def changes(chance: random.Random, database: str) -> list[str]:
 
 
 WIDENED = {"ALTER TABLE t ALTER COLUMN f TYPE BIGINT", "ALTER TABLE t ALTER COLUMN g TYPE DOUBLE"}
+SETTINGS = (
+    "SET spark.sql.session.timeZone=Asia/Tokyo",
+    "SET spark.sql.session.timeZone=UTC",
+    "SET spark.sql.ansi.enabled=false",
+    "SET spark.sql.ansi.enabled=true",
+)
 PRUNING = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
 
 
@@ -218,8 +225,7 @@ def run_histories(
                 for text in changes(chance, database):
                     log.append(text)
                     world.run(text)
-            setting = chance.choice(("", "", "", "SET spark.sql.session.timeZone=Asia/Tokyo",
-                                     "SET spark.sql.session.timeZone=UTC"))  # fmt: skip
+            setting = chance.choice(("", "", "", *SETTINGS))
             if setting:
                 spark.sql(setting)
                 log.append(setting)
@@ -266,14 +272,23 @@ def run_histories(
     return counts
 
 
-def test_rows_are_those_of_the_definition(spark: SparkSession, catalog: HiveViewCatalog, database: str, tmp_path):
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    spark.sql(f"USE prod.{database}")
+@contextmanager
+def restored_settings(spark: SparkSession) -> Iterator[None]:
+    """Set back what histories change."""
+    before = {key: spark.conf.get(key) for key in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")}
     try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+        spark.conf.unset(PRUNING)
+        spark.sql("USE spark_catalog.default")
+
+
+def test_rows_are_those_of_the_definition(spark: SparkSession, catalog: HiveViewCatalog, database: str, tmp_path):
+    with restored_settings(spark):
+        spark.sql(f"USE prod.{database}")
         seeds = range(FIRST, FIRST + max(1, HISTORIES // VIEWS))
         counts = run_histories(spark, catalog, database, str(tmp_path), seeds, print)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
-        spark.sql("USE spark_catalog.default")
     print(dict(counts))
     assert counts[BY_KEYS] and counts["full"]
