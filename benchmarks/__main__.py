@@ -62,7 +62,7 @@ BENCHMARKS = {
     "materialized": Benchmark(materialized.run, 6),
     "materialized-growth": Benchmark(materialized_growth.run, 6, partial(materialized_growth.run, quick=True)),
     "sessions": Benchmark(sessions.run, 1.5, partial(sessions.run, times=5)),
-    "writers": Benchmark(writers.run, 3, partial(writers.run, quick=True)),
+    "writers": Benchmark(writers.run, 15, partial(writers.run, quick=True)),
     "legacy-import": Benchmark(legacy_import.run, 30),
     "upgrade": Benchmark(upgrade.run, 6),
     "upgrade-size": Benchmark(upgrade_size.run, 6),
