@@ -29,6 +29,7 @@ from benchmarks import (
     legacy_import,
     listing,
     materialized,
+    materialized_changes,
     materialized_growth,
     partitions,
     plain_views,
@@ -60,6 +61,9 @@ BENCHMARKS = {
     "plain-views": Benchmark(plain_views.run, 8),
     "partitions": Benchmark(partitions.run, 5),
     "materialized": Benchmark(materialized.run, 6),
+    "materialized-changes": Benchmark(
+        materialized_changes.run, 8, partial(materialized_changes.run, rows=300_000, sizes=(100,), turns=2)
+    ),
     "materialized-growth": Benchmark(materialized_growth.run, 6, partial(materialized_growth.run, quick=True)),
     "sessions": Benchmark(sessions.run, 1.5, partial(sessions.run, times=5)),
     "writers": Benchmark(writers.run, 15, partial(writers.run, quick=True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,30 +18,45 @@ from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Partition, Table
 from hive_views.rendering.html_page import embed_json
+from tests.conftest import empty_database
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli
 from tests.integration.metastore.rpc import connect
 from tests.suites import extended
 
 
-@pytest.fixture
-def shop(cli: Cli, metastore: EmbeddedMetastore, database: str) -> str:
+def create_shop(metastore: EmbeddedMetastore, database: str) -> None:
     """orders <- big <- ids, orders <- all_orders (a star); gone <- lost, where `gone` does not exist."""
     for name in ("orders", "gone"):
         row = hive_row(database, name, "MANAGED_TABLE")
         row.sd.cols = [FieldSchema(name=column, type="bigint", comment=None) for column in ("id", "total")]
         with connect(metastore.port) as client:
             client.create_table(row)
-    for name, query in {
-        "big": "SELECT id, total FROM orders WHERE total > 100",
-        "ids": "SELECT id FROM big",
-        "all_orders": "SELECT * FROM orders",
-        "lost": "SELECT id FROM gone",
-    }.items():
-        assert cli("sql", f"CREATE VIEW {name} AS {query}", "--database", database).code == 0
+    with HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog:
+        for name, query in {
+            "big": "SELECT id, total FROM orders WHERE total > 100",
+            "ids": "SELECT id FROM big",
+            "all_orders": "SELECT * FROM orders",
+            "lost": "SELECT id FROM gone",
+        }.items():
+            catalog.execute(f"CREATE VIEW {name} AS {query}", database=database)
     with connect(metastore.port) as client:
         client.drop_table(database, "gone", False)
+
+
+@pytest.fixture
+def own_shop(metastore: EmbeddedMetastore, database: str) -> str:
+    """A database with the objects of `create_shop`."""
+    create_shop(metastore, database)
     return database
+
+
+@pytest.fixture(scope="module")
+def shop(metastore: EmbeddedMetastore) -> Iterator[str]:
+    """The same, for tests that change nothing."""
+    with empty_database(metastore, "shop") as name:
+        create_shop(metastore, name)
+        yield name
 
 
 def hive_view_row(database: str, name: str, text: str, column: str) -> Table:
@@ -147,7 +163,11 @@ def test_graph_as_json(cli: Cli, shop: str, tmp_path: Path) -> None:
     assert cli("deps", "graph", shop, "-f", "json", "-o", str(file)).code == 0
     written = json.loads(file.read_text())
     assert written == {**result, "format": "json", "output": str(file), "picture": None}
-    assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {**result, "format": "json", "picture": None}
+    assert json.loads(cli("deps", "graph", shop, "-f", "json").out) == {
+        **result,
+        "format": "json",
+        "picture": None,
+    }
 
 
 def test_graph_as_dot_and_mermaid(cli: Cli, shop: str, tmp_path: Path) -> None:
@@ -263,28 +283,28 @@ def test_impact_command_rejects_contradicting_options(cli: Cli, shop: str, words
 # -- deps check -------------------------------------------------------------------------------------------------------
 
 
-def test_check_of_database(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
-    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
-    done = cli("deps", "check", shop, "--workers", "2", "--json")
+def test_check_of_database(cli: Cli, metastore: EmbeddedMetastore, own_shop: str) -> None:
+    alter(metastore, own_shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    done = cli("deps", "check", own_shop, "--workers", "2", "--json")
     result = json.loads(done.out)
     assert (done.code, result["ok"]) == (1, False)
     assert result["counts"] == {"invalid": 1, "outdated": 1, "valid": 2}
     views = {view["view"].split(".")[1]: view for view in result["views"]}
-    assert views["big"] == {"view": f"{shop}.big", "validity": "valid", "problems": []}
+    assert views["big"] == {"view": f"{own_shop}.big", "validity": "valid", "problems": []}
     (problem,) = views["lost"]["problems"]
     assert (problem["validity"], problem["line"], problem["column"]) == ("invalid", 1, 16)
-    text = cli("deps", "check", shop)
+    text = cli("deps", "check", own_shop)
     assert text.out.splitlines()[-1] == "4 views: 1 invalid, 1 outdated, 2 valid"
     assert len(text.out.splitlines()) == 3
 
 
-def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore, shop: str) -> None:
-    assert cli("deps", "check", f"{shop}.all_orders", "--strict").out == "1 view: 1 valid\n"
-    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
-    assert cli("deps", "check", f"{shop}.all_orders").code == 0
-    assert cli("deps", "check", f"{shop}.all_orders", "--strict").code == 1
-    assert cli("deps", "check", f"{shop}.lost").code == 1
-    assert cli("deps", "check", f"{shop}.nothing").code == 3
+def test_check_of_view_and_strict_option(cli: Cli, metastore: EmbeddedMetastore, own_shop: str) -> None:
+    assert cli("deps", "check", f"{own_shop}.all_orders", "--strict").out == "1 view: 1 valid\n"
+    alter(metastore, own_shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    assert cli("deps", "check", f"{own_shop}.all_orders").code == 0
+    assert cli("deps", "check", f"{own_shop}.all_orders", "--strict").code == 1
+    assert cli("deps", "check", f"{own_shop}.lost").code == 1
+    assert cli("deps", "check", f"{own_shop}.nothing").code == 3
 
 
 @pytest.mark.parametrize("successor", ["hive view", *extended(None, "table")])
@@ -351,12 +371,12 @@ def test_blocked_views_are_reported_by_all_outputs(
 
 
 def test_recompile_updates_columns_of_changed_table(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, own_shop: str
 ) -> None:
-    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "double"), ("tax", "bigint"))
-    done = cli("recompile", f"{shop}.all_orders", f"{shop}.ids", "--json").json
+    alter(metastore, own_shop, "orders", ("id", "bigint"), ("total", "double"), ("tax", "bigint"))
+    done = cli("recompile", f"{own_shop}.all_orders", f"{own_shop}.ids", "--json").json
     assert done["views"][0] == {
-        "view": f"{shop}.all_orders",
+        "view": f"{own_shop}.all_orders",
         "outcome": "recompiled",
         "version_id": 2,
         "added": ["tax"],
@@ -365,23 +385,27 @@ def test_recompile_updates_columns_of_changed_table(
         "error": None,
     }
     assert (done["views"][1]["outcome"], done["views"][1]["version_id"]) == ("unchanged", 1)
-    assert [field.name for field in catalog.load_view(f"{shop}.all_orders").schema().fields] == ["id", "total", "tax"]
+    assert [field.name for field in catalog.load_view(f"{own_shop}.all_orders").schema().fields] == [
+        "id",
+        "total",
+        "tax",
+    ]
 
 
 def test_recompile_of_database_continues_after_failure(
-    cli: Cli, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, shop: str
+    cli: Cli, metastore: EmbeddedMetastore, catalog: HiveViewCatalog, own_shop: str
 ) -> None:
     """A star over a star: each view is recompiled after what it reads, so both get the new column."""
-    assert cli("sql", f"CREATE VIEW {shop}.above AS SELECT * FROM {shop}.all_orders").code == 0
-    alter(metastore, shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
-    done = cli("recompile", "--database", shop, "--yes")
+    assert cli("sql", f"CREATE VIEW {own_shop}.above AS SELECT * FROM {own_shop}.all_orders").code == 0
+    alter(metastore, own_shop, "orders", ("id", "bigint"), ("total", "bigint"), ("tax", "bigint"))
+    done = cli("recompile", "--database", own_shop, "--yes")
     assert done.code == 1
     lines = done.out.splitlines()
-    assert f"{shop}.all_orders: recompiled, version 2 is current; + tax" in lines
-    assert f"{shop}.above: recompiled, version 2 is current; + tax" in lines
-    assert f"{shop}.ids: unchanged, version 1 is current" in lines
-    assert any(line.startswith(f"{shop}.lost: failed: line 1:16") for line in lines)
-    assert catalog.load_view(f"{shop}.lost").metadata.current_version_id == 1
+    assert f"{own_shop}.all_orders: recompiled, version 2 is current; + tax" in lines
+    assert f"{own_shop}.above: recompiled, version 2 is current; + tax" in lines
+    assert f"{own_shop}.ids: unchanged, version 1 is current" in lines
+    assert any(line.startswith(f"{own_shop}.lost: failed: line 1:16") for line in lines)
+    assert catalog.load_view(f"{own_shop}.lost").metadata.current_version_id == 1
 
 
 @pytest.mark.parametrize(
@@ -393,17 +417,17 @@ def test_recompile_of_database_continues_after_failure(
     ],
 )
 def test_recompile_keeps_names_and_comments_that_the_text_does_not_give(
-    cli: Cli, catalog: HiveViewCatalog, shop: str, sql: str, columns: list[str]
+    cli: Cli, catalog: HiveViewCatalog, own_shop: str, sql: str, columns: list[str]
 ) -> None:
     """A view created with explicit columns has them only in its schema."""
     words = [word for column in columns for word in ("-c", column)]
-    assert cli("create", f"{shop}.named", "--raw", "--sql", sql, *words).code == 0
-    before = [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields]
-    done = cli("recompile", f"{shop}.named", "--json").json["views"][0]
+    assert cli("create", f"{own_shop}.named", "--raw", "--sql", sql, *words).code == 0
+    before = [(field.name, field.doc) for field in catalog.load_view(f"{own_shop}.named").schema().fields]
+    done = cli("recompile", f"{own_shop}.named", "--json").json["views"][0]
     assert (done["outcome"], done["added"], done["removed"]) == ("recompiled", [], [])
-    assert [(field.name, field.doc) for field in catalog.load_view(f"{shop}.named").schema().fields] == before
-    assert cli("recompile", f"{shop}.named", "--json").json["views"][0]["outcome"] == "unchanged"
-    assert cli("deps", "check", f"{shop}.named", "--strict").code == 0
+    assert [(field.name, field.doc) for field in catalog.load_view(f"{own_shop}.named").schema().fields] == before
+    assert cli("recompile", f"{own_shop}.named", "--json").json["views"][0]["outcome"] == "unchanged"
+    assert cli("deps", "check", f"{own_shop}.named", "--strict").code == 0
 
 
 def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
@@ -413,30 +437,30 @@ def test_recompile_needs_views_or_a_database(cli: Cli, shop: str) -> None:
 
 
 def test_adopt_makes_drifted_text_a_version(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, own_shop: str
 ) -> None:
-    text = f"select `orders`.`id`, `orders`.`total` from `{shop}`.`orders`"
-    drift(metastore, shop, "big", text)
-    assert cli("deps", "check", f"{shop}.big", "--strict").code == 1
-    done = cli("adopt", f"{shop}.big", "--json").json
+    text = f"select `orders`.`id`, `orders`.`total` from `{own_shop}`.`orders`"
+    drift(metastore, own_shop, "big", text)
+    assert cli("deps", "check", f"{own_shop}.big", "--strict").code == 1
+    done = cli("adopt", f"{own_shop}.big", "--json").json
     assert (done["outcome"], done["version_id"]) == ("adopted", 2)
-    assert catalog.load_view(f"{shop}.big").drift == ()
-    assert cli("adopt", f"{shop}.big").out == f"{shop}.big: unchanged, version 2 is current\n"
-    assert cli("rollback", f"{shop}.big", "--to-version", "1").code == 0
+    assert catalog.load_view(f"{own_shop}.big").drift == ()
+    assert cli("adopt", f"{own_shop}.big").out == f"{own_shop}.big: unchanged, version 2 is current\n"
+    assert cli("rollback", f"{own_shop}.big", "--to-version", "1").code == 0
 
 
 def test_repair_requires_confirmation_and_restores_row(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, own_shop: str
 ) -> None:
-    before = catalog.load_view(f"{shop}.big").expanded_text
-    drift(metastore, shop, "big", "select 1")
-    refused = cli("repair", f"{shop}.big")
+    before = catalog.load_view(f"{own_shop}.big").expanded_text
+    drift(metastore, own_shop, "big", "select 1")
+    refused = cli("repair", f"{own_shop}.big")
     assert refused.code == 2
     assert "Overwrite what another program wrote" in refused.err
-    assert catalog.load_view(f"{shop}.big").drift != ()
-    assert cli("repair", f"{shop}.big", "--yes").out == f"{shop}.big: repaired, version 1 is current\n"
-    assert catalog.load_view(f"{shop}.big").expanded_text == before
-    assert cli("repair", f"{shop}.big", "--yes").out == f"{shop}.big: unchanged, version 1 is current\n"
+    assert catalog.load_view(f"{own_shop}.big").drift != ()
+    assert cli("repair", f"{own_shop}.big", "--yes").out == f"{own_shop}.big: repaired, version 1 is current\n"
+    assert catalog.load_view(f"{own_shop}.big").expanded_text == before
+    assert cli("repair", f"{own_shop}.big", "--yes").out == f"{own_shop}.big: unchanged, version 1 is current\n"
 
 
 # -- drop -------------------------------------------------------------------------------------------------------------
@@ -461,45 +485,45 @@ def test_dry_run_drops_nothing(cli: Cli, catalog: HiveViewCatalog, shop: str) ->
     assert catalog.view_exists(f"{shop}.ids")
 
 
-def test_drop_restrict_fails_with_dependents(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
-    done = cli("drop", f"{shop}.big", "--restrict", "--yes", "--json")
+def test_drop_restrict_fails_with_dependents(cli: Cli, catalog: HiveViewCatalog, own_shop: str) -> None:
+    done = cli("drop", f"{own_shop}.big", "--restrict", "--yes", "--json")
     assert (done.code, done.error["type"]) == (4, "DependentsError")
-    assert done.error["operands"]["dependents"] == [f"{shop}.ids"]
-    assert catalog.view_exists(f"{shop}.big")
-    assert cli("drop", f"{shop}.ids", "--restrict", "--yes").code == 0
-    assert cli("drop", f"{shop}.big", "--restrict", "--cascade", "--yes").code == 2
+    assert done.error["operands"]["dependents"] == [f"{own_shop}.ids"]
+    assert catalog.view_exists(f"{own_shop}.big")
+    assert cli("drop", f"{own_shop}.ids", "--restrict", "--yes").code == 0
+    assert cli("drop", f"{own_shop}.big", "--restrict", "--cascade", "--yes").code == 2
 
 
-def test_cascade_and_restore_by_register(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
-    refused = cli("drop", f"{shop}.big", "--cascade")
+def test_cascade_and_restore_by_register(cli: Cli, catalog: HiveViewCatalog, own_shop: str) -> None:
+    refused = cli("drop", f"{own_shop}.big", "--cascade")
     assert "and every view that depends on it (--dry-run lists them)?" in refused.err
-    done = cli("drop", f"{shop}.big", "--cascade", "--yes")
+    done = cli("drop", f"{own_shop}.big", "--cascade", "--yes")
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[:2] == [f"{shop}.ids: dropped", f"{shop}.big: dropped"]
-    assert {name for (_, name) in catalog.list_views(shop)} == {"all_orders", "lost"}
+    assert lines[:2] == [f"{own_shop}.ids: dropped", f"{own_shop}.big: dropped"]
+    assert {name for (_, name) in catalog.list_views(own_shop)} == {"all_orders", "lost"}
     for line in lines[2:]:
         assert cli(*line.removeprefix("To bring it back: hive-views ").split()).code == 0
-    assert [str(name) for name in catalog.dependents(f"{shop}.orders").views] == [
-        f"{shop}.all_orders",
-        f"{shop}.big",
-        f"{shop}.ids",
+    assert [str(name) for name in catalog.dependents(f"{own_shop}.orders").views] == [
+        f"{own_shop}.all_orders",
+        f"{own_shop}.big",
+        f"{own_shop}.ids",
     ]
-    assert catalog.graph(shop).dependencies(ViewName(shop, "ids")) == (ViewName(shop, "big"),)
+    assert catalog.graph(own_shop).dependencies(ViewName(own_shop, "ids")) == (ViewName(own_shop, "big"),)
 
 
-def test_cascade_with_purge(cli: Cli, shop: str) -> None:
-    done = cli("drop", f"{shop}.big", "--cascade", "--purge", "--yes", "--json").json
+def test_cascade_with_purge(cli: Cli, own_shop: str) -> None:
+    done = cli("drop", f"{own_shop}.big", "--cascade", "--purge", "--yes", "--json").json
     assert (done["outcome"], done["purged"], done["metadata_location"]) == ("dropped", True, None)
-    assert done["others"] == [{"view": f"{shop}.ids", "kind": "view", "metadata_location": None, "text": None}]
+    assert done["others"] == [{"view": f"{own_shop}.ids", "kind": "view", "metadata_location": None, "text": None}]
 
 
-def test_drop_of_table_with_keyword(cli: Cli, catalog: HiveViewCatalog, shop: str) -> None:
-    iceberg = f"{shop}.iceberg"
+def test_drop_of_table_with_keyword(cli: Cli, catalog: HiveViewCatalog, own_shop: str) -> None:
+    iceberg = f"{own_shop}.iceberg"
     location = catalog.create_table(iceberg, Schema(NestedField(1, "id", LongType()))).metadata_location
     for name, source in (("low", "iceberg"), ("high", "low")):
-        assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", shop).code == 0
-    high, low = f"{shop}.high", f"{shop}.low"
+        assert cli("sql", f"CREATE VIEW {name} AS SELECT id FROM {source}", "--database", own_shop).code == 0
+    high, low = f"{own_shop}.high", f"{own_shop}.low"
     assert cli("drop", iceberg, "--yes").code == 3
     assert cli("drop", iceberg, "--cascade", "--purge", "--yes").code == 2
     restricted = cli("drop", iceberg, "--restrict", "--yes")
@@ -526,13 +550,13 @@ def test_drop_of_table_with_keyword(cli: Cli, catalog: HiveViewCatalog, shop: st
 
 @pytest.mark.parametrize("table_type", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
 def test_drop_of_hive_table_keeps_its_files(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, tmp_path: Path, shop: str, table_type: str
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, tmp_path: Path, own_shop: str, table_type: str
 ) -> None:
     """The row has what no file has: the report has a statement that creates the table again."""
-    name, data = f"{shop}.facts", tmp_path / "facts" / "ds=1" / "rows.txt"
+    name, data = f"{own_shop}.facts", tmp_path / "facts" / "ds=1" / "rows.txt"
     data.parent.mkdir(parents=True)
     data.write_text("1\n")
-    row = hive_row(shop, "facts", table_type, EXTERNAL="TRUE" if table_type == "EXTERNAL_TABLE" else "FALSE")
+    row = hive_row(own_shop, "facts", table_type, EXTERNAL="TRUE" if table_type == "EXTERNAL_TABLE" else "FALSE")
     row.sd.cols, row.sd.location = [FieldSchema("id", "bigint", "it's")], f"file:{tmp_path}/facts"
     row.sd.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
     row.sd.serdeInfo.parameters = {"field.delim": "\\t"}
@@ -540,11 +564,11 @@ def test_drop_of_hive_table_keeps_its_files(
     row.parameters["owner's"] = "a\\b"
     with connect(metastore.port) as client:
         client.create_table(row)
-        sd = client.get_table(shop, "facts").sd
+        sd = client.get_table(own_shop, "facts").sd
         sd.location = f"file:{data.parent}"
-        client.add_partition(Partition(["1"], shop, "facts", 0, 0, sd, {}))
-    assert cli("sql", "CREATE VIEW over_facts AS SELECT id FROM facts", "--database", shop).code == 0
-    view = f"{shop}.over_facts"
+        client.add_partition(Partition(["1"], own_shop, "facts", 0, 0, sd, {}))
+    assert cli("sql", "CREATE VIEW over_facts AS SELECT id FROM facts", "--database", own_shop).code == 0
+    view = f"{own_shop}.over_facts"
     for command in (("drop", name, "--yes"), ("sql", f"DROP TABLE {name} RESTRICT")):
         assert cli(*command).code != 0
     assert cli("drop", name, "--restrict", "--yes").code == 4
@@ -553,10 +577,10 @@ def test_drop_of_hive_table_keeps_its_files(
     assert json.loads(cli("drop", name, "--cascade", "--dry-run", "--json").out)["dependents"] == [view]
     done = json.loads(cli("drop", name, "--cascade", "--yes", "--json").out)
     assert (done["view"], done["table"], done["outcome"], done["dependents"]) == (None, name, "dropped", [view])
-    assert data.read_text() == "1\n" and catalog.store.get_row(ViewName(shop, "facts")) is None
+    assert data.read_text() == "1\n" and catalog.store.get_row(ViewName(own_shop, "facts")) is None
     uuid = done["text"].partition("'hive_views_uuid' = '")[2][:36]
     assert done["text"] == (
-        f"CREATE EXTERNAL TABLE `{shop}`.`facts` (`id` bigint COMMENT 'it\\'s') PARTITIONED BY (`ds` string) "
+        f"CREATE EXTERNAL TABLE `{own_shop}`.`facts` (`id` bigint COMMENT 'it\\'s') PARTITIONED BY (`ds` string) "
         f"ROW FORMAT SERDE '{row.sd.serdeInfo.serializationLib}' WITH SERDEPROPERTIES ('field.delim' = '\\\\t') "
         f"STORED AS INPUTFORMAT '{row.sd.inputFormat}' OUTPUTFORMAT '{row.sd.outputFormat}' "
         f"LOCATION 'file:{tmp_path}/facts' TBLPROPERTIES ('hive_views_uuid' = '{uuid}', 'owner\\'s' = 'a\\\\b')"
@@ -565,13 +589,13 @@ def test_drop_of_hive_table_keeps_its_files(
 
 
 def test_materialized_view_of_hive_is_not_dropped(
-    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, shop: str
+    cli: Cli, catalog: HiveViewCatalog, metastore: EmbeddedMetastore, own_shop: str
 ) -> None:
-    name = f"{shop}.kept"
+    name = f"{own_shop}.kept"
     with connect(metastore.port) as client:
-        client.create_table(hive_row(shop, "kept", "MATERIALIZED_VIEW"))
+        client.create_table(hive_row(own_shop, "kept", "MATERIALIZED_VIEW"))
     for arguments in (("--restrict", "--yes"), ("--cascade", "--yes"), ("--restrict", "--dry-run")):
         assert "Drop it with Hive" in cli("drop", name, *arguments).err
     with pytest.raises(UndroppableTableError):
         catalog.drop_table(name)
-    assert catalog.store.get_row(ViewName(shop, "kept")) is not None
+    assert catalog.store.get_row(ViewName(own_shop, "kept")) is not None

@@ -102,6 +102,7 @@ def plain(printed: str) -> str:
     return "\n".join(re.sub(r"\s+", " ", line.strip()) for line in printed.strip().splitlines())
 
 
+@pytest.mark.extended
 def test_examples_print_the_output_shown(
     metastore: EmbeddedMetastore, sales: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -515,7 +515,7 @@ class Grammar:
         return f"s{self.pick.randrange(count)}.{self.pick.choice(['ds', 'ds', 'ds', 'hr', 'hr', 'hr', 'day', 'n'])}"
 
 
-QUESTIONS = int(os.environ.get("HIVE_VIEWS_PARTITION_QUESTIONS", "1000"))
+QUESTIONS = int(os.environ.get("HIVE_VIEWS_PARTITION_QUESTIONS", "300"))
 VALUES = ["0", "0", "01", "1", "10", "2", "2026-01-01", "2026-01-01", "2026-01-02", "2026-02-01", "2025-01-01", None]
 DAYS = ["2026-01-01", "2026-01-02", "2026-02-01", "2025-01-01", None]
 WANTED = ["0", "1", "10", "2", "2026", "2026-01", "2026-01-01", "202601"]

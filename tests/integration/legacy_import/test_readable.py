@@ -35,23 +35,26 @@ COLLIDING = [
 """Parameters of legacy rows, from TBLPROPERTIES."""
 
 
-@pytest.mark.parametrize("parameters", COLLIDING, ids=lambda parameters: "+".join(parameters))
-def test_colliding_parameters(parameters, add, sales, plan, catalog, tmp_path):
+def test_colliding_parameters(add, sales, plan, catalog, tmp_path):
     text = f"select `orders`.`id` from `{sales}`.`orders`"
-    add(hive_view_row(sales, "v", "select id from orders", text, IDS, **parameters))
-    before = catalog.store.get_row(ViewName(sales, "v"))
+    parameters_of = {ViewName(sales, f"v{number}"): parameters for number, parameters in enumerate(COLLIDING)}
+    for name, parameters in parameters_of.items():
+        add(hive_view_row(sales, name.name, "select id from orders", text, IDS, **parameters))
+    before = {name: catalog.store.get_row(name) for name in parameters_of}
     import_plan = plan()
-    assert entry_of(import_plan, "v").status is PlanStatus.READY
-    [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
-    assert outcome.status is ImportStatus.CONVERTED
-    view = catalog.load_view((sales, "v"))
-    assert view.schema().fields[0].name == "id"
-    assert not view.drift
-    assert view.metadata_location == outcome.metadata_location
-    assert catalog.load_view((sales, "v")).metadata.properties.get("note") == parameters.get("note")
-    [reverted] = revert_run(catalog, tmp_path / "journal")
-    assert reverted.status is RevertStatus.REVERTED
-    assert row_fingerprint(catalog.store.get_row(ViewName(sales, "v"))) == row_fingerprint(before)
+    assert [entry.status for entry in import_plan.entries] == [PlanStatus.READY] * len(COLLIDING)
+    for outcome in run_plan(import_plan, catalog, tmp_path / "journal").outcomes:
+        parameters = parameters_of[outcome.name]
+        assert outcome.status is ImportStatus.CONVERTED, parameters
+        view = catalog.load_view((sales, outcome.name.name))
+        assert view.schema().fields[0].name == "id"
+        assert not view.drift
+        assert view.metadata_location == outcome.metadata_location
+        assert view.metadata.properties.get("note") == parameters.get("note")
+    reverted = revert_run(catalog, tmp_path / "journal")
+    assert [item.status for item in reverted] == [RevertStatus.REVERTED] * len(COLLIDING)
+    for name, row in before.items():
+        assert row_fingerprint(catalog.store.get_row(name)) == row_fingerprint(row), parameters_of[name]
 
 
 def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
@@ -298,21 +301,23 @@ SPARK_ROWS = [
 """Text, columns and parameters of a row of plain Spark (4.1.4); the reason against its import, and its new columns."""
 
 
-@pytest.mark.parametrize(("text", "columns", "parameters", "reason", "new_columns"), SPARK_ROWS)
-def test_rows_of_spark(text, columns, parameters, reason, new_columns, add, sales, plan, catalog, tmp_path):
+def test_rows_of_spark(add, sales, plan, catalog, tmp_path):
     namespace = {"view.catalogAndNamespace.numParts": "2", "view.catalogAndNamespace.part.0": "spark_catalog"}
     namespace["view.catalogAndNamespace.part.1"] = sales
-    add(hive_view_row(sales, "v", text, text, columns, **parameters, **namespace))
+    for number, (text, columns, parameters, _, _) in enumerate(SPARK_ROWS):
+        add(hive_view_row(sales, f"v{number}", text, text, columns, **parameters, **namespace))
     import_plan = plan()
-    entry = entry_of(import_plan, "v")
-    assert (None if entry.problem is None else entry.problem.reason) is reason, entry.problem
-    assert entry.columns == new_columns
-    assert any("TIMESTAMP_NTZ" in change for change in entry.changes) is ("timestamp_ntz" in text)
-    [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
-    assert outcome.status is (ImportStatus.CONVERTED if reason is None else ImportStatus.REFUSED)
-    if reason is None:
-        representations = catalog.load_view((sales, "v")).current_version().representations
-        assert not [item.root.sql for item in representations if "${" in item.root.sql.partition("--")[0]]
+    outcomes = {outcome.name.name: outcome for outcome in run_plan(import_plan, catalog, tmp_path / "journal").outcomes}
+    for number, (text, _, _, reason, new_columns) in enumerate(SPARK_ROWS):
+        name = f"v{number}"
+        entry = entry_of(import_plan, name)
+        assert (None if entry.problem is None else entry.problem.reason) is reason, (text, entry.problem)
+        assert entry.columns == new_columns, text
+        assert any("TIMESTAMP_NTZ" in change for change in entry.changes) is ("timestamp_ntz" in text)
+        assert outcomes[name].status is (ImportStatus.CONVERTED if reason is None else ImportStatus.REFUSED), text
+        if reason is None:
+            representations = catalog.load_view((sales, name)).current_version().representations
+            assert not [item.root.sql for item in representations if "${" in item.root.sql.partition("--")[0]]
 
 
 @pytest.mark.parametrize(("mode", "is_noted"), [("EVOLUTION", True), ("TYPE EVOLUTION", True), ("COMPENSATION", False)])

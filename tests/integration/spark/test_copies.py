@@ -35,24 +35,25 @@ def read(views: ViewSession, text: str) -> tuple[list[str], str]:
 FROM_DAY, FROM_SHOP, OWN = "mv_by_day: fresh", "mv_by_shop: fresh", "storage: fresh"
 
 
-@pytest.mark.parametrize(
-    ("query", "storage"),
-    [
-        ("SELECT * FROM mv", OWN),
-        ("SELECT id FROM mv WHERE id = 1", OWN),
-        ("SELECT id FROM mv WHERE day = DATE '2026-01-02'", FROM_DAY),
-        ("SELECT id FROM mv AS m WHERE m.shop > 'a'", FROM_SHOP),
-        ("SELECT id FROM mv WHERE shop = 'b' AND day IS NOT NULL", FROM_DAY),
-        ("SELECT count(*) AS n FROM (SELECT * FROM mv) AS q WHERE q.shop IS NULL", FROM_SHOP),
-        ("SELECT a.id FROM mv AS a JOIN (SELECT 'a' AS s) AS b ON a.shop = b.s", FROM_SHOP),
-        ("EXPLAIN SELECT * FROM mv WHERE shop = 'a'", FROM_SHOP),
-    ],
+CHOICES = (
+    ("SELECT * FROM mv", OWN),
+    ("SELECT id FROM mv WHERE id = 1", OWN),
+    ("SELECT id FROM mv WHERE day = DATE '2026-01-02'", FROM_DAY),
+    ("SELECT id FROM mv AS m WHERE m.shop > 'a'", FROM_SHOP),
+    ("SELECT id FROM mv WHERE shop = 'b' AND day IS NOT NULL", FROM_DAY),
+    ("SELECT count(*) AS n FROM (SELECT * FROM mv) AS q WHERE q.shop IS NULL", FROM_SHOP),
+    ("SELECT a.id FROM mv AS a JOIN (SELECT 'a' AS s) AS b ON a.shop = b.s", FROM_SHOP),
+    ("EXPLAIN SELECT * FROM mv WHERE shop = 'a'", FROM_SHOP),
 )
-def test_filters_choose_the_storage(spark, views, query, storage):
-    rows, why = read(views, query)
-    assert why.endswith(storage), why
-    if not query.startswith("EXPLAIN"):
-        assert rows == sorted(map(str, spark.sql(query.replace("mv", "t")).collect()))
+"""Queries, and the storage that each one reads."""
+
+
+def test_filters_choose_the_storage(spark, views):
+    for query, storage in CHOICES:
+        rows, why = read(views, query)
+        assert why.endswith(storage), (query, why)
+        if not query.startswith("EXPLAIN"):
+            assert rows == sorted(map(str, spark.sql(query.replace("mv", "t")).collect())), query
 
 
 def test_only_fresh_copies_are_read(spark, catalog, database, views):

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.spark.analyzer import schema_of
 from hive_views.sql.rewriting.expand import UnknownTypeError
-from tests.suites import extended
 
 COLUMNS = (
     "id INT, item STRING, price DECIMAL(10, 2), at TIMESTAMP, day DATE, tags ARRAY<STRING>, "
@@ -47,7 +46,8 @@ def tables(spark: SparkSession, database: str) -> Iterator[str]:
     spark.sql("USE spark_catalog.default")
 
 
-@pytest.mark.parametrize(("home", "table"), [("prod", "iceberg_t"), *extended(("spark_catalog", "hive_t"))])
+@pytest.mark.extended
+@pytest.mark.parametrize(("home", "table"), [("prod", "iceberg_t"), ("spark_catalog", "hive_t")])
 def test_types_by_rules_are_sparks_and_iceberg_reads_the_rows(
     spark: SparkSession, tables: str, properties: dict[str, str], home: str, table: str
 ) -> None:

@@ -51,10 +51,8 @@ def replaced(
         yield views
 
 
-@pytest.mark.parametrize(
-    ("table", "time_zone"),
-    [("h", "Asia/Tokyo"), *extended(("h", "UTC"), ("i", "UTC"), ("i", "Asia/Tokyo"))],
-)
+@pytest.mark.extended
+@pytest.mark.parametrize(("table", "time_zone"), [("h", "Asia/Tokyo"), ("h", "UTC"), ("i", "UTC"), ("i", "Asia/Tokyo")])
 def test_session_catalog_of_iceberg(
     table: str, time_zone: str, replaced: ViewSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
@@ -72,7 +70,8 @@ def test_session_catalog_of_iceberg(
             assert replaced.sql(f"SELECT * FROM {prefix}top{suffix}").collect() == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["my-lake", *extended("lake")])
+@pytest.mark.extended
+@pytest.mark.parametrize("name", ["my-lake", "lake"])
 def test_other_catalog_on_the_same_metastore(
     name: str, spark: SparkSession, metastore: EmbeddedMetastore, session_catalog: HiveViewCatalog, home: str
 ) -> None:

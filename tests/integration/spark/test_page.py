@@ -13,6 +13,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("alone")
 def test_the_blocks_of_the_page_run(spark: SparkSession, metastore: EmbeddedMetastore) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)

@@ -44,13 +44,14 @@ def create_tables(spark: SparkSession, kind: str, mode: str = "copy-on-write") -
     return values
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "layout", "mode"),
     [
         ("STRING", LAYOUTS[0], "merge-on-read"),
-        pytest.param("INT", LAYOUTS[1], "copy-on-write", marks=pytest.mark.extended),
-        pytest.param("BIGINT", LAYOUTS[2], "merge-on-read", marks=pytest.mark.extended),
-        pytest.param("DATE", LAYOUTS[0], "copy-on-write", marks=pytest.mark.extended),
+        ("INT", LAYOUTS[1], "copy-on-write"),
+        ("BIGINT", LAYOUTS[2], "merge-on-read"),
+        ("DATE", LAYOUTS[0], "copy-on-write"),
     ],
 )
 def test_rows_are_those_of_the_definition(spark, catalog, database, session, kind, layout, mode):
@@ -217,6 +218,7 @@ def test_policy_fail_reads_fresh_partitions(spark, failing):
     assert "mv__storage" in plan[0] and "facts" not in plan[0]
 
 
+@pytest.mark.extended
 def test_policy_fail_with_statements_that_write(spark, failing):
     failing.sql("CREATE TABLE target USING iceberg AS SELECT id FROM mv WHERE p = 'b'")
     failing.sql("INSERT INTO target SELECT id FROM mv WHERE p = ''")
@@ -233,6 +235,7 @@ def test_policy_fail_with_statements_that_write(spark, failing):
     assert not spark.catalog.tableExists("other")
 
 
+@pytest.mark.extended
 def test_policy_fail_never_omits_stale_rows_later(spark, failing):
     """What is proven for a statement need not hold for a temporary view when it is read."""
     spark.sql("DECLARE VARIABLE wanted STRING DEFAULT 'b'")
@@ -250,6 +253,7 @@ def test_policy_fail_never_omits_stale_rows_later(spark, failing):
     spark.sql("DROP TEMPORARY VARIABLE wanted")
 
 
+@pytest.mark.extended
 def test_policy_fail_with_the_partition_column_alone(spark, session):
     create_tables(spark, "STRING")
     session.sql(
@@ -264,7 +268,8 @@ def test_policy_fail_with_the_partition_column_alone(spark, session):
             session.sql(query)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.extended) for kind in ("INT", "BIGINT", "DATE")])
+@pytest.mark.extended
+@pytest.mark.parametrize("kind", ["INT", "BIGINT", "DATE"])
 def test_policy_fail_with_other_types(spark, session, kind):
     """Each filter on one value of the partition column, of which one is stale."""
     values = create_tables(spark, kind)

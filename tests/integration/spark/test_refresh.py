@@ -120,6 +120,7 @@ def test_empty_result_is_committed(spark, catalog, market):
     assert views.freshness((market, "details")).is_fresh
 
 
+@pytest.mark.extended
 def test_rows_stay_fresh_after_compaction_of_a_source(spark, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY)
@@ -246,6 +247,7 @@ def test_query_refreshes_stale_rows(spark, session, catalog, market):
     assert session.sql("SELECT id FROM details").count() == 5 and not session.notes[0].from_storage
 
 
+@pytest.mark.extended
 def test_sorted_storage_keeps_its_order(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     name = (market, "ordered")
@@ -261,7 +263,8 @@ def test_sorted_storage_keeps_its_order(spark, catalog, market):
     assert sum(task.file.record_count for task in views.load(name).storage.scan().plan_files()) == 8
 
 
-@pytest.mark.parametrize("layout", ["registered", *extended("attached")])
+@pytest.mark.extended
+@pytest.mark.parametrize("layout", ["registered", "attached"])
 def test_refresh_on_spark_connect(spark, connect_spark, catalog, market, defined, layout: str):
     views = catalog.materialized
     with ViewSession(connect_spark, catalog) as session:
@@ -296,6 +299,7 @@ def test_statements_about_materialized_views(spark, session, catalog, market):
     session.sql("DROP MATERIALIZED VIEW totals")
 
 
+@pytest.mark.extended
 def test_redefinition_of_table_layout(spark, session, catalog, market):
     """Spark's own catalog finds old columns with old rows, or new ones with new ones."""
     session.sql("CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = 'table') "

@@ -50,6 +50,7 @@ def test_mutated_statement(data: st.DataObject) -> None:
     )
 
 
+@pytest.mark.extended
 def test_ten_thousand_mutated_statements() -> None:
     generator = random.Random(20)
     for _ in range(10_000):
