@@ -122,9 +122,16 @@ def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[
         return False
     items = [item.unalias() for item in tree.expressions]
     return len(items) == len(fields) and all(
-        isinstance(item, exp.Column) and item.name.lower() == name.lower()
+        isinstance(item, exp.Column) and item.name.lower() == name.lower() and _is_qualified_by(item, table)
         for item, (name, _) in zip(items, fields, strict=True)
     )
+
+
+def _is_qualified_by(column: exp.Column, table: exp.Table) -> bool:
+    """Whether the qualifier of a column is a table's name or alias, and not a column with a field of that name."""
+    qualifier = [part.name.lower() for part in column.parts[:-1]]
+    full = [table.alias.lower()] if table.alias else [part.name.lower() for part in table.parts]
+    return not qualifier or qualifier == full[-len(qualifier) :]
 
 
 def _suitability(storage: Table | None, columns: Collection[str]) -> int:

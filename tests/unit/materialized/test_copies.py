@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField, PrimitiveType, StringType
+from pyiceberg.types import IcebergType, LongType, NestedField, StringType, StructType
 
 from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidPropertyError
@@ -21,10 +21,10 @@ from hive_views.spec.version_texts import define
 
 CONFIG = CatalogConfig.from_properties({"uri": "thrift://127.0.0.1:1"})
 CATALOGS = frozenset({"prod", "spark_catalog"})
-COLUMNS = {"id": LongType(), "shop": StringType(), "amount": LongType()}
+COLUMNS: dict[str, IcebergType] = {"id": LongType(), "shop": StringType(), "amount": LongType()}
 
 
-def view(name: str, sql: str, columns: dict[str, PrimitiveType] = COLUMNS) -> MaterializedView:
+def view(name: str, sql: str, columns: dict[str, IcebergType] = COLUMNS) -> MaterializedView:
     view_name = ViewName("db", name)
     fields = (NestedField(number, column, kind) for number, (column, kind) in enumerate(columns.items(), 1))
     metadata = create(
@@ -79,6 +79,24 @@ def test_all_rows_and_columns_are_a_copy(definition: str) -> None:
 )
 def test_other_rows_or_columns_are_no_copy(definition: str) -> None:
     assert not is_copy(view("copy", definition), MV, CATALOGS)
+
+
+@pytest.mark.parametrize(
+    ("definition", "is_equal"),
+    [
+        ("SELECT s, a FROM mv", True),
+        ("SELECT mv.s, db.mv.a FROM db.mv", True),
+        ("SELECT s.s, s.a FROM mv AS s", True),
+        ("SELECT s, s.a FROM mv", False),
+        ("SELECT s, s.a AS a FROM db.mv AS mv", False),
+        ("SELECT mv.s, `mv`.`s`.a AS a FROM db.mv", False),
+        ("SELECT s.s, s.s.a FROM mv AS s", False),
+    ],
+)
+def test_field_of_a_struct_with_the_name_of_a_column_is_no_copy(definition: str, is_equal: bool) -> None:
+    columns = {"s": StructType(NestedField(3, "a", LongType(), required=False)), "a": LongType()}
+    original = view("mv", "SELECT s, a FROM sales", columns)
+    assert is_copy(view("copy", definition, columns), original, CATALOGS) == is_equal
 
 
 def test_view_with_other_columns_or_the_same_name_is_no_copy() -> None:
