@@ -150,11 +150,14 @@ def _literal(field_type: IcebergType, value: object) -> str:
     if isinstance(field_type, StringType) and isinstance(value, str) and _needs_no_escape(value):
         return f"'{value}'"
     if isinstance(field_type, DateType) and isinstance(value, (int, date)):
-        day = value if isinstance(value, date) else _EPOCH + timedelta(days=value)
+        try:
+            day = value if isinstance(value, date) else _EPOCH + timedelta(days=value)
+        except OverflowError:
+            raise NotIncrementalError("dates outside of the years 1 to 9999 are not written into conditions") from None
         return f"DATE '{day.isoformat()}'"
     raise NotIncrementalError(f"values of type {field_type} cannot be written into a condition")
 
 
 def _needs_no_escape(text: str) -> bool:
-    # How a quote is escaped in a literal depends on a Spark setting.
-    return text.isprintable() and not set(text) & {"'", "\\"}
+    # How a quote is escaped in a literal depends on a Spark setting, and so does what `${x}` means in any text.
+    return text.isprintable() and not set(text) & {"'", "\\"} and "${" not in text

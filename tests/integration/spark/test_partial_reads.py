@@ -138,6 +138,32 @@ def test_definition_is_read_if_any_row_may_be_stale(spark, catalog, database, se
         spark.conf.set("spark.sql.ansi.enabled", "true")
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("STRING", "'$' || '{spark.app.name}'"), ("DATE", "DATE '+12000-01-01'"), ("DATE", "DATE '-0044-03-15'")],
+)
+@pytest.mark.parametrize("policy", ["recompute", "fail"])
+def test_values_that_have_no_literal(spark, session, kind, value, policy):
+    """A text that Spark would take for a variable, and days that Python does not have: any row may be stale."""
+    spark.sql(f"CREATE TABLE facts (id BIGINT, p {kind}) USING iceberg PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO facts VALUES (1, {value}), (2, NULL)")
+    query = "SELECT CAST(p AS STRING) AS p, max(id) AS id FROM (SELECT p, max(id) AS id FROM {} GROUP BY p) GROUP BY p"
+    session.sql(
+        f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) TBLPROPERTIES ('hive-views.when-stale' = '{policy}') "
+        "AS SELECT p, max(id) AS id FROM facts GROUP BY p"
+    )
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    spark.sql(f"UPDATE facts SET id = 3 WHERE p = {value}")
+    if policy == "fail":
+        with pytest.raises(StaleRowsError):
+            session.sql(f"SELECT * FROM mv WHERE p = {value}")
+    else:
+        assert bag(session.sql(query.format("mv"))) == bag(spark.sql(query.format("facts")))
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    assert bag(session.sql(query.format("mv"))) == bag(spark.sql(query.format("facts")))
+    assert session.notes[0].from_storage
+
+
 @pytest.fixture
 def failing(spark, catalog, database, session) -> ViewSession:
     """A session with `mv`, which must not be computed, and of which the partitions 'a', 'new' and NULL are stale."""
