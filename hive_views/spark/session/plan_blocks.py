@@ -237,10 +237,13 @@ class PlanBlocks:
     def _is_exact(self, expression: Any) -> bool:
         """Whether the values of an expression do not depend on the order of computation.
 
-        Spark's canonical form reorders sums and products: (a + b) + c and a + (b + c) are equal in it.
+        Spark's canonical form reorders sums and products: (a + b) + c and a + (b + c) are equal in it. The literals 0.0
+        and -0.0 are equal, too.
         """
         kind = _kind(expression)
         children = scala_list(expression.children())
+        if kind == "Literal" and _is_zero(expression):
+            return False
         if kind == "AggregateExpression" and not _is_exact_aggregate(expression.aggregateFunction()):
             return False
         is_nested = kind in ("Add", "Multiply") and any(_kind(child) == kind for child in children)
@@ -567,6 +570,11 @@ def _has_floats(expression: Any) -> bool:
 def _has_equal_values(expression: Any) -> bool:
     """Whether a type has values that are equal and can be told apart."""
     return _has_floats(expression) or "map<" in _type(expression)
+
+
+def _is_zero(literal: Any) -> bool:
+    """Whether a literal is a zero with a sign."""
+    return _type(literal) in ("float", "double") and literal.value() is not None and float(literal.value()) == 0
 
 
 def _is_exact_aggregate(function: Any) -> bool:

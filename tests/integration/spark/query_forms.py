@@ -190,6 +190,13 @@ DEFINITIONS: dict[str, dict[str, bool]] = {
         "SELECT x + (1.5D + b) AS f FROM t": False,
         "SELECT (x + 1.5D) + b AS f FROM t": False,
     },
+    # The literals 0.0 and -0.0 are equal for Spark.
+    "SELECT a FROM t WHERE CAST(coalesce(x * 0.0D, 0.0D) AS STRING) <> '-0.0'": {
+        "SELECT a FROM t WHERE CAST(coalesce(x * -0.0D, 0.0D) AS STRING) <> '-0.0'": False,
+    },
+    "SELECT a, z FROM t LATERAL VIEW explode(array(0.0D)) AS z": {
+        "SELECT a, z FROM t LATERAL VIEW explode(array(-0.0D)) AS z": False,
+    },
     "SELECT a, c FROM t UNION ALL SELECT a, n FROM u": {
         "SELECT a, c FROM t UNION ALL SELECT a, n FROM u": True,
         "SELECT a, count(*) FROM (SELECT a, c FROM t UNION ALL SELECT a, n FROM u) GROUP BY a": True,
