@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from hive_views.errors import InvalidMetadataError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
@@ -16,8 +17,15 @@ from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
 from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.types.spark_types import spark_type
 
 _MAX_VIEWS = 500
+_NARROW_INTEGERS = re.compile(
+    r"tinyint|smallint|\b(byte|short)\b|xpath_short|\b\d+[ys]\b|\b(getbit|bit_get|grouping)\b|"
+    r"\b(from_(avro|csv|json|protobuf|xml)|(try_)?variant_get)\b",
+    re.IGNORECASE,
+)
+"""What may give values of the types TINYINT and SMALLINT, also in schemas that are texts (Spark 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,8 @@ class ViewText:
     """The catalog of unqualified names; None for the view's own."""
     bound_columns: tuple[tuple[str, str], ...] = ()
     """Columns of the query, and the names that the view gives them, if it reads them by name; else empty."""
+    types: tuple[str, ...] = ()
+    """The declared types of the view's columns; empty if the query has exactly these."""
 
 
 def text_of(name: ViewName, metadata: ViewMetadata) -> ViewText:
@@ -109,6 +119,10 @@ class _Inliner:
         self._catalogs = catalogs
         self._storages = {storage.view: storage.table for storage in storages}
         self._remaining_views = _MAX_VIEWS
+        others = (*sources.hive_tables.values(), *sources.hive_views.values())
+        self._has_narrow_columns = any(
+            _NARROW_INTEGERS.search(kind) is not None for row in others for _, kind, *_ in row.columns
+        )
 
     def inline(self, text: ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
         """SQL and dialect of a text over tables alone; `path` are the views that led to it."""
@@ -138,19 +152,34 @@ class _Inliner:
                     f"{quote_identifier(column)} AS {quote_identifier(name)}" for column, name in view.bound_columns
                 )
                 return f"(SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner`)"
+            if view.types:
+                return _with_types(sql, view.columns or (), view.types)
             return f"({sql})" if view.columns is None else _with_columns(sql, view.columns)
 
         return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
 
     def _view_text(self, name: ViewName) -> ViewText | None:
         if name in self._sources.views:
-            return text_of(name, self._sources.views[name])
+            return self._with_declared_types(text_of(name, self._sources.views[name]), self._sources.views[name])
         if name in self._sources.hive_views:
             row = self._sources.hive_views[name]
             if is_encoded(row.texts.original):
                 raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
             return ViewText(row.texts.expanded or "", HIVE, name.database, None, bound_columns=_bound_columns(row))
         return None
+
+    def _with_declared_types(self, text: ViewText, metadata: ViewMetadata) -> ViewText:
+        """A view's text, with the types of its columns if those of its query may be smaller integers.
+
+        Iceberg has no TINYINT and SMALLINT: a view with such a column is declared with INT, and read so.
+        """
+        if not self._has_narrow_columns and _NARROW_INTEGERS.search(text.sql) is None:
+            return text
+        fields = metadata.current_schema().fields
+        types = tuple(spark_type(field.field_type, quote_identifier) for field in fields)
+        if not any(re.search(r"\bint\b", kind) for kind in types):
+            return text
+        return replace(text, columns=tuple(field.name for field in fields), types=types)
 
     def _check_catalog(self, catalog: str, view: ViewName) -> None:
         if catalog.lower() not in self._catalogs:
@@ -176,6 +205,16 @@ def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:
 def _with_columns(sql: str, columns: tuple[str, ...]) -> str:
     quoted = ", ".join(map(quote_identifier, columns))
     return f"(SELECT * FROM ({sql}) AS `hive_views_inner` ({quoted}))"
+
+
+def _with_types(sql: str, columns: Sequence[str], types: Sequence[str]) -> str:
+    """A query with some names of its columns, those with integers in them cast to their types."""
+    names = [quote_identifier(column) for column in columns]
+    items = (
+        f"CAST({name} AS {kind}) AS {name}" if re.search(r"\bint\b", kind) else name
+        for name, kind in zip(names, types, strict=True)
+    )
+    return f"(SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner` ({', '.join(names)}))"
 
 
 def _leaves(name: ViewName, sql: str, dialect: str, database: str) -> IncrementalQuery:

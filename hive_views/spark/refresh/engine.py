@@ -26,7 +26,6 @@ from hive_views.materialized.refresh.stage import (
     merged_type,
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.spark.analyzer import spark_type
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -44,6 +43,7 @@ from hive_views.spark.sessions import (
 from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.types.spark_types import spark_type
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType

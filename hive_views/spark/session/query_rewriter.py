@@ -30,7 +30,7 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, RowKind
-from hive_views.spark.analyzer import iceberg_schema, spark_type
+from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.helper_session import is_own_view
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.metadata_tables import (
@@ -75,10 +75,12 @@ from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.types.spark_types import spark_type
 from hive_views.sql.types.upcasts import can_upcast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
@@ -759,10 +761,12 @@ class QueryRewriter:
             temporary_view = self._helper.view(query, columns, context, settings, source, recreate=True)
             actual = self._schema_of(temporary_view, source)
         selected = []
-        for declared_field, actual_field in zip(schema.fields, actual.fields, strict=True):
+        returned_fields = iceberg_schema(actual).fields
+        for declared_field, returned_field, column_type in zip(schema.fields, returned_fields, actual, strict=True):
             column = quote_identifier(declared_field.name)
-            declared, returned = declared_field.field_type, actual_field.field_type
-            if spark_type(declared) == spark_type(returned):
+            declared, returned = declared_field.field_type, returned_field.field_type
+            # Not the name of `returned`: Spark's TINYINT and SMALLINT are INT in Iceberg, and are declared so.
+            if spark_type(declared) == column_type.dataType.simpleString():
                 selected.append(column)
                 continue
             if not can_upcast(returned, declared):
@@ -812,9 +816,10 @@ class QueryRewriter:
             elif pattern.search(definition):
                 raise TableReadError(f"{reason}, which Spark would apply to the rows of the view: SET {key}={value}")
 
-    def _schema_of(self, temporary_view: str, source: SourceText) -> Schema:
+    def _schema_of(self, temporary_view: str, source: SourceText) -> StructType:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):
-            return iceberg_schema(self._spark.table(temporary_view.replace("`", "")).schema)
+            schema: StructType = self._spark.table(temporary_view.replace("`", "")).schema
+            return schema
 
 
 def _has_other_definition(view: HiveView) -> bool:

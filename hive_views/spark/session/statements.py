@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, SqlError
-from hive_views.spark.analyzer import spark_type
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.definitions import DefinitionAnalyzer
 from hive_views.sql.parsing import statements as ddl
@@ -15,6 +14,7 @@ from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statement_targets import find_targets
 from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.types.spark_types import spark_type
 from hive_views.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
-from hive_views.spark.analyzer import spark_type
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.incremental import AGGREGATES
+from hive_views.sql.types.spark_types import spark_type
 from tests.integration.spark.spark_versions import BY_KEYS
+from tests.suites import extended
 
 QUERY = (
     "SELECT d, count(*) AS n, count(p) AS known, max(f) AS high, min(t) AS first, sum(p) AS total FROM odd GROUP BY d"
@@ -132,3 +133,33 @@ def test_type_names_equal_those_of_spark(spark, catalog, database):
 def test_all_settings_in_one_piece(spark, connect_spark):
     for session in (spark, connect_spark):
         assert all_settings(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_settings(session)
+
+
+@pytest.mark.parametrize("ansi", ["true", *extended("false")])
+def test_small_integers_of_views_have_the_declared_type(spark, session, database, ansi):
+    """Iceberg has no TINYINT: a column is declared with INT, and read so by the definition and in stored rows."""
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        spark.sql("CREATE TABLE t (a INT, s STRUCT<k: INT>) USING iceberg")
+        spark.sql("INSERT INTO t VALUES (100, struct(1)), (NULL, NULL)")
+        session.sql("CREATE VIEW small AS SELECT CAST(a AS TINYINT) AS b, array(smallint(s.k)) AS list, a FROM t")
+        session.sql("CREATE MATERIALIZED VIEW lower AS SELECT * FROM small")
+        query = "SELECT b + b AS twice, typeof(b) AS kind, typeof(list) AS type, a FROM {}"
+        for number, view in enumerate(("small", "lower")):
+            session.sql(f"CREATE MATERIALIZED VIEW upper{number} AS {query.format(view)}")
+        rows = comparable(spark.sql(query.format("small")).collect())
+        assert rows[0][0] == 200
+        for change in ("", "INSERT INTO t VALUES (7, struct(2))", "UPDATE t SET a = 8 WHERE a = 7"):
+            if change:
+                spark.sql(change)
+                rows = comparable(spark.sql(query.format("small")).collect())
+            assert comparable(session.sql(query.format("lower")).collect()) == rows
+            assert not session.notes[0].from_storage
+            for name in ("lower", "upper0", "upper1"):
+                session.sql(f"REFRESH MATERIALIZED VIEW {name}")
+            assert comparable(session.sql(query.format("lower")).collect()) == rows
+            for name in ("upper0", "upper1"):
+                assert comparable(session.sql(f"SELECT * FROM {name}").collect()) == rows
+                assert session.notes[0].from_storage
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")

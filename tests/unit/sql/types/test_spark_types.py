@@ -18,8 +18,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from hive_views.spark.analyzer import spark_type
 from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.types.spark_types import spark_type
 
 STRUCT = StructType(NestedField(1, "a b", UUIDType(), required=False))
 
