@@ -40,6 +40,11 @@ TARGET_LAG = "hive-views.target-lag"
 MERGE_FROM_ROWS = "hive-views.merge-from-rows"
 """From how many stored groups on an incremental refresh writes only those that change, instead of all."""
 
+MAX_COMPARED_PERCENT = "hive-views.max-compared-percent"
+"""How many rows a refresh by keys may compare, in percent of the rows of its tables."""
+
+_DEFAULT_MAX_COMPARED_PERCENT = 20
+
 COPIES = "hive-views.copies"
 """Names of materialized views that store the same rows in another order, with commas between."""
 
@@ -73,6 +78,7 @@ SETTINGS = frozenset(
     {
         ALLOW_STALE_DATA,
         COPIES,
+        MAX_COMPARED_PERCENT,
         MAX_STALENESS_MS,
         MERGE_FROM_ROWS,
         READ_STORED_ROWS,
@@ -118,6 +124,12 @@ def max_staleness_ms(properties: Mapping[str, str]) -> int | None:
     return int(text) if _is_number(text) else None
 
 
+def max_compared_percent(properties: Mapping[str, str]) -> int:
+    """How many rows a refresh by keys may compare, in percent of the rows of the tables."""
+    text = properties.get(MAX_COMPARED_PERCENT, "")
+    return int(text) if _is_number(text) else _DEFAULT_MAX_COMPARED_PERCENT
+
+
 def when_stale(properties: Mapping[str, str]) -> WhenStale:
     """What a query does if the stored rows must not answer it; unknown values, set by other programs, recompute."""
     text = properties.get(WHEN_STALE, "").lower()
@@ -142,7 +154,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     copy_names(updates, "default")
     if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
         raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
-    for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows")):
+    for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows"), (MAX_COMPARED_PERCENT, "percent")):
         if key in updates and not _is_number(updates[key]):
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
     SequenceIds.of(updates)

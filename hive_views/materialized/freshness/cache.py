@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import NestedField
 
 from hive_views.errors import MetadataFileError, RefusedLocationError, UnidentifiedError
-from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text, summary_of
+from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text, row_count, summary_of
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 
@@ -32,6 +32,10 @@ class SnapshotInfo:
     """The schema with which it was written."""
     has_delete_files: bool = True
     """Whether it may have delete files."""
+    rows: int | None = None
+    """The number of its rows; None if it is not recorded."""
+    changed_rows: int | None = None
+    """The rows in the files that it added and removed; None if they are not recorded."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,33 @@ class TableState:
                 return False
         return False
 
+    @property
+    def rows(self) -> int | None:
+        """The number of its rows; None if it is not recorded."""
+        return self._rows_of(self.snapshot_id)
+
+    def compared_rows_since(self, snapshot_id: int) -> int | None:
+        """How many rows are compared to find those that changed since a snapshot; None if that is not recorded.
+
+        Without a changelog, all rows of both states are compared.
+        """
+        later = self.snapshots_since(snapshot_id)
+        if later is None or not self.has_changelog_since(snapshot_id):
+            counts = [self._rows_of(snapshot_id), self.rows]
+        else:
+            counts = [
+                0 if snapshot.operation == Operation.REPLACE.value else snapshot.changed_rows
+                for snapshot in map(self.snapshots.__getitem__, later)
+            ]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def _rows_of(self, snapshot_id: int) -> int | None:
+        if snapshot_id == NO_SNAPSHOT:
+            return 0
+        snapshot = self.snapshots.get(snapshot_id)
+        return None if snapshot is None else snapshot.rows
+
     def only_grew_since(self, snapshot_id: int) -> bool:
         """Whether rows were only added after a snapshot, none changed or deleted."""
         later = self.snapshots_since(snapshot_id)
@@ -138,6 +169,8 @@ def table_state(metadata: TableMetadata, location: str) -> TableState:
                 _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
                 snapshot.schema_id,
                 summary_of(snapshot).get("total-delete-files") != "0",
+                row_count(summary_of(snapshot)),
+                _changed_rows(summary_of(snapshot)),
             )
             for snapshot in metadata.snapshots
         },
@@ -160,6 +193,13 @@ def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
     if has_same_files and all(summary[key] == "0" for key in summary if key.startswith(_CHANGES)):
         return Operation.REPLACE.value
     return snapshot.summary.operation.value
+
+
+def _changed_rows(summary: Mapping[str, str]) -> int | None:
+    """The rows in the files that a snapshot added and removed, by its summary: it omits counts that are 0."""
+    counts = [summary.get(key, "0") for key in ("added-records", "deleted-records")]
+    is_recorded = "total-records" in summary and all(count.isdecimal() for count in counts)
+    return sum(map(int, counts)) if is_recorded else None
 
 
 class BoundedCache:

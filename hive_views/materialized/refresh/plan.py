@@ -96,6 +96,8 @@ class PlanInput:
     """Whether the engine can replace the rows with some keys."""
     merges_in_place: bool = False
     """Whether changed groups are better written alone than with all others."""
+    max_compared_percent: int | None = None
+    """How many rows may be compared to find the affected keys, in percent of the rows of all tables; None for any."""
 
 
 def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iterator[RefreshPlan]:
@@ -150,7 +152,10 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
         common = sorted(set.intersection(*map(set, keys.values())))
-        if common:
+        costs = _reason_against_comparing(given, state, changed)
+        if costs is not None:
+            why = f"{why}; keys: {costs}"
+        elif common:
             chosen = {leaf: {at: columns[at] for at in common} for leaf, columns in keys.items()}
             names = [[given.schema.fields[at].name for at in positions] for positions in common]
             listed = ", ".join(name[0] if len(name) == 1 else f"coalesce({', '.join(name)})" for name in names)
@@ -158,6 +163,28 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
         else:
             why = f"{why}; keys: the changed tables have no key in common"
     yield RefreshPlan("full", why)
+
+
+_MIN_COMPARED_ROWS = 100_000
+"""Below this number a comparison takes less than a second."""
+
+
+def _reason_against_comparing(given: PlanInput, state: RefreshState, changed: Iterable[ViewName]) -> str | None:
+    """Why computing everything costs less than to find the affected keys; None if it costs more, or is not known.
+
+    To compare a row takes about five times as long as to read it, and the tables are read in either case.
+    """
+    if given.max_compared_percent is None:
+        return None
+    compared = [given.tables[name].compared_rows_since(_known_snapshot(state, given.tables, name)) for name in changed]
+    tables = {ViewName(*leaf.name) for leaf in given.leaves.leaves}
+    read = [given.tables[name].rows if name in given.tables else None for name in tables]
+    if None in compared or None in read:
+        return None
+    compared_rows, rows = (sum(count for count in counts if count is not None) for counts in (compared, read))
+    if compared_rows < _MIN_COMPARED_ROWS or compared_rows * 100 <= rows * given.max_compared_percent:
+        return None
+    return f"{compared_rows:,} row(s) would be compared to find them, and its tables have {rows:,}"
 
 
 def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:

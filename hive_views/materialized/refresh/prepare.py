@@ -12,7 +12,7 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES
 from hive_views.materialized.layouts.loading import load_materialized
-from hive_views.materialized.properties import READ_STORED_ROWS, REPEATABLE
+from hive_views.materialized.properties import READ_STORED_ROWS, REPEATABLE, max_compared_percent
 from hive_views.materialized.redefine import new_storage_columns
 from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import PartitionSelection, changed_partitions
@@ -141,6 +141,7 @@ def prepare(
             observation.settings,
             engine is None or engine.can_replace_keys,
             merges_in_place(view),
+            max_compared_percent(view.properties) if mode is Mode.AUTO else None,
         )
 
         def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> PartitionSelection:

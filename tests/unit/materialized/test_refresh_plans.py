@@ -12,7 +12,7 @@ from pyiceberg.types import LongType, NestedField
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import SnapshotInfo, TableState
 from hive_views.materialized.freshness.verdict import Cause, Freshness, RecordedRefresh, StalenessReason, Verdict
-from hive_views.materialized.refresh.plan import PlanInput, plan_refresh
+from hive_views.materialized.refresh.plan import PlanInput, RefreshPlan, plan_refresh
 from hive_views.materialized.state.refresh_state import RefreshState, SourceKind, SourceState
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
@@ -27,11 +27,14 @@ CASES = [match.groups() for match in map(ROW.match, DOCUMENT.read_text(encoding=
 ACTIONS = {"incremental": "incremental", "by keys": "keys", "full": "full"}
 
 
-def first_action(sql: str, changed: str, operation: str) -> str:
-    """The first plan after a snapshot of one table, whose columns and those of the view are all of one type."""
+def planned(
+    sql: str, changed: str, operation: str, last: SnapshotInfo | None = None, max_compared_percent: int | None = 20
+) -> list[RefreshPlan]:
+    """The plans after a snapshot of one table, whose columns and those of the view are all of one type."""
     tables = {}
     for (database, name), columns in COLUMNS.items():
-        snapshots = {10: SnapshotInfo(None, "append", 0), 11: SnapshotInfo(10, operation, 0)}
+        first = SnapshotInfo(None, "append", 0, has_delete_files=False, rows=1_000_000, changed_rows=1_000_000)
+        snapshots = {10: first, 11: last or SnapshotInfo(10, operation, 0)}
         fields = tuple(NestedField(at, column, LongType()) for at, column in enumerate(columns, start=1))
         snapshot_id = 11 if name == changed else 10
         tables[ViewName(database, name)] = TableState(f"uuid-{name}", snapshot_id, 0, snapshots, {0: fields})
@@ -51,22 +54,55 @@ def first_action(sql: str, changed: str, operation: str) -> str:
         Schema(*(NestedField(at, f"c{at}", LongType()) for at in range(1, width + 1))),
         not find_nondeterminism(sql, "spark"),
         SETTINGS,
-        True,
+        can_replace_keys=True,
+        max_compared_percent=max_compared_percent,
     )
 
     def no_partitions(*_: object) -> str:
         raise NotIncrementalError("its storage is not partitioned")
 
-    return next(plan_refresh(given, no_partitions)).action
+    return list(plan_refresh(given, no_partitions))
 
 
 @pytest.mark.parametrize(("word", "rest", "added", "changed", "other"), CASES)
 def test_documented_plans(word: str, rest: str, added: str, changed: str, other: str):
     sql = f"{word} {rest}"
-    assert first_action(sql, "t", "append") == ACTIONS[added]
-    assert first_action(sql, "t", "delete") == ACTIONS[changed]
+    assert planned(sql, "t", "append")[0].action == ACTIONS[added]
+    assert planned(sql, "t", "delete")[0].action == ACTIONS[changed]
     if other != "none":
-        assert first_action(sql, "u", "overwrite") == ACTIONS[other]
+        assert planned(sql, "u", "overwrite")[0].action == ACTIONS[other]
+
+
+def overwrite(rows: int | None, changed_rows: int | None, *, has_delete_files: bool = False) -> SnapshotInfo:
+    return SnapshotInfo(10, "overwrite", 0, has_delete_files, rows, changed_rows)
+
+
+AVERAGES = "SELECT a, avg(b) AS m FROM t GROUP BY a"
+JOINED = "SELECT t.a, avg(t.b) AS m FROM t LEFT JOIN u ON t.a = u.x GROUP BY t.a"
+
+
+@pytest.mark.parametrize(
+    ("sql", "last", "percent", "action"),
+    [
+        (AVERAGES, overwrite(1_000_000, 200_000), 20, "keys"),
+        (AVERAGES, overwrite(1_000_000, 200_001), 20, "full"),
+        (AVERAGES, overwrite(1_000_000, 200_001), 21, "keys"),
+        (AVERAGES, overwrite(1_000_000, 2_000_000), None, "keys"),  # the mode `incremental`
+        (AVERAGES, overwrite(1_000, 99_999), 20, "keys"),  # too few to matter
+        (AVERAGES, overwrite(1_000_000, 1, has_delete_files=True), 199, "full"),  # compares both states
+        (AVERAGES, overwrite(1_000_000, 1, has_delete_files=True), 200, "keys"),
+        (AVERAGES, overwrite(None, 2_000_000), 20, "keys"),  # not recorded
+        (AVERAGES, overwrite(1_000_000, None), 20, "keys"),
+        (JOINED, overwrite(1_000_000, 400_000), 20, "keys"),  # of the rows of both tables
+        (JOINED, overwrite(1_000_000, 400_001), 20, "full"),
+    ],
+)
+def test_keys_are_not_searched_if_everything_costs_less(
+    sql: str, last: SnapshotInfo, percent: int | None, action: str
+) -> None:
+    plans = planned(sql, "t", "overwrite", last, percent)
+    assert plans[0].action == action
+    assert ("row(s) would be compared" in plans[-1].why) == (action == "full")
 
 
 def test_document_has_the_table():
