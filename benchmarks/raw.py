@@ -77,6 +77,20 @@ class RawMetastore:
         self.client.alter_table_with_environment_context(table.dbName, table.tableName, current, context)
         self.unlock(lock_id)
 
+    def convert(self, table: ttypes.Table) -> None:
+        """The calls that replace a legacy view by a row with all its columns, texts and parameters."""
+        lock_id = self.lock(table.dbName, table.tableName)
+        current = self.get(table.dbName, table.tableName)
+        context = {
+            "DO_NOT_UPDATE_STATS": "true",
+            "expected_parameter_key": "transient_lastDdlTime",
+            "expected_parameter_value": current.parameters["transient_lastDdlTime"],
+        }
+        self.client.alter_table_with_environment_context(
+            table.dbName, table.tableName, table, ttypes.EnvironmentContext(context)
+        )
+        self.unlock(lock_id)
+
     def drop(self, database: str, name: str) -> None:
         """The calls that drop a view."""
         lock_id = self.lock(database, name)

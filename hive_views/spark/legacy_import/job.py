@@ -68,7 +68,7 @@ _R = TypeVar("_R")
 _ROWS_PER_TASK = 50
 """Rows that a task reads in one request."""
 
-_VIEWS_PER_TASK = 20
+_VIEWS_PER_TASK = 100
 """Views of one task. A larger number saves stages, a smaller one reports progress more often."""
 
 
