@@ -12,7 +12,10 @@ from importlib.util import find_spec
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return a package's `__getattr__`, `__dir__` and `__all__` for what it imports, `as`, for type checkers only."""
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, for the names that its source imports with `as`.
+
+    They are imported on first use.
+    """
     spec = find_spec(package)
     source = spec.loader.get_source(package) if spec is not None else ""  # type: ignore[union-attr]  # as `inspect` does
     nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))

@@ -397,7 +397,7 @@ class _AnalyzedTable:
         return absent
 
     def undetermined_columns(self, given: Mapping[str, str]) -> list[str]:
-        """Return the partition columns of which the given values do not imply one value."""
+        """Return the partition columns whose value does not follow from the given values."""
         columns = [
             column
             for column in self.types

@@ -202,8 +202,8 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
         return old
     raise InvalidViewError(
         str(text.view),
-        f"its columns ({', '.join(old)}) have names that its text ({', '.join(new)}) does not give, and "
-        "cannot be matched with them. Replace the view's definition instead",
+        f"its columns ({', '.join(old)}) cannot be matched with those of its text ({', '.join(new)}). "
+        "Replace the view's definition instead",
     )
 
 

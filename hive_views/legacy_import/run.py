@@ -17,10 +17,12 @@ An `Importer` and its `PendingImport`s can be pickled, so that any process can d
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -77,6 +79,8 @@ _ROWS_OF = 100
 """Number of views whose rows, and those of the tables that they read, are read together."""
 _THREADS = 2
 """Number of threads that compute views, write files and read views back: one computes while the other waits."""
+_SWITCH_INTERVAL_S = 0.0005
+"""How long a thread computes while the one that swaps rows waits for Python's interpreter lock, in seconds."""
 
 _CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
 
@@ -140,7 +144,11 @@ def run_plan(
     # call allowed they take turns.
     threads = min(_THREADS, most_calls - 1)
     ahead = _AHEAD if threads else 0
-    with Journal(journal_path, plan) as journal, ThreadPoolExecutor(max(threads, 1), "hive-views-import") as pool:
+    with (
+        Journal(journal_path, plan) as journal,
+        ThreadPoolExecutor(max(threads, 1), "hive-views-import") as pool,
+        _frequent_thread_switches(),
+    ):
         state = RunState(plan, journal, (to or catalog).store, progress)
         # By level, so that neighbors seldom read each other.
         entries = sorted(plan.entries, key=lambda entry: entry.level)
@@ -191,6 +199,20 @@ def run_plan(
                     if isinstance(step, PendingImport):
                         importer.discard(step)
         return state.result
+
+
+@contextmanager
+def _frequent_thread_switches() -> Iterator[None]:
+    """Let the thread that swaps rows continue when a reply arrives, while others compute.
+
+    By default Python lets it wait for 5 ms after each reply, which are several for each view.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _SWITCH_INTERVAL_S))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def dry_run(

@@ -15,12 +15,12 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.checker import FreshnessChecker
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.layouts.loading import is_materialized, load_materialized
-from hive_views.materialized.properties import REPEATABLE
+from hive_views.materialized.properties import may_answer_other_queries
 from hive_views.materialized.refresh.inline import catalog_names, inline
 from hive_views.materialized.state.refresh_state import row_count, summary_of
 from hive_views.metastore.queries import database_names, names_with_parameter
 from hive_views.metastore.row_codec import RowKind
-from hive_views.spec.staleness_policy import METADATA, is_true
+from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,8 +95,8 @@ class CandidateFinder:
     def _candidate(self, name: ViewName) -> Candidate | None:
         rows = self._checker.rows(name)
         view = load_materialized(self._store, self._tables, name, self._checker.metadata_cache, rows)
-        if view.storage is None or view.snapshot is None or is_true(view.properties, REPEATABLE):
-            return None  # the property states what cannot be checked
+        if view.storage is None or view.snapshot is None or not may_answer_other_queries(view.properties):
+            return None
         sources, freshness = self._checker.check(view, rows, max_staleness_ms=0)
         settings = view.last_refresh().settings
         if freshness.verdict is not Verdict.FRESH or not settings or not sources.tables:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hive_views.config import REQUIRE_ENGINES
+from hive_views.config import REQUIRE_ENGINES, REWRITE_QUERIES
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
@@ -84,6 +84,7 @@ SETTINGS = frozenset(
         READ_STORED_ROWS,
         REPEATABLE,
         REQUIRE_ENGINES,
+        REWRITE_QUERIES,
         SEQUENCE_IDS,
         TARGET_LAG,
         TIME_TRAVEL,
@@ -130,6 +131,12 @@ def max_compared_percent(properties: Mapping[str, str]) -> int:
     return int(text) if _is_number(text) else _DEFAULT_MAX_COMPARED_PERCENT
 
 
+def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
+    """Whether queries that do not name the view may read its rows."""
+    # REPEATABLE states what cannot be checked.
+    return not is_true(properties, REPEATABLE) and properties.get(REWRITE_QUERIES, "").lower() != "false"
+
+
 def when_stale(properties: Mapping[str, str]) -> WhenStale:
     """What a query does if the stored rows must not answer it; unknown values, set by other programs, recompute."""
     text = properties.get(WHEN_STALE, "").lower()
@@ -148,7 +155,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
             raise InvalidPropertyError(key, updates[key], f"there is no such setting; there are {_NAMES}")
     if TARGET_LAG in updates:
         target_lag_ms(updates)
-    for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, TIME_TRAVEL):
+    for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, REWRITE_QUERIES, TIME_TRAVEL):
         if key in updates and updates[key].lower() not in ("true", "false"):
             raise InvalidPropertyError(key, updates[key], "it must be true or false")
     copy_names(updates, "default")

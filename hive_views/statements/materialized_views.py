@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hive_views.config import REWRITE_QUERIES
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 LAYOUT = "hive-views.layout"
 """TBLPROPERTIES key of CREATE MATERIALIZED VIEW: `registered`, `attached` or `table`. Not stored as a property."""
 
+_ENABLE_REWRITE = (
+    f"ENABLE REWRITE is not supported for a single view: the catalog property {REWRITE_QUERIES} of a session rewrites "
+    f"its queries to all views. UNSET TBLPROPERTIES ('{REWRITE_QUERIES}') undoes DISABLE REWRITE"
+)
+
 
 def create(context: StatementContext) -> Result[Any]:
     """CREATE [OR REPLACE] MATERIALIZED VIEW; the view has no rows before its first refresh."""
@@ -51,6 +57,8 @@ def create(context: StatementContext) -> Result[Any]:
         properties[COMMENT] = statement.comment
     if statement.grace_period is not None:
         properties[MAX_STALENESS_MS] = _grace_period(statement)
+    if statement.rewrite is False:
+        properties[REWRITE_QUERIES] = "false"
     requested_layout = properties.pop(LAYOUT, None)
     layout = (requested_layout or Layout.REGISTERED.value).lower()
     if layout not in (Layout.REGISTERED.value, Layout.ATTACHED.value, Layout.TABLE.value):
@@ -196,11 +204,12 @@ def create_materialized_statement(store: MetastoreStore, view: MaterializedView)
 
 
 def rewrite(context: StatementContext) -> Result[Any]:
-    """ALTER MATERIALIZED VIEW … DISABLE REWRITE: does nothing, since queries are never rewritten to read the view."""
+    """ALTER MATERIALIZED VIEW … DISABLE REWRITE: queries that do not name the view never read its rows."""
     statement: sql.AlterMaterializedViewRewrite = context.statement
     if statement.enabled:
-        raise unsupported(statement, "ENABLE REWRITE: queries are never rewritten to read the view")
-    return Result("unchanged", context.catalog.materialized.load(context.resolve_name().identifier).name.identifier)
+        raise unsupported(statement, _ENABLE_REWRITE)
+    view = context.catalog.materialized.load(context.resolve_name().identifier)
+    return _change_properties(context, view, SetProperties({REWRITE_QUERIES: "false"}))
 
 
 def set_view_properties(context: StatementContext) -> Result[Any]:
@@ -267,7 +276,7 @@ def _load_view(context: StatementContext, view: MaterializedView) -> StatementVi
 
 def _check_clauses(statement: sql.CreateMaterializedView) -> None:
     for is_present, message in (
-        (statement.rewrite is True, "ENABLE REWRITE: queries are never rewritten to read the view. Leave it out"),
+        (statement.rewrite is True, _ENABLE_REWRITE),
         (bool(statement.clustered_on or statement.distributed_on or statement.sorted_on), "CLUSTERED, DISTRIBUTED and "
          "SORTED ON are not supported: use SORTED BY, and write.distribution-mode of the storage table"),
         (statement.stored_as is not None, "STORED AS: rows are stored in an Iceberg table. Leave it out"),

@@ -89,7 +89,7 @@ def test_attached_refresh_with_failing_drop_of_staging_row(
 @pytest.mark.parametrize(
     "words", [f"{CAS_REJECTED}. The parameter value for key 'metadata_location' is different", "the database is away"]
 )
-def test_refresh_with_wrong_answer(
+def test_refresh_reported_as_rejected_after_publishing_is_not_lost(
     catalog: HiveViewCatalog,
     open_catalog: CatalogFactory,
     scripted: ScriptedServer,

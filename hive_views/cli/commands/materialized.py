@@ -277,14 +277,14 @@ def materialized_rows(
     catalog: HiveViewCatalog,
     name: NameArgument,
     *,
-    version: Annotated[str | None, typer.Option(metavar="SNAPSHOT|TAG")] = None,
+    version: Annotated[str | None, typer.Option(metavar="SNAPSHOT|BRANCH|TAG")] = None,
     at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     limit: Annotated[int, typer.Option(metavar="N")] = 20,
 ) -> StoredPage:
     """Read current or earlier stored rows, fresh or not. Spark is not needed.
 
     Args:
-        version: A snapshot, as mv refreshes lists them, or a tag of the storage. Default: the current one.
+        version: A snapshot ID from `mv refreshes`, or a branch or tag of the storage table. Default: the current rows.
         at: A time, in place of a version: the rows that were current then. ISO 8601, or milliseconds from the epoch.
         limit: Maximum number of rows.
     """

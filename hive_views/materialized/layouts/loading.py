@@ -353,7 +353,7 @@ def _decode_state(
 
 
 def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot) -> RefreshEntry | None:
-    """The entry of the refresh that wrote a snapshot, in an attached storage table's list."""
+    """The entry of the refresh that wrote a snapshot, from the list in the properties of an attached storage table."""
     metadata = view.readable_storage().metadata
     listed = AttachedStorage.of(metadata.properties)
     # By sequence number: a snapshot of another writer does not have the rows of a listed refresh. In format version 1

@@ -339,9 +339,9 @@ def refuse_lateral(node: exp.Expr) -> None:
 
 
 def output_items(select: exp.Select) -> list[exp.Expr]:
-    """Return the items of a SELECT, each of which must be one column.
+    """Return the items of a SELECT; raises NotIncrementalError if one may be several columns.
 
-    A table-generating function may return several, so that the columns after it are at other positions.
+    After a table-generating function the columns may be at other positions.
     """
     items = list(select.expressions)
     for item in items:

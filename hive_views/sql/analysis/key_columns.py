@@ -345,7 +345,7 @@ class _Scope:
                     yield left, right
 
     def equalities(self, number: int, join: exp.Join) -> list[tuple[_Ref, _Ref]]:
-        """The equalities of a join's condition: a column of an earlier source, and one of the joined source."""
+        """The pairs of columns that a join compares for equality: of an earlier source, and of the joined source."""
         own, earlier = self._order[number], self._order[:number]
         condition, using = join.args.get("on"), join.args.get("using")
         if using:

@@ -83,7 +83,7 @@ def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Seq
 
 
 def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
-    """Hive writes the text of the first expression again."""
+    """Replace the text of an expression by that of an equal earlier one, as Hive does."""
     if source is None:
         return
     target_tokens, source_tokens = token_span(context.text, node), token_span(context.text, source)

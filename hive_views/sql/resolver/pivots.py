@@ -64,7 +64,7 @@ def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequenc
     has_clause = any(node.args.get(name) for name in ("version", "when", "sample", "joins", "laterals"))
     if has_clause or following == "with" or text.kinds[last + 1] is TokenType.TABLE_SAMPLE:
         reason = "A table with options, time travel or TABLESAMPLE in front of PIVOT or UNPIVOT is not supported"
-        raise context.fail(f"{reason}: put it into a query", node, node.name)
+        raise context.fail(f"{reason}: put the table into a subquery", node, node.name)
     name = parts[-1].name.lower()
     items = ", ".join(quote_qualified(name, column, text.quote) for column, _ in columns)
     alias = "" if node.args.get("alias") is not None else f" {context.quote(name)}"

@@ -550,7 +550,7 @@ def _joined_scope(context: ResolutionContext, left_alias: str | None, left: Scop
 
 
 def _add_side(context: ResolutionContext, scope: Scope, side: Scope) -> None:
-    """Add the columns of one side of a join, under new internal names in Hive, whose texts can contain these."""
+    """Add the columns of one side of a join; in Hive under internal names, which its expanded texts may contain."""
     if context.dialect.merges_using_columns and side.is_disjoint_with(scope.tables):
         scope.add_tables(side)
     else:

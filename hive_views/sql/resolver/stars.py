@@ -689,7 +689,7 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None
     if kind is exp.Aliases and (name is None or not context.dialect.has_lateral_aliases):
-        raise context.fail("AS (…) with several names is only supported after a table generating function", item)
+        raise context.fail("AS (…) with several names is only supported after a table-generating function", item)
     if name not in _SPARK_GENERATORS and kind is not exp.Aliases:
         return False
     resolve_arguments(context, inner, env)

@@ -289,7 +289,7 @@ def test_purge_that_leaves_files_fails_after_the_drop(cli: Cli, catalog: HiveVie
     assert not catalog.view_exists(top)
 
 
-def test_drop_and_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
+def test_dropped_view_is_restored_by_register(cli: Cli, catalog: HiveViewCatalog, top: str) -> None:
     view = catalog.load_view(top)
     dropped = cli("drop", top, "--yes", "--json").json
     assert dropped == {

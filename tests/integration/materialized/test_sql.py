@@ -7,6 +7,7 @@ import pytest
 from hive_views.errors import DependentsError, NotMaterializedError, RefreshError, SqlError
 from hive_views.materialized import overview_page
 from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.properties import may_answer_other_queries
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
@@ -55,6 +56,20 @@ def test_or_replace_keeps_storage_but_not_freshness(run, catalog, market):
     assert not reading.from_storage and "definition changed" in reading.why
     run("REFRESH MATERIALIZED VIEW mv")
     assert catalog.materialized.load((market, "mv")).storage.scan().to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_disabled_rewrite_is_a_property(run, catalog, market, layout):
+    properties = f"TBLPROPERTIES ('hive-views.layout' = '{layout}')"
+    run(f"CREATE MATERIALIZED VIEW one DISABLE REWRITE {properties} AS SELECT id FROM sales")
+    run(f"CREATE MATERIALIZED VIEW two {properties} AS SELECT id FROM sales")
+    assert run("ALTER MATERIALIZED VIEW two DISABLE REWRITE").kind == "changed"
+    assert run("ALTER MATERIALIZED VIEW two DISABLE REWRITE").kind == "unchanged"
+    for name in ("one", "two"):
+        view = catalog.materialized.load((market, name))
+        assert not may_answer_other_queries(view.properties)
+    run("ALTER MATERIALIZED VIEW two UNSET TBLPROPERTIES ('hive-views.rewrite-queries')")
+    assert may_answer_other_queries(catalog.materialized.load((market, "two")).properties)
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,11 @@ def test_redefined_dropped_and_repeatable_views(environment: Environment) -> Non
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == ["mv"]
         other.materialized.set_properties((environment.database, "mv"), {"hive-views.repeatable": "true"})
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
+        other.materialized.set_properties((environment.database, "mv"), removals=["hive-views.repeatable"])
+        environment.views.sql("ALTER MATERIALIZED VIEW mv DISABLE REWRITE")
+        assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
+        environment.views.sql("ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('hive-views.rewrite-queries')")
+        assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == ["mv"]
         other.materialized.drop((environment.database, "mv"))
     assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
 

@@ -20,7 +20,7 @@ def modifiable_entries(spark: SparkSession) -> list[str]:
 
 
 @needs_spark_4  # another signature
-def test_rule_for_views_is_that_of_spark(spark: SparkSession):
+def test_settings_captured_with_a_view_are_those_that_spark_captures(spark: SparkSession):
     java = spark._jvm
     keys = modifiable_entries(spark)
     assert len(keys) > 500

@@ -250,7 +250,7 @@ def test_definition_returns_the_rows_of_its_query(query: str, reader: ViewSessio
     reader.sql("DROP VIEW defined")
 
 
-def test_plan_that_only_the_session_itself_can_print(reader: ViewSession) -> None:
+def test_query_with_time_literal_reads_view(reader: ViewSession) -> None:
     if not reader.version.startswith("4.1"):
         pytest.skip("needs the type TIME")
     reader.sql("SET spark.sql.timeType.enabled=true")
