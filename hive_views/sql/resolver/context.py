@@ -241,7 +241,7 @@ class DialectRules:
     unifies_rows_of_values: bool = False
     """Whether the types of VALUES come from all rows, not only from the first one."""
     allows_generators_with_columns: bool = False
-    """Whether a SELECT list can contain a table generating function and other elements."""
+    """Whether a SELECT list can contain a table-generating function and other elements."""
     exploded_name: str = "val"
     """The name of the values that posexplode() produces."""
     has_struct_stars: bool = False
@@ -308,7 +308,7 @@ class ExpansionMode:
     """The text for an item of TABLESAMPLE: from its first name, its qualified name if it is a column, and the bucket
     columns of the table. None where it stays as it is."""
     collection_type: Callable[[ResolutionContext, exp.Expr], str | None]
-    """The type of the argument of a table generating function."""
+    """The type of the argument of a table-generating function."""
     resolve_order: Callable[[ResolutionContext, OrderedQuery], None]
     """Resolve ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
     uses_cbo: Callable[[Text, exp.Expr], bool]

@@ -671,7 +671,7 @@ _PARTITION_CLAUSES = frozenset(
 )
 
 
-# -- Lateral views, UNNEST and the columns that table generating functions produce -------------------------------------
+# -- Lateral views, UNNEST and the columns that table-generating functions produce -------------------------------------
 #
 # Source of the rules: Hive 4.1's `LateralViewPlan`.
 
@@ -755,13 +755,13 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
 
 
 def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
-    """Resolve the arguments of a table generating function, but not its name, which stays unquoted."""
+    """Resolve the arguments of a table-generating function, but not its name, which stays unquoted."""
     for item in function.iter_expressions():
         resolve(context, item, env)
 
 
 def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
-    """Return the names and types of the columns that a table generating function produces; None if unknown."""
+    """Return the names and types of the columns that a table-generating function produces; None if unknown."""
     name = (function_name(context, function) or "").removesuffix("_outer")
     arguments = list(function.iter_expressions())
     if name in ("json_tuple", "parse_url_tuple"):
@@ -821,7 +821,7 @@ def put_produced_columns(
     produced: Sequence[tuple[str, str | None]],
     names: Sequence[str],
 ) -> list[ScopeColumn]:
-    """Add the columns of a table generating function to a scope, under the names that replace their own, if any."""
+    """Add the columns of a table-generating function to a scope, under the names that replace their own, if any."""
     arguments = list(function.iter_expressions())
     width = len(_stack(context, arguments) or ()) if arguments and function_name(context, function) == "stack" else 0
     columns = []

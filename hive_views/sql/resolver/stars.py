@@ -684,7 +684,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
 
 
 def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Environment, output: Scope) -> bool:
-    """Resolve a table generating function of Spark among other elements; False where the element is none."""
+    """Resolve a table-generating function of Spark among other elements; False where the element is none."""
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None
@@ -707,7 +707,7 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
 
 
 def _alias_names(context: ResolutionContext, item: exp.Expr) -> list[str]:
-    """Return the names that AS gives the columns of a table generating function, and quote them in the text."""
+    """Return the names that AS gives the columns of a table-generating function, and quote them in the text."""
     aliases = [item.args["alias"]] if type(item) is exp.Alias else item.expressions if type(item) is exp.Aliases else []
     for alias in aliases:
         quote_alias(context, alias)

@@ -1,4 +1,4 @@
-"""Names in ORDER BY, HAVING, table generating functions and table functions of dialect `spark`.
+"""Names in ORDER BY, HAVING, table-generating functions and table functions of dialect `spark`.
 
 Each expanded text was compared with the author's text in Spark 4.1.4 by `random_check` (tests/unit/sql).
 """
@@ -49,7 +49,7 @@ TEXTS = [
         "distinct 1, k::int, 2 from t1 group by 2",
         "distinct 1 AS _c0, t1.k::int AS _c1, 2 AS _c2 from t1 group by t1.k::int",
     ),
-    # table generating functions
+    # table-generating functions
     ("posexplode(arr) from region", "posexplode(region.arr) from region"),
     ("rid, posexplode(arr) from region", "region.rid, posexplode(region.arr) from region"),
     ("rid, posexplode(arr) as (p, v) from region", "region.rid, posexplode(region.arr) as (p, v) from region"),
