@@ -107,6 +107,7 @@ def test_refresh_session_ignores_static_settings(spark, catalog):
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
 
+@pytest.mark.extended
 def test_empty_result_is_committed(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY)

@@ -223,6 +223,7 @@ def check(
     return counts
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(3600)
 def test_random_queries():
     database, counts = Database(), Counter[str]()
