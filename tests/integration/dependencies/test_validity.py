@@ -347,7 +347,7 @@ def by_schema(catalog, database, name, sql, *columns, **more):
 )
 def test_recompile_does_not_rename_columns_by_star(shop, database, sql, names):
     before = by_schema(shop, database, "v", sql, *((name, None) for name in names))
-    with pytest.raises(InvalidViewError, match="cannot be matched with them"):
+    with pytest.raises(InvalidViewError, match="cannot be matched with those of its text"):
         shop.recompile_view(f"{database}.v")
     assert shop.load_view(f"{database}.v") == before
 
