@@ -15,6 +15,7 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
+from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
@@ -25,7 +26,7 @@ _NARROW_INTEGERS = re.compile(
     r"\b(from_(avro|csv|json|protobuf|xml)|(try_)?variant_get)\b",
     re.IGNORECASE,
 )
-"""What may give values of the types TINYINT and SMALLINT, also in schemas that are texts (Spark 4.1)."""
+"""What of Spark may give values of the types TINYINT and SMALLINT, also in schemas that are texts (Spark 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -173,11 +174,11 @@ class _Inliner:
 
         Iceberg has no TINYINT and SMALLINT: a view with such a column is declared with INT, and read so.
         """
-        if not self._has_narrow_columns and _NARROW_INTEGERS.search(text.sql) is None:
-            return text
         fields = metadata.current_schema().fields
         types = tuple(spark_type(field.field_type, quote_identifier) for field in fields)
         if not any(re.search(r"\bint\b", kind) for kind in types):
+            return text
+        if not self._has_narrow_columns and not _may_have_narrow_integers(text):
             return text
         return replace(text, columns=tuple(field.name for field in fields), types=types)
 
@@ -191,6 +192,13 @@ class _Inliner:
 
     def _error(self, reason: str) -> RefreshError:
         return RefreshError(str(self._name), reason)
+
+
+def _may_have_narrow_integers(text: ViewText) -> bool:
+    """Whether a query over INT and BIGINT columns may return a TINYINT or SMALLINT; a user's function may."""
+    if _NARROW_INTEGERS.search(text.sql) is not None:
+        return True
+    return any(function.registered for function in references(text.sql, text.dialect).functions)
 
 
 def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:

@@ -163,3 +163,21 @@ def test_small_integers_of_views_have_the_declared_type(spark, session, database
                 assert session.notes[0].from_storage
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+@pytest.mark.extended
+def test_small_integers_of_registered_functions_have_the_declared_type(spark, session, catalog, database):
+    """A function of a user may return a TINYINT, which its text does not show."""
+    function = f"spark_catalog.{database}.as_byte"
+    spark.sql(f"CREATE FUNCTION {function} AS 'org.apache.hadoop.hive.ql.udf.UDFToByte'")
+    try:
+        spark.sql("CREATE TABLE t (a INT) USING iceberg")
+        spark.sql("INSERT INTO t VALUES (100)")
+        session.sql(f"CREATE VIEW small AS SELECT {function}(a) AS b FROM t")
+        session.sql("CREATE MATERIALIZED VIEW upper AS SELECT b + b AS twice FROM small")
+        assert session.sql("SELECT b + b FROM small").collect() == [(200,)]
+        session.sql("REFRESH MATERIALIZED VIEW upper")
+        stored = catalog.materialized.load((database, "upper")).storage.scan().to_arrow()
+        assert stored.column("twice").to_pylist() == [200]
+    finally:
+        spark.sql(f"DROP FUNCTION {function}")
