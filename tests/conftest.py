@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,6 +57,10 @@ STORES = {f"fs.{scheme}.impl": "org.apache.hadoop.fs.http.HttpFileSystem" for sc
 SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
 """The metastore of this run as `release/database`, e.g. `4.0.1/postgresql`; the default is the embedded metastore."""
 
+TESTS_END = float(os.environ.get("HIVE_VIEWS_TESTS_END", "inf"))
+"""When tests stop to start, in seconds since 1970."""
+TIME_IS_OVER = "the time of this run is over"
+
 LOCKS_HANG = ("4.0.1", "4.1.0")
 """Releases whose locks on Derby hang after concurrent requests until the server is restarted."""
 
@@ -80,11 +85,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Processes(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Skip what has not started at the end of the time that CI has."""
+    if time.time() > TESTS_END:
+        pytest.skip(TIME_IS_OVER)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the system packages that skipped tests need."""
+    """Print the system packages that skipped tests need, and how many had no time."""
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     if line := missing_packages_summary(reasons):
         terminalreporter.write_line(line)
+    if late := sum(TIME_IS_OVER in reason for reason in reasons):
+        terminalreporter.write_line(f"{late} tests skipped: {TIME_IS_OVER}")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
