@@ -17,8 +17,11 @@ from hive_views.materialized import MaterializedViews
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.duck_engine import DuckEngine
+from tests.suites import extended
 
 LAYOUTS = ("registered", "attached", "table")
+SAMPLED_LAYOUTS = ("registered", "table", *extended("attached"))
+"""For long tests of rules that no layout has for itself."""
 
 Killer = Callable[[tuple[str, str], int, str], str]
 

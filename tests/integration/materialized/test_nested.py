@@ -9,12 +9,12 @@ from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.properties import READ_STORED_ROWS
 from hive_views.materialized.refresh.stage import StagingRequest
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
-from tests.integration.materialized.conftest import LAYOUTS, amounts, rows
+from tests.integration.materialized.conftest import SAMPLED_LAYOUTS, amounts, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
 
 @pytest.mark.parametrize("between", ["a plain view", "nothing"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_view_is_stale_if_transitive_source_changes(catalog, views, engine, market, layout, between):
     child, parent, reads = (market, "child"), (market, "parent"), "child"
     views.create(child, "SELECT id, amount FROM sales WHERE amount > 5", layout=layout)
@@ -41,7 +41,7 @@ def test_view_is_stale_if_transitive_source_changes(catalog, views, engine, mark
     assert views.freshness(child).is_fresh and views.freshness(parent).is_fresh
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_renamed_or_missing_source(catalog, views, engine, market, layout):
     views.create((market, "child"), "SELECT id, amount FROM sales", layout=layout)
     views.create((market, "parent"), "SELECT amount FROM child")
@@ -66,7 +66,7 @@ def plain_view(catalog, name: tuple[str, str], text: str, settings: dict[str, st
     catalog.create_view(name, made.schema, version)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_refresh_under_conflicting_settings_is_rejected(catalog, views, market, layout):
     name = (market, "mv")
     plain_view(catalog, (market, "low"), "SELECT id, amount FROM sales", UTC)

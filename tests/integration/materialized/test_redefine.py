@@ -22,7 +22,7 @@ from hive_views.errors import (
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.redefine import redefine
-from tests.integration.materialized.conftest import LAYOUTS, SALES, rows
+from tests.integration.materialized.conftest import LAYOUTS, SALES, SAMPLED_LAYOUTS, rows
 from tests.integration.materialized.duck_engine import ConcurrentWriterEngine, DuckEngine
 from tests.proxy import DropReply, DropRequest
 
@@ -37,7 +37,7 @@ def stored(views, name, snapshot: int | None = None) -> list[tuple]:
     return sorted(tuple(row.values()) for row in storage.scan(snapshot_id=snapshot).to_arrow().to_pylist())
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_next_refresh_publishes_columns_with_rows(catalog, views, engine, market, run, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
@@ -115,7 +115,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
     assert views.load(name).storage.metadata.properties["team"] == "bi"
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_definition_replaced_during_refresh(views, engine, market, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
@@ -127,7 +127,7 @@ def test_definition_replaced_during_refresh(views, engine, market, layout):
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
     """An attached storage has a row while it is written, and after a kill; columns to come have one in any layout."""
     name, seen = (market, "mv"), []
@@ -151,7 +151,7 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
     assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 @pytest.mark.parametrize("query", [OLD, NEW], ids=["same columns", "new columns"])
 def test_concurrent_refreshes_conflict(catalog, views, engine, market, layout, query):
     name = (market, "mv")
@@ -221,7 +221,7 @@ TOTALS = "SELECT shop, sum(amount) AS total FROM sales GROUP BY shop"
 SAME_TOTALS = "select s.shop, SUM(s.amount) as total -- by shop\nfrom sales AS s\ngroup by s.shop"
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
 def test_rows_are_kept_if_only_the_writing_changed(views, engine, market, layout, catalog):
     """Formatting, comments, the case of keywords and aliases; the next refresh is incremental."""
     name = (market, "mv")

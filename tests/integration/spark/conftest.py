@@ -93,7 +93,7 @@ def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Ite
     spark.sql("USE spark_catalog.default")
 
 
-@pytest.fixture(params=["iceberg", "connect", *extended("plain")])
+@pytest.fixture(params=["iceberg", *extended("connect", "plain")])
 def client(request: pytest.FixtureRequest, session_catalog: HiveViewCatalog) -> Iterator[SessionClient]:
     """A `ViewSession` on Spark with Iceberg, on Spark Connect to that, and on plain Spark in another process."""
     if request.param == "plain":

@@ -141,7 +141,10 @@ def test_definition_is_read_if_any_row_may_be_stale(spark, catalog, database, se
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("STRING", "'$' || '{spark.app.name}'"), ("DATE", "DATE '+12000-01-01'"), ("DATE", "DATE '-0044-03-15'")],
+    [
+        ("STRING", "'$' || '{spark.app.name}'"),
+        *extended(("DATE", "DATE '+12000-01-01'"), ("DATE", "DATE '-0044-03-15'")),
+    ],
 )
 @pytest.mark.parametrize("policy", ["recompute", "fail"])
 def test_values_that_have_no_literal(spark, session, kind, value, policy):

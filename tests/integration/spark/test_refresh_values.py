@@ -17,7 +17,6 @@ from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.incremental import AGGREGATES
 from hive_views.sql.types.spark_types import spark_type
 from tests.integration.spark.spark_versions import BY_KEYS
-from tests.suites import extended
 
 QUERY = (
     "SELECT d, count(*) AS n, count(p) AS known, max(f) AS high, min(t) AS first, sum(p) AS total FROM odd GROUP BY d"
@@ -135,7 +134,8 @@ def test_all_settings_in_one_piece(spark, connect_spark):
         assert all_settings(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_settings(session)
 
 
-@pytest.mark.parametrize("ansi", ["true", *extended("false")])
+@pytest.mark.extended
+@pytest.mark.parametrize("ansi", ["true", "false"])
 def test_small_integers_of_views_have_the_declared_type(spark, session, database, ansi):
     """Iceberg has no TINYINT: a column is declared with INT, and read so by the definition and in stored rows."""
     spark.conf.set("spark.sql.ansi.enabled", ansi)

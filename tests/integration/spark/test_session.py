@@ -17,6 +17,7 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spec.session_settings import PREFIX
 from hive_views.sql.types.upcasts import can_upcast
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
+from tests.suites import extended
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def catalog(session_catalog: HiveViewCatalog) -> HiveViewCatalog:
     return session_catalog
 
 
+@pytest.mark.parametrize("client", ["iceberg", "connect", *extended("plain")], indirect=True)
 def test_create_read_change_and_drop(client: SessionClient, catalog: HiveViewCatalog, home: str) -> None:
     client.rows(f"USE spark_catalog.{home}")
     assert (
