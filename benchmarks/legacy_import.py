@@ -4,7 +4,9 @@ The reference is the minimum cost of each view: the metastore calls that replace
 read, alter, unlock), and two synced files. Each size and driver is measured with a new metastore and a new Python
 process, so that memory is measured per size. `HIVE_VIEWS_BENCH_SIZES=500,2000` sets the numbers of views,
 `HIVE_VIEWS_BENCH_DRIVERS=alone` the drivers. `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures another server than
-the embedded one, without the plan on executor cores, whose Spark calls methods that newer servers no longer have. The
+the embedded one, without the plan on executor cores, whose Spark calls methods that newer servers no longer have.
+`HIVE_VIEWS_BENCH_SEPARATE=1` runs the server and its database on the first core and the client on the others, as on two
+machines. The
 compare-and-swap of the server reads a Derby table completely, so its time grows with the number of rows.
 """
 
@@ -40,6 +42,7 @@ SIZES = tuple(map(int, os.environ.get("HIVE_VIEWS_BENCH_SIZES", "1000,10000").sp
 """How many views, the fewest first."""
 SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
 """The metastore, `release/database`."""
+SEPARATE = os.environ.get("HIVE_VIEWS_BENCH_SEPARATE") == "1"
 ALONE = "alone"
 DRIVERS = tuple(os.environ.get("HIVE_VIEWS_BENCH_DRIVERS", f"{ALONE};local[2];local-cluster[2,1,1024]").split(";"))
 """Where the import runs: in one process, or on the executors of a Spark with this master; separated by semicolons."""
@@ -57,7 +60,7 @@ def run(directory: Path) -> Iterator[Result]:
     for size in SIZES:
         for driver in DRIVERS:
             name = f"{size}-{DRIVERS.index(driver)}"
-            with started_server(directory / f"import-{name}", SERVER) as metastore:
+            with _started(directory / f"import-{name}") as metastore:
                 _fill(metastore, "legacy", size)
                 # The server's compiler is as warm for the import as for the bare calls, which follow it.
                 _bare_rate(metastore, directory / f"warm-{name}", "warm", min(_FLOOR, size), max(CORES))
@@ -81,6 +84,19 @@ def run(directory: Path) -> Iterator[Result]:
                     yield from _cores(metastore, size)
     if len(by_size) > 1:
         yield from _growth(by_size)
+
+
+@contextmanager
+def _started(directory: Path) -> Iterator[MetastoreProcess]:
+    """A server, on a core of its own if so configured; what this process starts meanwhile runs on the others."""
+    cores = os.sched_getaffinity(0)
+    if SEPARATE:
+        os.sched_setaffinity(0, {min(cores)})
+    with started_server(directory, SERVER) as metastore:
+        if SEPARATE:
+            os.sched_setaffinity(0, cores - {min(cores)})
+        yield metastore
+    os.sched_setaffinity(0, cores)
 
 
 def measure(uri: str, warehouse: str, journal: str, views: str, driver: str) -> None:
