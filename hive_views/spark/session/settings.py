@@ -37,7 +37,8 @@ APPLIED_BY_EXECUTION = {
     "spark.sql.jsonGenerator.ignoreNullFields": re.compile(r"\bto_json\b", re.IGNORECASE),
     "spark.sql.legacy.castComplexTypesToString.enabled": re.compile(r"\b(try_)?cast\b|\bstring\b|::", re.IGNORECASE),
     "spark.sql.legacy.timeParserPolicy": re.compile(
-        r"\b(try_)?to_(date|timestamp)|\b(to_|from_)?unix_?time|\bdate_format\b|_(json|csv|xml)\b", re.IGNORECASE
+        r"\b(try_)?to_(date|timestamp)|\b(to_|from_)?unix_?time|\b(date_format|to_(var)?char)\b|_(json|csv|xml)\b",
+        re.IGNORECASE,
     ),
     "spark.sql.mapKeyDedupPolicy": re.compile(r"\bmap|_map\b|\btransform_keys\b|_json\b", re.IGNORECASE),
     "spark.sql.legacy.allowHashOnMapType": re.compile(r"hash", re.IGNORECASE),

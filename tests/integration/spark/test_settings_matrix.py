@@ -65,6 +65,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (f"{LEGACY}statisticalAggregate", BOOLEANS, "SELECT stddev_samp(a) AS x FROM t WHERE a = 1"),
     (f"{LEGACY}timeParserPolicy", ("CORRECTED", "LEGACY"), "SELECT try_to_timestamp('2020-1-1', 'yyyy-MM-dd') AS x"),
     (f"{LEGACY}timeParserPolicy", ("CORRECTED", "LEGACY"), "SELECT date_format(ts, 'EEEE u') AS x FROM t"),
+    (f"{LEGACY}timeParserPolicy", ("CORRECTED", "LEGACY"), "SELECT to_varchar(ts, 'u') AS x FROM t"),
     (f"{LEGACY}typeCoercion.datetimeToString.enabled", BOOLEANS, "SELECT DATE '2020-01-01' < '2020-1-1x' AS x"),
 ]
 """Setting, values, and a definition whose result depends on it."""
