@@ -22,8 +22,8 @@ from tests.faults.multi_step import KEEPS_DEFINITIONS
 from tests.faults.reporting import ALL_CASES
 from tests.integration.catalog.samples import path
 
-STEP = 1 if ALL_CASES else 9
-MULTI_STEP = 1 if ALL_CASES else 17
+STEP = 1 if ALL_CASES else 13
+MULTI_STEP = 1 if ALL_CASES else 29
 
 Killer = Callable[..., str]
 

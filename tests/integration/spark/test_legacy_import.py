@@ -365,7 +365,9 @@ def test_iceberg_catalog_returns_the_same_text_and_rows(
 
 def test_view_session_returns_the_same_rows(corpus: Corpus, catalog: HiveViewCatalog, spark: SparkSession) -> None:
     session = ViewSession(fast(spark), catalog)
-    after = contents(session, queries(map(ViewName.parse, corpus.comparable), "prod"))
+    # Plain Spark has just read all of them from the same texts.
+    names = dict.fromkeys([*corpus.comparable[::3], *DOUBLED])
+    after = contents(session, queries(map(ViewName.parse, names), "prod"))
     assert set(corpus.differing(after)) == set(DOUBLED), corpus.differing(after)
 
 

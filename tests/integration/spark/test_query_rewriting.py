@@ -104,7 +104,7 @@ def test_forms(environment: Environment, definition: str) -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize(("seed", "definitions", "queries"), [(1, 1, 8), (100, 40, 10)])
+@pytest.mark.parametrize(("seed", "definitions", "queries"), [(1, 1, 8), (100, 20, 10)])
 def test_random_queries(environment: Environment, seed: int, definitions: int, queries: int) -> None:
     rewritten = 0
     for number in range(seed, seed + definitions):
