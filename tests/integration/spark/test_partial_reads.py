@@ -87,6 +87,24 @@ def test_rows_are_those_of_the_definition(spark, catalog, database, session, kin
     assert session.notes[0].computed is None and session.notes[0].why == "storage: fresh"
 
 
+@pytest.mark.extended
+def test_connect_session_reads_fresh_partitions(spark, session, connect_spark, catalog, database):
+    values = create_tables(spark, "STRING")
+    query = QUERIES[0]
+    session.sql(f"CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS {query}")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    connect_spark.sql(f"USE prod.{database}")
+    with ViewSession(connect_spark, catalog) as views:
+        for change in ("UPDATE facts SET v = 3 WHERE p = 'a'", "DELETE FROM facts WHERE p IS NULL AND id < 5"):
+            spark.sql(change)
+            for condition in FILTERS:
+                where = condition.format(*values)
+                rows = sorted(map(str, views.sql(f"SELECT * FROM mv WHERE {where}").collect()))
+                assert rows == bag(spark.sql(f"SELECT * FROM ({query}) WHERE {where}")), (change, where)
+                [note] = views.notes
+                assert note.from_storage and note.computed is not None, (change, where, str(note))
+
+
 def test_filter_on_fresh_partitions_reads_no_source(spark, catalog, database, session):
     create_tables(spark, "STRING")
     session.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
