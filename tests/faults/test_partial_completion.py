@@ -58,8 +58,8 @@ def test_error_between_two_steps(
     methods = proxy.methods
     clean_up()
     changes = [index for index, method in enumerate(methods) if method in CHANGES]
-    # Between two changes of rows the metastore's state is the same. By default, the metastore dies before and after every
-    # second change.
+    # Between two changes of rows the metastore's state is the same. By default, the metastore dies before and after
+    # every second change.
     boundaries = {index + after for index in changes[::2] for after in (0, 1)} & set(range(len(methods)))
     for index in range(changes[0], len(methods)) if ALL_CASES else sorted(boundaries):
         operation.prepare(world)
