@@ -157,15 +157,21 @@ class NameResolver:
         return tuple(row.viewName for row in rows if not row.namespace)
 
     def setting(self, key: str) -> str:
-        """A setting of the session, or its default; empty for one that this version of Spark does not have."""
-        try:
-            return str(self.spark.conf.get(key))
-        except spark_exceptions():
-            return ""
+        """A setting of the session, or its default; empty if it has none."""
+        return session_setting(self.spark, key)
 
     def _optional_setting(self, key: str) -> str | None:
         value = self.spark.conf.get(key, None)
         return None if value is None else str(value)
+
+
+def session_setting(spark: SparkSession, key: str) -> str:
+    """A setting of a session, or its default; empty for one without default, or that this version of Spark lacks."""
+    try:
+        value = str(spark.conf.get(key))
+    except spark_exceptions():
+        return ""
+    return "" if value == "<undefined>" else value
 
 
 def is_same_metastore(spark_uris: str | None, uris: set[str]) -> bool:

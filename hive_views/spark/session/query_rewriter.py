@@ -44,6 +44,7 @@ from hive_views.spark.session.names import (
     NameContext,
     NameResolver,
     ResolvedName,
+    session_setting,
 )
 from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader, filters_by_name
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
@@ -801,7 +802,7 @@ class QueryRewriter:
         )
         keys = not_applied - {*TEXT_SETTINGS}
         with self._helper.configured(None, settings) as (session, _):
-            values = {key: str(session.conf.get(key)) for key in keys}
+            values = {key: session_setting(session, key) for key in keys}
         for key, value in sorted(values.items()):
             if is_same_setting(key, value, self._names.setting(key)):
                 continue
@@ -814,7 +815,8 @@ class QueryRewriter:
                     stacklevel=7,
                 )
             elif pattern.search(definition):
-                raise TableReadError(f"{reason}, which Spark would apply to the rows of the view: SET {key}={value}")
+                remedy = f"SET {key}={value}" if value else f"RESET {key}"
+                raise TableReadError(f"{reason}, which Spark would apply to the rows of the view: {remedy}")
 
     def _schema_of(self, temporary_view: str, source: SourceText) -> StructType:
         with convert_spark_errors(SourceText(source.text, temporary_view, lambda _: None, source.view)):

@@ -34,15 +34,26 @@ TEXT_SETTINGS = {SUBSTITUTE: ("${",), **PARSER_SETTINGS, CASE_SENSITIVE: ("",)}
 
 
 APPLIED_BY_EXECUTION = {
-    "spark.sql.jsonGenerator.ignoreNullFields": re.compile(r"\bto_json\b", re.IGNORECASE),
-    "spark.sql.legacy.castComplexTypesToString.enabled": re.compile(r"\b(try_)?cast\b|\bstring\b|::", re.IGNORECASE),
-    "spark.sql.legacy.timeParserPolicy": re.compile(
-        r"\b(try_)?to_(date|timestamp)|\b(to_|from_)?unix_?time|\b(date_format|to_(var)?char)\b|_(json|csv|xml)\b",
-        re.IGNORECASE,
-    ),
-    "spark.sql.mapKeyDedupPolicy": re.compile(r"\bmap|_map\b|\btransform_keys\b|_json\b", re.IGNORECASE),
-    "spark.sql.legacy.allowHashOnMapType": re.compile(r"hash", re.IGNORECASE),
-    "spark.sql.crossJoin.enabled": re.compile(r"\bjoin\b|,", re.IGNORECASE),
+    key: re.compile(pattern, re.IGNORECASE)
+    for key, pattern in {
+        "spark.sql.columnNameOfCorruptRecord": r"_(json|csv|xml)\b",
+        "spark.sql.crossJoin.enabled": r"\bjoin\b|,",
+        "spark.sql.icu.caseMappings.enabled": r"\b(initcap|upper|ucase|lower|lcase|ilike)\b",
+        "spark.sql.json.enablePartialResults": r"_json\b",
+        "spark.sql.jsonGenerator.ignoreNullFields": r"\bto_json\b",
+        "spark.sql.legacy.allowHashOnMapType": r"hash",
+        "spark.sql.legacy.castComplexTypesToString.enabled": r"\b(try_)?cast\b|\bstring\b|::",
+        "spark.sql.legacy.csv.enableDateTimeParsingFallback": r"_csv\b",
+        "spark.sql.legacy.histogramNumericPropagateInputType": r"\bhistogram_numeric\b",
+        "spark.sql.legacy.json.allowEmptyString.enabled": r"_json\b",
+        "spark.sql.legacy.json.enableDateTimeParsingFallback": r"_json\b",
+        "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": r"\bto_csv\b",
+        "spark.sql.legacy.timeParserPolicy": (
+            r"\b(try_)?to_(date|timestamp)|\b(to_|from_)?unix_?time|\b(date_format|to_(var)?char)\b|_(json|csv|xml)\b"
+        ),
+        "spark.sql.mapKeyDedupPolicy": r"\bmap|_map\b|\btransform_keys\b|_json\b",
+        "spark.sql.variant.allowDuplicateKeys": r"_json\b",
+    }.items()
 }
 """Settings that Spark reads when it computes rows, and the parts of a text that they apply to (measured with 4.1.4)."""
 _APPLIED_BY_EXECUTION_ON_SPARK_3 = {
