@@ -1,15 +1,15 @@
 """Incremental view maintenance: the queries that compute the new rows of a view from the new rows of its tables.
 
-Source: incremental view maintenance in bag algebra. For rows that were added to its tables, the rows that are added to
-a query of projections, filters, inner joins and UNION ALL are:
+Source: incremental view maintenance in bag algebra. If rows were added to the tables of a query of projections,
+filters, inner joins and UNION ALL, the following rows are added to its result:
 
 - of a table: the rows that were added to it;
 - of `a UNION ALL b`: the added rows of `a` and the added rows of `b`;
-- of `a JOIN b`: the added rows of `a` joined with `b` as it is now, and `a` as it was before joined with the added rows
-  of `b`; accordingly for more tables.
+- of `a JOIN b`: the added rows of `a` joined with the current rows of `b`, and the previous rows of `a` joined with the
+  added rows of `b`; accordingly for more tables.
 
-Each of these is the query's own text with its tables replaced, so no SQL is generated. The result of a GROUP BY over
-such a query is updated by merging partial results, if its aggregate functions allow an exact merge.
+Each of these queries is the text of the original query with other table names, so no SQL is generated. The result of a
+GROUP BY over such a query is updated by merging partial results, if its aggregate functions allow an exact merge.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ AGGREGATES = frozenset(
 
 
 def may_be_aggregate(function: str) -> bool:
-    """Whether a function may be an aggregate: one of Spark's, or one that Spark does not have built in."""
+    """Whether a function may be an aggregate: one of Spark's aggregates, or a function that is not built into Spark."""
     name = function.lower()
     return name in AGGREGATES or name not in SPARK_FUNCTIONS
 
@@ -56,15 +56,15 @@ class RowSelection(Enum):
     """Which rows of a table a query reads."""
 
     NOW = "now"
-    """All rows at the state that is refreshed to."""
+    """All rows of the state that the refresh is to represent."""
     BEFORE = "before"
-    """All rows at the state of the last refresh."""
+    """All rows of the state at the last refresh."""
     ADDED = "added"
-    """The rows that were added in between."""
+    """The rows that were added between these two states."""
     CHANGED = "changed"
-    """The rows that were added or deleted in between; an updated row with its old and its new values."""
+    """The rows that were added or deleted between these two states; an updated row with its old and its new values."""
     NONE = "none"
-    """No rows: for the other side of a UNION ALL."""
+    """No rows: excludes the other side of a UNION ALL."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class TableLeaf:
 
 
 class NotIncrementalError(ValueError):
-    """A query whose new rows cannot be computed from its tables' new rows; the message is the reason."""
+    """The new rows of a query cannot be computed from the new rows of its tables; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class IncrementalQuery:
         self.sql = sql
         self.dialect = dialect
         self._columns = columns or {}
-        """The columns of the tables, as far as they are known."""
+        """The columns of the tables whose columns are known."""
         self.query = parse_query(sql, dialect)
         self.tree = self.query.tree
         if TokenType.PIPE_GT in self.query.text.kind_set:
@@ -141,13 +141,13 @@ class IncrementalQuery:
         return replace_ranges(self.sql, edits)
 
     def may_read(self, columns: Collection[str]) -> bool:
-        """Return whether columns added to a table, which take precedence over aliases, may change the query."""
+        """Return whether new columns of a table may change the query, since columns take precedence over aliases."""
         names = {column.lower() for column in columns}
         if not names:
             return False
         reads_all = not all(_counts_rows(star.parent) for star in self.tree.find_all(exp.Star))
         is_natural = any(join.args.get("method") for join in self.tree.find_all(exp.Join))
-        # A PIVOT groups by all other columns; a list of column names fits one number of columns.
+        # A PIVOT groups by all other columns; a list of column names requires a certain number of columns.
         reads_all |= self.tree.find(exp.Pivot) is not None or any(map(_renames, self.tree.find_all(exp.Table)))
         return reads_all or is_natural or any(node.name.lower() in names for node in self.tree.find_all(exp.Identifier))
 
@@ -202,7 +202,7 @@ class IncrementalQuery:
         return [self._group_key(select, unwrapped(resolve_ordinal(key, items))) for key in group.expressions]
 
     def _group_key(self, select: exp.Select, key: exp.Expr) -> exp.Expr:
-        """The item whose alias a key of GROUP BY is; the key itself if it is, or may be, a column of the sources."""
+        """The item whose alias a GROUP BY key names; the key itself if it is, or may be, a column of the sources."""
         if not isinstance(key, exp.Column) or key.table:
             return key
         item = next((item for item in select.expressions if item.alias.lower() == key.name.lower()), None)
@@ -219,11 +219,11 @@ class IncrementalQuery:
         return key if item is None or key.name.lower() in names else unwrapped(item)
 
     def leaf_node(self, leaf: int) -> exp.Table:
-        """Return the node of a leaf in the tree."""
+        """Return the node of a table in the tree, by its number in `leaves`."""
         return next(table for table in self.tree.find_all(exp.Table) if self._numbers.get(id(table)) == leaf)
 
     def refuse_scripts(self) -> None:
-        """Refuse TRANSFORM: a script reads all rows of a task, and may give other results for the new rows alone."""
+        """Reject TRANSFORM: a script reads all rows of a task, and may return other results for the new rows alone."""
         if self.tree.find(exp.QueryTransform) is not None:
             raise NotIncrementalError("a script (TRANSFORM … USING)")
 
@@ -232,7 +232,7 @@ _Assignments = list[dict[int, RowSelection]]
 
 
 class _DeltaRules:
-    """The recursion over the tree: for each node, the assignments that give its added rows."""
+    """A recursion over the tree that returns, for each node, the row selections that compute its added rows."""
 
     def __init__(self, numbers: Mapping[int, int], changed: frozenset[int]) -> None:
         self._numbers = numbers
@@ -263,7 +263,7 @@ class _DeltaRules:
             raise NotIncrementalError("GROUP BY or an aggregate below the top of the query")
         from_ = node.args.get("from_")
         if from_ is None:
-            # Its one row is never added again, but it joins with each added row of another source.
+            # Its only row is never added again, but is joined with each added row of another source.
             raise NotIncrementalError("SELECT without FROM")
         joins = node.args.get("joins") or ()
         for join in joins:
@@ -303,7 +303,7 @@ class _DeltaRules:
 
 
 REFUSED_CLAUSES = tuple("limit offset windows qualify pivots match sample with_ connect kind into fetch".split())
-"""Clauses of a SELECT that no rule covers. The order of rows (ORDER BY …) is no property of stored rows."""
+"""Clauses of a SELECT that no rule covers. ORDER BY is not among them, because stored rows have no order."""
 
 GROUPING_SETS = ("cube", "rollup", "grouping_sets", "all", "totals")
 _MERGES: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Count: "sum", exp.Min: "min", exp.Max: "max"}
@@ -311,14 +311,14 @@ _MAX_PRECISION = 38
 
 
 def refuse_clauses(node: exp.Expr, keys: Iterable[str]) -> None:
-    """Raise NotIncrementalError if a node has one of some clauses."""
+    """Raise NotIncrementalError if a node has any of the given clauses."""
     for key in keys:
         if node.args.get(key):
             raise NotIncrementalError(key.rstrip("_").upper())
 
 
 def query_inside(node: exp.Expr) -> exp.Expr:
-    """Return a query without the parentheses around it, which must have no clauses of their own."""
+    """Return a query without the parentheses around it; reject clauses that apply to the parentheses."""
     while type(node) in (exp.Subquery, exp.Paren):
         refuse_clauses(node, ("pivots", "laterals", "joins", "sample", "with_", "limit", "offset"))
         node = node.this
@@ -326,22 +326,22 @@ def query_inside(node: exp.Expr) -> exp.Expr:
 
 
 def refuse_source_clauses(node: exp.Expr, *, names: bool = False) -> None:
-    """Refuse clauses of a source in FROM, and on request a list of column names."""
+    """Reject clauses of a source in FROM and, with `names`, a list of column names."""
     refuse_clauses(node, ("joins", "pivots", "laterals", "sample", "version", "when"))
     if names and _renames(node):
         raise NotIncrementalError("a table with a list of column names")
 
 
 def refuse_lateral(node: exp.Expr) -> None:
-    """Refuse a LATERAL VIEW that is not computed from one row."""
+    """Reject a LATERAL VIEW that is not computed from a single row."""
     if not node.args.get("view") or node.find(exp.Query) is not None:
         raise NotIncrementalError("LATERAL with a query")
 
 
 def output_items(select: exp.Select) -> list[exp.Expr]:
-    """Return the items of a SELECT; raises NotIncrementalError if one may be several columns.
+    """Return the items of a SELECT; raise NotIncrementalError if one may return several columns.
 
-    After a table-generating function the columns may be at other positions.
+    After a table-generating function the positions of items and columns may differ.
     """
     items = list(select.expressions)
     for item in items:

@@ -1,10 +1,11 @@
 """The key columns of a query: output columns through which its rows depend on the rows of one table.
 
-If rows of a table change, only the result rows are affected whose keys have the values of the changed rows. They are
-recomputed and replaced as a whole, which also maintains what cannot be merged: any aggregate by group, DISTINCT, outer,
-semi and anti joins by equality, IN and EXISTS, windows by partition, HAVING, UNION, INTERSECT and EXCEPT.
+If rows of a table change, they affect only the result rows whose keys have the values of the changed rows. These result
+rows are recomputed and replaced as a whole. This also works for queries whose results cannot be merged: any
+aggregate by group, DISTINCT, outer, semi and anti joins by equality, IN and EXISTS, windows by partition, HAVING, UNION,
+INTERSECT and EXCEPT.
 
-A key is one output column, or two of which one may be NULL: a row of `t FULL JOIN u ON t.a = u.x` belongs to the value
+A key is one output column, or two columns of which one may be NULL: the key of a row of `t FULL JOIN u ON t.a = u.x` is
 `coalesce(t.a, u.x)`.
 """
 
@@ -38,10 +39,10 @@ _INNER: tuple[set[str], ...] = (set(), {"INNER"}, {"CROSS"})
 
 
 class _Conversion(IntEnum):
-    """What may have converted a key's values to another type on the way to a column.
+    """The conversion of a key's values to another type between the changed table and an output column.
 
-    The plan compares the types of both ends, which shows one conversion, but not one there and back: at most one
-    equality, or any number of set operations, each of which only widens.
+    The plan compares the types of these two columns. That detects one conversion, but not a second one back to the
+    first type. So a key may pass one equality, or any number of set operations, which only widen types.
     """
 
     NONE = 0
@@ -51,12 +52,12 @@ class _Conversion(IntEnum):
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """The column of the changed table that a key has the values of."""
+    """The column of the changed table whose values a key contains."""
 
     column: str
     """Its name in lower case."""
     same_type: frozenset[tuple[int, str]] = frozenset()
-    """Columns of tables, by leaf and name, that must have its type: `1 = '01'`, but they are different keys."""
+    """Columns of tables, by leaf and name, that must have the same type: `1 = '01'` is true, but these are two keys."""
     conversion: _Conversion = field(default=_Conversion.NONE, compare=False)
 
 
@@ -65,11 +66,11 @@ class _Relation:
     """The columns of a part of FROM, or of a query."""
 
     names: tuple[str, ...] | None
-    """In order, in lower case; None if they are not known."""
+    """The column names in order, in lower case; None if they are unknown."""
     keys: Mapping[frozenset[str], KeyColumn] = field(default_factory=dict)
     """The keys by the names of their columns."""
     origins: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """The table column, by leaf and name, that a column copies."""
+    """The table column (leaf and name) whose values a column copies, by the name of the column."""
 
     def renamed(self, names: tuple[str, ...]) -> _Relation:
         """The same columns under other names."""
@@ -83,8 +84,8 @@ class _Relation:
 def key_columns(query: IncrementalQuery, leaf: int, width: int) -> dict[tuple[int, ...], KeyColumn]:
     """Return the keys of a query for one of its tables, by the positions of their output columns.
 
-    A result row depends on no other rows of the table than those that have its value of the key: the first value of
-    the columns that is not NULL.
+    A result row depends only on the rows of the table that have the value of its key, which is the first value of the
+    key's columns that is not NULL.
 
     Args:
         query: The query.
@@ -103,7 +104,7 @@ def key_columns(query: IncrementalQuery, leaf: int, width: int) -> dict[tuple[in
 
 
 class _Analysis:
-    """The recursion over the tree; each query that contains the changed table is visited once."""
+    """A recursion over the tree that visits each query with the changed table once."""
 
     def __init__(self, query: IncrementalQuery, leaf: int) -> None:
         self.text = query
@@ -160,7 +161,7 @@ class _Analysis:
         return _Relation(names, result, origins)
 
     def _keys_of_rows(self, node: exp.Select, scope: _Scope) -> dict[frozenset[_Ref], KeyColumn]:
-        """The keys of the rows that FROM and WHERE give, by the columns of the sources."""
+        """The keys of the rows that FROM and WHERE return, by the columns of the sources."""
         number = next((at for at, source in enumerate(scope.nodes) if self._contains(source)), None)
         for join in scope.joins:
             if _words(join) not in (*_INNER, *_KEEPS_LEFT, *_KEEPS_RIGHT, *_KEEPS_BOTH):
@@ -251,7 +252,7 @@ class _Analysis:
         return relation.renamed(renamed) if renamed else relation
 
     def _determining(self, node: exp.Select, scope: _Scope) -> Callable[[exp.Expr], bool]:
-        """A predicate: whether all rows that compute a result row have the result row's value of an item."""
+        """A predicate for items: whether all input rows of a result row have the result row's value of the item."""
         keys = self.text.group_keys(node)
         group = None if keys is None else [scope.comparable(key) for key in keys]
         windows = [
@@ -298,7 +299,7 @@ class _Scope:
         return {frozenset((name, part) for part in key): column for key, column in keys.items()}
 
     def ref(self, node: exp.Expr) -> _Ref | None:
-        """The source and column that an expression names; None for another expression, or if it is not known."""
+        """The source and column that an expression names; None for other expressions and unknown columns."""
         if not isinstance(node, exp.Column) or len(node.parts) > 2 or isinstance(node.this, exp.Star):
             return None
         name, table = node.name.lower(), node.table.lower()
@@ -314,7 +315,7 @@ class _Scope:
         return (owners[0], name) if len(owners) == 1 else None
 
     def may_have(self, node: exp.Expr) -> bool:
-        """Whether a column may be one of these sources, so that it is none of an outer query."""
+        """Whether a column may belong to one of these sources, and so not to an outer query."""
         if not isinstance(node, exp.Column) or len(node.parts) > 2:
             return True
         if node.table:
@@ -322,17 +323,17 @@ class _Scope:
         return any(relation.names is None or node.name.lower() in relation.names for relation in self.sources.values())
 
     def coalesced(self, node: exp.Expr) -> frozenset[_Ref] | None:
-        """The columns of which an expression is the first value that is not NULL."""
+        """The columns of COALESCE, or the one column that an expression names; None for other expressions."""
         parts = [node.this, *node.expressions] if isinstance(node, exp.Coalesce) else [node]
         refs = [self.ref(unwrapped(part)) for part in parts]
         return None if None in refs else frozenset(ref for ref in refs if ref is not None)
 
     def origin(self, ref: _Ref | None) -> tuple[int, str] | None:
-        """The table column that a column copies, by leaf and name."""
+        """The table column (leaf and name) whose values a column copies; None for a computed column."""
         return None if ref is None else self.sources[ref[0]].origins.get(ref[1])
 
     def comparable(self, node: exp.Expr) -> object:
-        """A value that is equal for expressions that name the same column, in either way."""
+        """A value that is equal for expressions that name the same column, with or without its table."""
         ref = self.ref(node)
         return node if ref is None else ref
 
@@ -362,7 +363,7 @@ class _Scope:
 
 
 def _without_star(items: list[exp.Expr], scope: _Scope) -> list[exp.Expr]:
-    """The columns that `SELECT *` over one source stands for; other items as they are."""
+    """The columns of `SELECT *` over one source; other items unchanged."""
     star = items[0] if len(items) == 1 else None
     names = next(iter(scope.sources.values())).names if len(scope.sources) == 1 else None
     if not isinstance(star, exp.Star) or any(star.args.values()) or names is None:
@@ -382,7 +383,7 @@ def _joined(
     *,
     is_right: bool,
 ) -> dict[frozenset[_Ref], KeyColumn]:
-    """The keys after a join, by those of the side that contains the changed table; `is_right`: the joined source."""
+    """The keys after a join, from those of the side with the changed table; `is_right` if it is the joined source."""
     other_keys: dict[frozenset[_Ref], KeyColumn] = {}
     both: dict[frozenset[_Ref], KeyColumn] = {}
     for left, right in equalities:
@@ -398,5 +399,5 @@ def _joined(
         return {**other_keys, **keys}
     if words in _KEEPS_BOTH:
         return both
-    # Rows of the other side that are joined with none get NULL: there, only the equality says which rows depend on it.
+    # An outer join adds NULLs to rows of the other side without a match, so only the equality tells their keys.
     return dict(keys) if (words in _KEEPS_RIGHT) is is_right else other_keys

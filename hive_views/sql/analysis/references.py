@@ -23,7 +23,7 @@ class TableReference:
     Attributes:
         parts: The name as written, without quotes: `table`, `database.table` or `catalog.database.table`.
         start: Where the name begins in the text, in characters.
-        other_parts: Another name that the text may mean: `prod.db.history` is a table of the catalog `prod`, or the
+        other_parts: Another possible reading of the name: `prod.db.history` is a table of the catalog `prod`, or the
             history of the Iceberg table `prod.db`.
     """
 
@@ -38,7 +38,7 @@ class TableReference:
     def resolved(self, database: str) -> tuple[str, str]:
         """Return database and table in lower case, under a current database.
 
-        No table's name has a dot: Hive up to 3.1 reads the quoted name `a.b` as two parts.
+        Table names contain no dots: Hive up to 3.1 reads the quoted name `a.b` as two parts.
         """
         parts = self.parts if len(self.parts) > 1 else self.parts[0].split(".")
         return (parts[-2].lower() if len(parts) > 1 else database.lower(), parts[-1].lower())
@@ -55,9 +55,9 @@ class FunctionReference:
 
     Attributes:
         name: The name as written, without quotes.
-        registered: Whether it is a registered function, not one that the engine has built in.
+        registered: Whether it is a registered function, not a built-in function of the engine.
         start: Where the name begins in the text, in characters.
-        qualified: Whether a database precedes the name, so that it is no built-in function, whatever its name.
+        qualified: Whether a database precedes the name, so that it is never a built-in function.
     """
 
     name: str
@@ -68,7 +68,7 @@ class FunctionReference:
 
 @dataclass(frozen=True)
 class References:
-    """What a text names: each name once, in the order of first occurrence.
+    """The names in a text, each once, in the order of first occurrence.
 
     Attributes:
         tables: The tables and views.
@@ -116,7 +116,7 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
 
 
 def _parts(query: ParsedQuery, node: exp.Expr) -> tuple[str, ...] | None:
-    """Return the name that a part of FROM reads; an empty one if it reads no table itself, None if that is unknown."""
+    """Return the name of the table that a part of FROM reads; empty if it reads no table, None if that is unknown."""
     read = node if type(node) is exp.Anonymous else node.this
     if isinstance(node, exp.Table) and isinstance(read, (exp.Identifier, exp.Dot)):
         return _written_name(query, node)
@@ -134,7 +134,7 @@ def _parts(query: ParsedQuery, node: exp.Expr) -> tuple[str, ...] | None:
     if name != "table":
         return () if name in _TABLE_FUNCTIONS else None
     if node is not read:
-        return ()  # the function TABLE is a node of its own
+        return ()  # the function TABLE has a separate node
     if isinstance(argument, exp.Column):
         return tuple(part.name for part in argument.parts)
     if isinstance(argument, (exp.Query, exp.Values)):
@@ -161,7 +161,7 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
 
 
 def _other_name(query: ParsedQuery, node: exp.Expr, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the other name that a table's written name may be read as; None for none."""
+    """Return the second possible reading of a table's written name; None if there is only one."""
     written = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else parts
     if query.text.dialect == "trino" or len(written) != 3 or written[0] == "spark_catalog":
         return None
@@ -197,14 +197,14 @@ _METADATA_TABLES = frozenset(
 )
 """Iceberg's names of a table's metadata tables."""
 _SELECTOR = re.compile(r"at_timestamp_\d+|snapshot_id_\d+|branch_.+|tag_.+|changes")
-"""What Iceberg's Spark catalog reads behind a table's name as a state of the table (`SparkCatalog.load`)."""
+"""Suffixes of a table's name that Iceberg's Spark catalog reads as a state of the table (`SparkCatalog.load`)."""
 
 
 def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
     """Yield the function calls of a query in order.
 
-    The tree excludes the names of tables, aliases and types. All other calls are found by their tokens, since the
-    parser turns some calls into operators, and renames functions that it knows from other engines.
+    Names of tables, aliases and types are recognized in the tree and excluded. Calls are also found by their tokens,
+    since the parser turns some calls into operators, and renames functions that it knows from other engines.
     """
     text, tokens = query.text, query.text.tokens
     identifiers = {
@@ -239,7 +239,7 @@ _CALL = re.compile(r"(\.\s*)?(`[^`]*`|(?<!\w)\w+)\s*\(")
 
 
 def may_call_registered_functions(sql: str) -> bool:
-    """Whether a Hive text may call functions that Hive does not have built in, without parsing it."""
+    """Whether a Hive text may call functions that are not built into Hive; determined without parsing it."""
     has_comments = "--" in sql or "/*" in sql
     calls = _CALL.findall(sql)
     return has_comments or any(dot or name.strip("`").lower() not in _NOT_REGISTERED for dot, name in calls)
@@ -251,7 +251,7 @@ _CALL_IN_FROM = re.compile(rf"(?:\b(?:from|join|lateral)\b|\btable{_GAP}\(|,){_G
 
 
 def may_read_unnamed_tables(sql: str) -> bool:
-    """Whether a text in lower case may read a table without a word of its name, without parsing it."""
+    """Whether a text (in lower case) may read a table without containing its name; determined without parsing it."""
     if _COMPOSED.search(sql) is not None:
         return True
     called = (name.strip("`") for name in _CALL_IN_FROM.findall(sql, max(sql.find("from"), 0)))
@@ -280,7 +280,7 @@ _KEYWORDS = frozenset(
     localtimestamp session_user user
     """.split()
 )
-"""Those of them that are valid without parentheses; some parsers read them as columns."""
+"""The nondeterministic functions that are valid without parentheses; some parsers read them as columns."""
 
 _COLLATE = re.compile(r"\bcollate\b")
 
@@ -289,7 +289,7 @@ _RELATIVE_TIME = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b\s*(?:
 `SparkDateTimeUtils.extractSpecialValue`). The fifth such word, `epoch`, is constant."""
 
 CONSTANT_TEXT = "a constant text expression"
-"""The cause for a function of constants, such as `'to' || 'day'`, that may return one of these words."""
+"""The cause that is reported for an expression of constants that may return one of these words: `'to' || 'day'`."""
 
 _NO_NEW_TEXT = frozenset(
     """
@@ -308,7 +308,7 @@ _NO_NEW_TEXT = frozenset(
     unix_seconds var_map week weekofyear width_bucket xor year
     """.split()
 )
-"""Functions whose result is no text, or one of their arguments."""
+"""Functions whose result is one of their arguments, or is not a text."""
 
 _METADATA_COLUMNS = frozenset(
     """
@@ -350,7 +350,7 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
         (exp.Offset, "OFFSET"),
         (exp.Fetch, "FETCH"),
         (exp.TableSample, "TABLESAMPLE"),
-        (exp.QueryTransform, "TRANSFORM"),  # a script can do anything
+        (exp.QueryTransform, "TRANSFORM"),  # the result of a script is unpredictable
     ):
         if tree.find(clause) is not None:
             causes.add(name)
@@ -366,7 +366,7 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
 
 
 def without_datetime_words(causes: Iterable[str]) -> tuple[str, ...]:
-    """Leave out the words, such as 'today', that are nondeterministic only where Spark casts them to a date or time.
+    """Remove the words, such as 'today', that are nondeterministic only if Spark casts them to a date or time.
 
     `DATE 'today'` and `CAST('today' AS DATE)` remain.
     """
@@ -378,7 +378,7 @@ def _called_names(call: exp.Func) -> set[str]:
 
 
 def _may_be_constant_text(node: exp.Expr) -> bool:
-    """Whether a node may return a text that is no literal of the query, and the same for every row."""
+    """Whether a node may return the same text for every row, without being a literal."""
     if isinstance(node, exp.HexString):
         return True
     names = _called_names(node) if isinstance(node, exp.Func) else set()

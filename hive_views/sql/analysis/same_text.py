@@ -1,7 +1,7 @@
 """Whether two texts are the same query, written differently.
 
-Only what cannot change a row is ignored: white space, comments, the case of keywords, and in expanded texts the
-names that tables have within the query. Everything else counts as a difference.
+Differences that cannot change a row are ignored: white space, comments, the case of keywords and, in expanded texts,
+the aliases of tables. Everything else counts as a difference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_same_text(before: str, after: str, dialect: str, *, is_expanded: bool = F
         before: One text.
         after: The other.
         dialect: The dialect of both.
-        is_expanded: Whether every column in them is qualified, so that aliases of tables can be told from columns.
+        is_expanded: Whether every column in the texts is qualified, so that table aliases can be told from columns.
 
     Returns:
         False also if a text cannot be parsed.
@@ -45,7 +45,7 @@ def is_same_text(before: str, after: str, dialect: str, *, is_expanded: bool = F
             renamed = dict(zip(old_aliases, new_aliases, strict=True))
             _rename(old, renamed)
             _rename(new, {alias: alias for alias in new_aliases})
-    # Two functions may have one node in the tree, and a name one token with a keyword: both comparisons are needed.
+    # Different functions may have the same node in the tree, and a name the same token as a keyword: compare both.
     return _are_same_tokens(old_tokens, new_tokens, renamed) and _description(old) == _description(new)
 
 
@@ -74,7 +74,7 @@ def _table_aliases(tree: exp.Expr) -> list[str] | None:
 
 
 def _rename(tree: exp.Expr, names: dict[str, str]) -> None:
-    """Rename aliases of tables, where they are given and where they qualify columns."""
+    """Rename aliases of tables, both where they are defined and where they qualify columns."""
     for node in list(tree.walk()):
         identifier: exp.Expr | None = None
         if isinstance(node, exp.TableAlias) and isinstance(node.parent, exp.Table):

@@ -1,4 +1,4 @@
-"""What Coral computes before it groups rows: it merges a derived table into the block that reads only this table."""
+"""Expressions that Coral computes before it groups rows: it merges a derived table into the block that reads only it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlglot import exp
 from hive_views.sql.resolver.context import ResolutionContext
 
 TYPED = (exp.Cast, exp.TryCast, exp.Substring, exp.Concat)
-"""Functions whose type Coral derives from the query; it fails to do so where it has grouped the rows."""
+"""Functions whose type Coral derives from the query, which fails after it has grouped the rows."""
 _UNTYPED = (
     *(exp.AggFunc, exp.Lower, exp.Upper, exp.Trim, exp.Hour, exp.RegexpReplace),
     *(exp.Coalesce, exp.If, exp.Case, exp.And, exp.Or),
 )
-"""Functions that it was seen to read there."""
+"""Functions that Coral can read in that position, as measured."""
 
 
 def _groups(select: exp.Select) -> bool:
@@ -24,7 +24,7 @@ def _groups(select: exp.Select) -> bool:
 
 
 def _clauses(select: exp.Select) -> list[exp.Expr]:
-    """Return what a block computes from its groups."""
+    """Return the SELECT list and the clauses of a block that are computed from its groups."""
     return [*select.expressions, *filter(None, (select.args.get(key) for key in ("group", "having", "order")))]
 
 
@@ -41,7 +41,7 @@ def functions_before_grouping(select: exp.Select) -> Iterator[exp.Func]:
 
 
 def _merged_source(context: ResolutionContext, select: exp.Select) -> exp.Select | None:
-    """Return the only table of a block if it is a query, which Coral merges into the block."""
+    """Return the query that is the only source of a block, which Coral merges into the block; None if there is none."""
     from_ = select.args.get("from_")
     if from_ is None or select.args.get("joins") or select.args.get("laterals"):
         return None
@@ -68,7 +68,7 @@ def typed_functions_of_sources(context: ResolutionContext, select: exp.Select) -
 
 
 def aggregates_of_aggregates(context: ResolutionContext, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
-    """Yield the aggregates of aggregates that a merged query computes, with its block, unless GROUP BY is between."""
+    """Yield the aggregates of a merged query, with its block, that a block without GROUP BY aggregates again."""
     aggregates = [item for node in select.expressions for item in node.find_all(exp.AggFunc)]
     names = _column_names(item for item in aggregates if item.find_ancestor(exp.Window, exp.Select) is select)
     source = _merged_source(context, select) if names and not select.args.get("group") else None

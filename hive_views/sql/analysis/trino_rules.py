@@ -24,19 +24,19 @@ class Outcome(str, Enum):
     OTHER_ROWS = "other rows"
     """The view returns other rows than Hive and Spark, without an error."""
     MAY_FAIL = "may fail"
-    """It fails on values for which Hive and Spark return NULL."""
+    """A query fails on values for which Hive and Spark return NULL."""
     UNVERIFIED = "not verified"
-    """It was not measured."""
+    """The construct was not measured."""
 
 
 @dataclass(frozen=True)
 class TrinoFinding:
-    """A construct of a view text that Trino's Hive connector does not read as Hive and Spark do, or may not."""
+    """A construct of a view text that Trino's Hive connector reads, or may read, differently than Hive and Spark."""
 
     outcome: Outcome
     """What happens."""
     construct: str
-    """The construct, for users."""
+    """The construct, as shown to users."""
     line: int | None = field(default=None, compare=False)
     """Line of its first occurrence in the examined text, from 1."""
     column: int | None = field(default=None, compare=False)
@@ -60,7 +60,7 @@ UNKNOWN_FUNCTIONS = frozenset(
         *("second", "sha2", "sort_array", "substring_index", "trunc", "unix_timestamp", "weekofyear", "year"),
     }
 )
-"""Functions that Coral does not know, or calls in Trino with arguments that Trino refuses."""
+"""Functions that Coral does not know, or that it translates to a call that Trino rejects."""
 
 
 def _join(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
@@ -76,7 +76,7 @@ def _join(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _is_join_condition(node: exp.Expr) -> bool:
-    """Whether a condition is one that Coral writes into ON: comparisons, combined by AND and OR."""
+    """Whether Coral can write a condition into ON: comparisons, combined by AND and OR."""
     if isinstance(node, (exp.And, exp.Or)):
         return _is_join_condition(node.left) and _is_join_condition(node.right)
     if isinstance(node, exp.Paren):
@@ -121,8 +121,9 @@ def _division(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 def is_exact_quotient(node: exp.Expr, type_of: TypeOf) -> bool:
     """Whether Trino's quotient of a decimal by an integer literal has the digits of Hive and Spark, and more.
 
-    Trino takes the literal for an integer of ten digits. Rounded again, its quotient is that of Hive and Spark, since
-    a quotient by a small number is not that close to the middle between two of theirs.
+    Trino takes the literal for an integer of ten digits. Rounding its quotient to the digits of Hive and Spark gives
+    their result, since a quotient by a small divisor is never so close to the middle between two rounded values that
+    rounding twice matters.
     """
     dividend, quotient = decimal(type_of(node.this) or ""), decimal(type_of(node) or "")
     divisor = node.expression
@@ -140,8 +141,9 @@ AVERAGED_DIGITS = 15
 def is_exact_average(node: exp.Expr, type_of: TypeOf) -> bool:
     """Whether a quotient is `CAST(CAST(sum(x) AS …) / count(x) AS …)`, an average of decimals.
 
-    Trino rounds it to the digits of the average. Hive and Spark compute at least nine more and round again, which
-    is the same: a quotient is that close to the middle between two averages only if it is one of 10^9 values.
+    Trino rounds the quotient to the digits of the average. Hive and Spark compute at least nine more digits and round
+    again. The results are equal: a quotient that is so close to the middle between two averages that rounding twice
+    matters would need 10^9 values.
     """
     cast, dividend, divisor = node.parent, node.args.get("this"), node.args.get("expression")
     if not isinstance(node, exp.Div) or not isinstance(dividend, exp.Cast) or not isinstance(divisor, exp.Count):
@@ -160,7 +162,7 @@ def average_types(precision: int, scale: int) -> tuple[tuple[int, int], tuple[in
 
 
 def _is_dividend(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether a sum is the one of `is_exact_average`."""
+    """Whether a sum is the dividend of a quotient for which `is_exact_average` is true."""
     cast = node.parent
     return isinstance(cast, exp.Cast) and cast.parent is not None and is_exact_average(cast.parent, type_of)
 
@@ -379,7 +381,7 @@ def _bound(node: exp.Expr | None, text: exp.Expr) -> str:
 
 
 def _is_start_of_timestamp(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether a part of a timestamp's text is taken from its first 19 characters, which all engines write alike."""
+    """Whether a substring of a timestamp is within its first 19 characters, which are the same in all engines."""
     part = node.parent
     if not isinstance(part, exp.Substring) or part.this is not node or base(type_of(node.this) or "") != "timestamp":
         return False
@@ -516,7 +518,7 @@ def _time_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _text_value(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
-    """Report values that become strings, or are one of several types."""
+    """Report values that are converted to strings, or combined with values of other types."""
     operands = [node.args.get(key) for key in ("this", "expression", "true", "false", "default")]
     if isinstance(node, exp.Case):
         operands = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
@@ -632,7 +634,7 @@ RULES: dict[type, Rule | TrinoFinding] = {
     exp.TsOrDsToDate: _date,
     exp.Union: _union,
 }
-"""What a construct does, by its node: always the same, or what a function returns; None if all engines agree."""
+"""The finding for a construct, by its node: fixed, or returned by a function; None if all engines agree."""
 
 REPORTED_BY_NAME = frozenset(
     {

@@ -1,8 +1,7 @@
-"""What Trino's Hive connector does with a view text, as measured on Trino 483 (docs/trino.md).
+"""Checks how Trino's Hive connector reads a view text, as measured on Trino 483 (docs/trino.md).
 
 The connector translates the expanded text with Coral. Some constructs are refused, some return other rows without an
-error. A construct that was not measured counts as unverified: the table of verified constructs decides, not a list of
-exceptions.
+error. A construct counts as unverified unless it is in the table of verified constructs.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _FROM_BEST_TO_WORST = (Outcome.MAY_FAIL, Outcome.REFUSED, Outcome.UNVERIFIED, Ou
 
 
 def severity(findings: Collection[TrinoFinding]) -> int:
-    """Rank what happens to a text: 0 without findings; an error is better than other rows."""
+    """Rank the findings about a text: 0 without findings; a refused text ranks better than one with other rows."""
     outcomes = {finding.outcome for finding in findings}
     if Outcome.REFUSED in outcomes:
         return 1 + _FROM_BEST_TO_WORST.index(Outcome.REFUSED)

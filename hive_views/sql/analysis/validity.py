@@ -1,4 +1,4 @@
-"""The validity of views, from their texts and the tables that they read; nothing is read here.
+"""The validity of views, from their texts and the tables that they read; without any I/O.
 
 Hive's design left this open (Hive Views, Dependency Invalidation): after a base table is dropped, or a column is
 removed or changes its type, nothing is reported until a query fails or returns other rows.
@@ -39,9 +39,9 @@ class Validity(Enum):
     BLOCKED = "blocked"
     """Its own text is valid, but it reads something, directly or through views, that is invalid or missing."""
     MISSING = "missing"
-    """A view reads the name, and nothing has it."""
+    """A view reads the name, but no object has it."""
     UNCHECKED = "unchecked"
-    """A table, or a view that was not checked."""
+    """It is a table, or a view that was not checked."""
 
     @property
     def is_unreadable(self) -> bool:
@@ -102,16 +102,17 @@ class CheckedView:
 
 
 def missing_object(name: ViewName) -> CheckedView:
-    """Return the result for a name that a view reads and nothing has."""
+    """Return the result for a name that a view reads but no object has."""
     return CheckedView(name, (ViewProblem(Validity.MISSING, "nothing has this name"),))
 
 
 def with_source_problems(
     checked: Mapping[ViewName, CheckedView], sources: Mapping[ViewName, Sequence[ViewName]]
 ) -> dict[ViewName, CheckedView]:
-    """Add what follows from the sources.
+    """Add the problems that follow from the sources of views.
 
-    A view that reads itself is invalid, one over something unreadable blocked, one over something unknown unknown.
+    A view that reads itself is invalid, a view over an unreadable source is blocked, and a view over a source whose
+    validity is unknown is unknown.
     """
     neighbors = {name: [source for source in names if source in sources] for name, names in sources.items()}
     judged = {name: result for name, result in checked.items() if name not in sources}
@@ -180,7 +181,7 @@ def find_problems(
         try:
             stored = text.expand_stored(schemas)
         except SqlError as error:
-            # The author knows the typed text, so an error in it is the one to show.
+            # The author knows the typed text, so an error with a position in that text is preferred.
             shown = outdated if outdated is not None and outdated.line is not None else error
             return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)], None
         is_row_text_checked = True
@@ -213,7 +214,7 @@ def plain_types(expansion: Expansion) -> list[str | None]:
 
 
 def stored_type(kind: str) -> str:
-    """Return a Hive type as it is after a conversion to Iceberg and back, as in a view's row."""
+    """Return the Hive type that results from a conversion to Iceberg and back, as stored in a view's row."""
     kind = kind.lower().replace(" ", "")
     kind = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
     kind = re.sub(r"\b(?:var)?char\(\d+\)", "string", kind)

@@ -55,7 +55,7 @@ class ViewText:
     def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
         """Yield the texts that a commit of the expansion of the typed text may write into the row.
 
-        The second one is rewritten for Trino's Hive connector; imported and older views have the first one.
+        The second text is rewritten for Trino's Hive connector; rows of imported and older views have the first one.
         """
         functions = _functions(self.typed, self.dialect)
         if self.dialect == "trino":
@@ -69,13 +69,13 @@ class ViewText:
         """Resolve the text in the row, which readers of the row run."""
         if self.expanded is None:
             return self.expand_typed(schemas)
-        # Generated from the author's text, so its functions and literals are those of the author's dialect.
+        # The row's text is generated from the author's text, so it has functions and literals of the author's dialect.
         dialect = "spark" if self.dialect == "spark" else "hive"
         functions = _functions(self.expanded, dialect)
         return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
     def unexpanded_reason(self, expansion: Expansion, schemas: Schemas) -> str | None:
-        """Return why the row's text, whose expansion is given, depends on its reader; None if it does not."""
+        """Return why the meaning of the row's text depends on its reader, given its expansion; None if it does not."""
         if self.has_hive_text is None:
             return None
         if not self.has_hive_text:

@@ -1,7 +1,7 @@
 """Common table expressions as subqueries: `WITH s AS (q) … FROM s` becomes `… FROM (q) AS s`, in the query's own text.
 
-The rules of incremental maintenance then need no rule for WITH. A query that is named twice is computed twice, so this
-is for deterministic queries only.
+Incremental maintenance then needs no rules for WITH. A common table expression that is named twice is computed twice,
+so this may be used for deterministic queries only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 _MAX_LENGTH = 1_000_000
-"""Characters; names that use each other twice double the text each time."""
+"""The maximum length of the result, in characters: expressions that name others twice double the text each time."""
 
 
 def without_with(sql: str, dialect: str) -> str:
@@ -87,7 +87,7 @@ class _Rewriter:
             self._edits[start] = (end, None, False)
             for cte, item in zip(with_.expressions, named, strict=True):
                 if item.name in visible:
-                    # Which of the two is read depends on a setting (spark.sql.legacy.ctePrecedencePolicy).
+                    # A setting decides which of the two definitions is read (spark.sql.legacy.ctePrecedencePolicy).
                     raise NotIncrementalError(f"WITH that names {item.name} twice")
                 self._collect(cte.this, visible)
                 visible = {**visible, item.name: item}

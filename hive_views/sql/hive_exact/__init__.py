@@ -1,4 +1,4 @@
-"""The emulation of Hive itself: exactly the texts that Hive 4.1 stores, and the texts that it rejects.
+"""The mode `hive-exact`: creates exactly the texts that Hive 4.1 stores, and rejects the texts that it rejects.
 
-`mode.HIVE_EXACT` is the entry; the resolver uses `planner_names` for every text in Hive's dialect.
+The entry point is `mode.HIVE_EXACT`. The resolver also uses `planner_names` for every other text in Hive's dialect.
 """

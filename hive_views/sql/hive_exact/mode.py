@@ -1,4 +1,4 @@
-"""The mode that gives exactly the texts that Hive 4.1 stores, and rejects what it rejects."""
+"""The mode that creates exactly the texts that Hive 4.1 stores, and rejects the texts that it rejects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hive_views.sql.resolver.sources import resolve_table
 
 
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
-    """Resolve the clauses: names of the result first, then names of what is under it.
+    """Resolve the clauses: names of the result first, then names of the inputs of the SELECT list.
 
     The planner drops ORDER BY and SORT BY of a derived table without LIMIT, so their names stay unresolved.
     """
@@ -83,7 +83,7 @@ def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Seq
 
 
 def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
-    """Replace the text of an expression by that of an equal earlier one, as Hive does."""
+    """Replace the text of an expression by the text of an equal earlier expression, as Hive does."""
     if source is None:
         return
     target_tokens, source_tokens = token_span(context.text, node), token_span(context.text, source)
@@ -92,7 +92,7 @@ def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | 
 
 
 def _no_key_source(context: ResolutionContext, scope: Scope, column: ScopeColumn) -> None:
-    """Hive does not qualify a grouping key by the names under GROUP BY."""
+    """Return None: Hive does not qualify a grouping key with the name of a column of FROM."""
 
 
 def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:
@@ -115,7 +115,7 @@ def _uses_cbo(text: Text, tree: exp.Expr) -> bool:
 
 
 def _skips_exists(context: ResolutionContext, query: exp.Expr) -> bool:
-    """One aggregate over everything always gives a row: Hive only looks up the tables of such a query."""
+    """Whether a query is one aggregate without groups, which always has a row: Hive only looks up its tables."""
     if not isinstance(query, exp.Select) or query.args.get("group") is not None:
         return False
     if not collect_calls(context, query).aggregates:

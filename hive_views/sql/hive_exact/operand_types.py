@@ -1,7 +1,7 @@
-"""Operands that Hive rejects because of their types: of arithmetic, comparisons, casts and choices.
+"""Operands that Hive rejects because of their types, in arithmetic, comparisons, casts and CASE, IF or COALESCE.
 
-Measured on Hive 4.1.0 for every pair of types. Unknown types are never rejected. The rules hold in mode `hive-exact`
-only, as those of `refusals` do.
+Measured on Hive 4.1.0 for every pair of types. Unknown types are never rejected. Like the rules of `refusals`, these
+apply only in mode `hive-exact`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _check_operator(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
-    """Return whether an operator does not take two types."""
+    """Return whether Hive rejects an operator for two types."""
     if kind in (exp.And, exp.Or):
         return not {left, right}.isdisjoint({"binary", "date", "timestamp"})
     if left in _UNKNOWN or right in _UNKNOWN:
@@ -67,7 +67,7 @@ def _is_rejected(kind: type, left: str | None, right: str | None) -> bool:
     if kind is exp.DPipe:
         return right_base in _NESTED
     if kind is exp.BitwiseXor:
-        return False  # it binds more tightly than `*` in Hive, and less in the tree: its operands can be other ones
+        return False  # binds more tightly than `*` in Hive but not in the tree, so Hive may see other operands
     if kind in _BITS:
         return left_base not in INTEGERS or right_base not in INTEGERS
     if kind in _ARITHMETIC:
@@ -106,7 +106,7 @@ def _check_cast(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def _written_type(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """Return the name of the type that a cast names, without its parameters; rejected where Hive has no such type."""
+    """Return the name of the type in a cast, without its parameters; reject a type that Hive does not have."""
     text = context.text
     tokens = token_span(text, node)
     at = tokens[1] if tokens is not None else 0
@@ -180,7 +180,7 @@ def _check_between(context: ResolutionContext, node: exp.Expr) -> None:
 def check_comparison(
     context: ResolutionContext, left: exp.Expr, right: exp.Expr, kind: type[exp.Expr] = exp.EQ
 ) -> None:
-    """Check a comparison; by default Hive rejects one that loses digits (`hive.strict.checks.type.safety`)."""
+    """Check a comparison; by default Hive rejects comparisons that lose digits (`hive.strict.checks.type.safety`)."""
     left_type, right_type = context.type_of(left), context.type_of(right)
     if left_type is None or right_type is None:
         return
@@ -204,7 +204,7 @@ def _can_be_compared(kind: type, left: str, right: str) -> bool:
 
 
 def _loses_digits(precise: str, other: str) -> bool:
-    """Return whether a comparison of a precise type to another one loses digits."""
+    """Return whether digits are lost in a comparison of a precise type with another type."""
     base = hive_types.base(other)
     if precise == "timestamp":
         return base in NUMBERS
@@ -214,7 +214,7 @@ def _loses_digits(precise: str, other: str) -> bool:
 
 
 def _check_index(context: ResolutionContext, node: exp.Expr) -> None:
-    """Check `array[index]`: the index is an int, or a type that becomes one without loss."""
+    """Check `array[index]`: the index must be an int, or a type that can be converted to int without loss."""
     collection = element_type(context, node.this)
     if collection is not None and hive_types.base(collection) not in ("array", "map", "void"):
         raise context.fail(f"[] not valid on non-collection types: {collection}", node)
@@ -226,7 +226,7 @@ def _check_index(context: ResolutionContext, node: exp.Expr) -> None:
 
 
 def element_type(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """Return the type of an operand; to Hive a field of a list of structs is one value there, not a list of them."""
+    """Return the type of an operand; for Hive a field of an array of structs is one value there, not an array."""
     type_text = context.type_of(node)
     node = unwrapped(node)
     if type_text is None or hive_types.base(type_text) != "array" or type(node) not in (exp.Column, exp.Dot):

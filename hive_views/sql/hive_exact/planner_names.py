@@ -1,6 +1,6 @@
 """The column that Hive's planner reduces an expression to: `x` of `x + 0` and of `if(true, x, y)`.
 
-Hive names a column of the result after it. Measured on Hive 4.1.0.
+Hive gives the column of the result the name of this column. Measured on Hive 4.1.0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TypeOf = Callable[[exp.Expr], str | None]
 
 
 def planned_column(node: exp.Expr, type_of: TypeOf) -> exp.Expr | None:
-    """Return the column that remains of an expression, if nothing else does."""
+    """Return the column to which an expression is reduced; None if more than a column remains."""
     kind = type(node)
     if kind in (exp.Mul, exp.Add, exp.Sub, exp.Div):
         return _arithmetic_column(node)
@@ -67,7 +67,7 @@ def _is_boolean(node: exp.Expr, value: bool) -> bool:
 
 
 def _only_one(nodes: list[exp.Expr]) -> exp.Expr | None:
-    """Return the first of some expressions if all are the same."""
+    """Return the first of some expressions if all of them are equal."""
     return nodes[0] if len({comparison_key(node) for node in nodes}) == 1 else None
 
 
@@ -94,7 +94,7 @@ def _chosen_result(node: exp.Expr) -> exp.Expr | None:
 
 
 def _constant_value(node: exp.Expr) -> bool | None:
-    """Return the value of a condition of literals; None of any other condition."""
+    """Return the value of a condition that consists of literals; None for any other condition."""
     if type(node) is exp.Boolean:
         return bool(node.this)
     if type(node) not in _COMPARISONS:

@@ -1,7 +1,7 @@
 """Queries that Hive rejects although all of their names are known: wrong arguments, unsupported subqueries.
 
-Each rule was measured on Hive 4.1.0; the statements are in the fixtures of `tests/unit/sql`. The rules hold in mode
-`hive-exact` only, in which a text is rejected where Hive rejects it.
+Each rule was measured on Hive 4.1.0; the statements are in the fixtures of `tests/unit/sql`. The rules apply
+only in mode `hive-exact`, which rejects every text that Hive rejects.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hive_views.sql.types.hive_types import NUMBERS, TIMES
 def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: Sequence[exp.Expr]) -> None:
     """Check the subqueries in WHERE over a lateral view.
 
-    With its cost based optimizer Hive moves a subquery that names only the table below the lateral view, and then
-    rejects the join that it made itself. Without, it does not find a lateral view's alias next to a subquery.
+    With the cost based optimizer, Hive moves a subquery that names only the table below the lateral view, and then
+    rejects the resulting join. Without the optimizer, it does not find the lateral view's alias next to a subquery.
     """
     aliases = {item.args["alias"].this.name.lower() for item in laterals if item.args.get("alias") is not None}
     lateral_columns = [
@@ -176,7 +176,7 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
 
 
 def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
-    """Check the types of the first two arguments of functions of dates."""
+    """Check the types of the first two arguments of date functions."""
     at = function_token(context.text, node)
     arguments = [_written_argument(context, item, at) for item in node.iter_expressions()]
     bases = [hive_types.base(context.type_of(item) or "void") for item in arguments[:2]]
@@ -190,7 +190,7 @@ def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
 
 
 def _written_argument(context: ResolutionContext, argument: exp.Expr, at: int | None) -> exp.Expr:
-    """An argument as it was written: sqlglot wraps some into functions of its own."""
+    """Return an argument as written: sqlglot wraps some arguments into additional function nodes."""
     while isinstance(argument, exp.Func) and function_token(context.text, argument) == at:
         inner = next(argument.iter_expressions(), None)
         if inner is None:

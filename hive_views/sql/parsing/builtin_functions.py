@@ -22,7 +22,7 @@ HIVE_WINDOW_FUNCTIONS = frozenset(
     cume_dist dense_rank first_value lag last_value lead ntile percent_rank rank row_number
     """.split()
 )
-"""Hive's functions that need OVER."""
+"""Hive's window functions, which need OVER."""
 
 HIVE_TABLE_FUNCTIONS = frozenset(
     """

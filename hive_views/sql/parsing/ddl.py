@@ -1,6 +1,7 @@
 """Parser of the view DDL of Hive, Spark and Trino.
 
-Statement heads are read word by word here. The query inside stays a text, which `hive_views.sql.parsing.parser` reads.
+The head of a statement is read word by word. The query inside it is kept as text, which
+`hive_views.sql.parsing.parser` parses.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ class Cursor:
         return ".".join(parts)
 
     def property_pair(self) -> tuple[str, str]:
-        """Read `'key' = 'value'` (Spark and Trino: `key = value` too; Spark: also without the sign)."""
+        """Read `'key' = 'value'` (Spark and Trino: also `key = value`; Spark: also without the equals sign)."""
         key = self.property_key()
         if not self.accept("=") and not self.accept("==") and self.dialect != "spark":
             raise self.error("=")
@@ -346,7 +347,7 @@ def _sort_term(cursor: Cursor) -> str:
 
 
 def _choice(cursor: Cursor, *choices: str) -> str:
-    """Read one of some keywords, each of one word or more; return it in lower case."""
+    """Read one of several keywords, each of one or more words; return it in lower case."""
     for choice in choices:
         if cursor.accept(*choice.split()):
             return choice.lower()

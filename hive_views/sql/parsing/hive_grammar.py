@@ -1,4 +1,4 @@
-"""Reserved words of Hive's grammar, and tokens that sqlglot reads in Hive's dialect although Hive does not.
+"""Reserved words of Hive's grammar, and tokens that sqlglot accepts in Hive's dialect but Hive rejects.
 
 Each rule was measured on Hive 4.1.0. A view with a token of another engine would have a text that no Hive can compile.
 """
@@ -26,7 +26,7 @@ RESERVED = frozenset(
     when where window with
     """.split()
 )
-"""The words that are no names unless they are quoted, in lower case."""
+"""The reserved words, in lower case: they can be names only in quotes."""
 
 INTERVAL_UNITS = frozenset(
     f"{unit}{plural}" for unit in ("year", "month", "day", "hour", "minute", "second") for plural in ("", "s")
@@ -36,7 +36,7 @@ INTERVAL_UNITS = frozenset(
 CAST_TARGETS = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp"}
 )
-"""The types to which Hive drops a cast of a column of that type (its CONVERSION_FUNCTION_TEXT_MAP)."""
+"""The types for which Hive drops the cast of a column that already has the type (CONVERSION_FUNCTION_TEXT_MAP)."""
 
 PARSED_ELSEWHERE = frozenset(
     {"extract", "trim", "cast", "exists", "interval", "case", "any", "all", "some", "distinct"}
@@ -92,7 +92,7 @@ BEFORE_OPERAND = frozenset(
         TokenType.ALL,
     }
 )
-"""The tokens after which an operand begins: there a plus sign or a parenthesis belongs to the operand."""
+"""The tokens after which an operand begins; a plus sign or a parenthesis after one of them belongs to the operand."""
 
 
 _UNSUPPORTED = frozenset(
@@ -113,7 +113,7 @@ UNSUPPORTED_PAIRS = frozenset(
         (TokenType.ALIAS, TokenType.STRING),
     }
 )
-"""Pairs of tokens that Hive does not read, or signs that it reads only between operands."""
+"""Pairs of tokens that Hive rejects, and operators that it accepts only between operands."""
 _BEFORE_OUTER = frozenset({TokenType.LEFT, TokenType.RIGHT, TokenType.FULL})
 _POSITIONAL = frozenset({TokenType.L_BRACKET, TokenType.OUTER, TokenType.DCOLON})
 _SMALL_SUFFIXES = frozenset({"l", "s", "y"})
@@ -150,7 +150,7 @@ def _is_prefix(text: Text, index: int) -> bool:
 
 
 def _unsupported_position(text: Text) -> int | None:
-    """Return the index of the first token that Hive allows in other positions only."""
+    """Return the index of the first token that Hive does not allow at its position, only at others."""
     kinds = text.kinds
     for index, kind in enumerate(kinds):
         if kind is TokenType.L_BRACKET and _is_prefix(text, index):

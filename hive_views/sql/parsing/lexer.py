@@ -34,7 +34,7 @@ def dialect_of(name: str) -> Dialect:
 
 
 class _ThreadCache(threading.local):
-    """One tokenizer and one parser per thread and dialect: to create them costs as much as to read a short text."""
+    """One tokenizer and one parser per thread and dialect: creating them takes as long as parsing a short text."""
 
     def __init__(self) -> None:
         self.tokenizer_of = cache(lambda name: dialect_of(name).tokenizer())
@@ -72,7 +72,7 @@ class Text:
             raise self.error(f"Cannot read the text: {error}", 0) from error
         self.kinds: list[TokenType] = list(map(_KIND, self.tokens))
         self.kind_set = frozenset(self.kinds)
-        """The token types that occur, to skip searches for others."""
+        """The token types that occur in the text, to skip searches for other types."""
         self.lower = sql.lower()
         """The text in lower case, to skip searches for words that do not occur."""
         self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
@@ -127,7 +127,7 @@ class Text:
         return sum(map(self.kinds.count, self.kind_set & kinds))
 
     def token_of(self, node: exp.Expr) -> int | None:
-        """Return the index of the first token of a name or call; None where the tree has no position of it."""
+        """Return the index of the first token of a name or call; None if the tree does not contain its position."""
         meta = node._meta
         return self.starts.get(meta["start"]) if meta and "start" in meta else None
 
@@ -195,12 +195,12 @@ def _reason(error: Exception) -> str:
 
 # -- Tokens of any text, as Spark's lexer splits it (`SqlBaseLexer.g4`, Spark 4.1), and comments in portable form ------
 #
-# sqlglot reads texts that are valid SQL. The functions here take any text, since Spark's reading of it has to be known
-# before the text is handed to Spark.
+# sqlglot reads only texts that are valid SQL. The functions here take any text, because callers examine a text before
+# they pass it to Spark.
 
 _LINE_COMMENTS = {True: r"--(?:\\\n|[^\r\n])*", False: r"--[^\r\n]*"}
-"""A comment to the end of the line, for Spark (True) and others (False): Spark's (SIMPLE_COMMENT) continues after a
-backslash at the end of the line."""
+"""A comment to the end of the line, for Spark (True) and other engines (False): in Spark (SIMPLE_COMMENT) a comment
+continues on the next line after a backslash at the end of the line."""
 _PIECE = {
     is_spark: re.compile(
         rf"""(?P<space>[\ \t\n\f\r\v\xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+)
@@ -241,7 +241,7 @@ class SparkToken:
 
 
 def spark_tokens(sql: str, dialect: str = "spark") -> Iterator[SparkToken]:
-    """Yield the tokens of a text; other dialects than Spark's differ in where a line comment ends."""
+    """Yield the tokens of a text; the dialect determines where a line comment ends."""
     for kind, start, end in _pieces(sql, dialect):
         if kind not in ("space", "comment"):
             yield SparkToken(kind, sql[start:end], start)
@@ -262,7 +262,7 @@ def blank_comments(sql: str) -> str:
 
 
 def portable_comments(sql: str, dialect: str) -> str:
-    """Rewrite line comments so that Spark and all others end them where the author's engine does."""
+    """Rewrite line comments so that in every engine they end where they end in the author's engine."""
     if not _may_continue_comment(sql):
         return sql
     pieces = []
@@ -291,8 +291,8 @@ def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
         if kind == "opened":
             kind, end = "comment", _comment_end(sql, at)
         elif kind == "mark" and sql[at] in "'\"`":
-            # An unclosed quote: every later quote of this kind is escaped, so none of them closes another one. Without
-            # this set each of them would be searched for up to the end of the text, in quadratic time.
+            # An unclosed quote: every later quote of this kind is escaped, so none of them closes a string. Without
+            # this set the text would be searched to its end for each of them, in quadratic time.
             unclosed.add(sql[at])
         yield kind, at, end
         at = end

@@ -40,11 +40,11 @@ PARSER_SETTINGS = {
     DOUBLE_QUOTED_IDENTIFIERS: ('"',),
     "spark.sql.legacy.consecutiveStringLiterals.enabled": ("''", '""'),
 }
-"""Settings, off by default, that change how Spark parses a text, and the characters whose meaning each changes."""
+"""Settings, off by default, that change how Spark parses a text, each with the characters whose meaning it changes."""
 
 _VARIABLE = re.compile(r"\$\{\S+?\}", re.ASCII)
 CASE_SENSITIVE = "spark.sql.caseSensitive"
-"""Whether names that differ in case are different names; off by default."""
+"""The setting that makes names that differ only in case different names; off by default."""
 
 
 def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int, str] | None:
@@ -70,7 +70,7 @@ def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int
 
 
 def find_doubled_quote(sql: str) -> int | None:
-    """The offset of the first literal with a doubled quote: `'it''s'` is it's in Spark 4, its in Spark 3 and Hive."""
+    """The offset of the first literal with a doubled quote, which only Spark 4 reads as a quote: `'it''s'`."""
     literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
     return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
 
@@ -82,7 +82,7 @@ def find_variable(sql: str) -> str | None:
 
 
 def _find_mark(sql: str, mark: str) -> int:
-    """The offset of characters whose meaning a setting changes; two quotes only count within a string."""
+    """The offset of characters whose meaning a setting changes; two quotes count only within a string."""
     if len(mark) == 1 or mark not in sql:
         return sql.find(mark)
     doubled = find_doubled_quote(sql)
@@ -157,7 +157,7 @@ def _tree(text: Text) -> exp.Expr:
 
 
 def _trees(text: Text) -> list[exp.Expr | None]:
-    """Return sqlglot's trees; retry with renamed functions where sqlglot expects another engine's arguments."""
+    """Return sqlglot's trees; if it rejects the arguments of a function, retry with the function renamed."""
     parser = parser_of(text.dialect)
     tokens = _readable_tokens(text)
     try:
@@ -170,7 +170,7 @@ def _trees(text: Text) -> list[exp.Expr | None]:
 
 
 def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | None:
-    """Rename calls without arguments, and functions that sqlglot knows and the dialect lacks; None without any."""
+    """Rename calls without arguments and functions that only other engines have built in; None if there are none."""
     built_in = HIVE_FUNCTIONS | PARSED_ELSEWHERE
     if text.dialect != "hive":
         built_in |= SPARK_FUNCTIONS
@@ -209,7 +209,7 @@ def check_depth(text: Text) -> None:
         and text.count(_TYPES) <= MAX_CALL_DEPTH
         and text.lower.count("join") <= MAX_BARE_JOINS
     ):
-        return  # too little to exceed a limit
+        return  # the text is too short to exceed a limit
     depth = prefixes = types = casts = joins = indexes = 0
     calls: list[bool] = []
     for index, token in enumerate(tokens):
@@ -248,7 +248,7 @@ def check_depth(text: Text) -> None:
 
 
 def _readable_tokens(text: Text) -> list[Token]:
-    """Drop what sqlglot does not read as Hive does: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
+    """Drop the parts that sqlglot reads differently than Hive: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
     if text.dialect == "spark":
@@ -307,7 +307,7 @@ def _readable_spark_tokens(text: Text) -> list[Token]:
 
 
 def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
-    """Return what is read for some tokens of a Spark text, and up to which token; `window(…)` is a call."""
+    """Return, by token index, the tokens that replace a range of a Spark text, and the last token of the range."""
     kinds, tokens = text.kinds, text.tokens
     replacements: dict[int, tuple[list[Token], int]] = {}
     for index in [position for position, kind in enumerate(kinds) if kind in _REWRITTEN]:
@@ -317,7 +317,7 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
         if kind is TokenType.WITH and is_call and index:
             words, end = [], text.match.get(index + 1, index)
         elif kind in (TokenType.TABLE, TokenType.FROM) and _begins_query(text, index):
-            # All at the place of the word, which the columns replace.
+            # All have the position of FROM or TABLE, because the columns of the star replace that word in the text.
             words, end = [(TokenType.FROM, "FROM")], index
             if _is_without_select(text, index):
                 words = [(TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), *words]
@@ -356,7 +356,7 @@ def _begins_query(text: Text, index: int) -> bool:
 
 
 def _is_without_select(text: Text, index: int) -> bool:
-    """Whether no SELECT follows the word that begins a query, or only after `|>`."""
+    """Whether a query that begins with FROM or TABLE has no SELECT, or has one only after `|>`."""
     kinds = text.kinds
     position = index + 1
     while position < len(kinds) and kinds[position] not in (*_SET_OPERATORS, TokenType.R_PAREN):

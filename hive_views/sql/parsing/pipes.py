@@ -1,11 +1,11 @@
 """Pipe operators of Spark: `FROM t |> WHERE … |> SET …` as the tokens of nested queries, which the parser reads.
 
 Each operator becomes a clause of a query around the operators before it: `SELECT * FROM (…) <marker> WHERE …`. Tokens
-of the text keep their positions. Tokens that are not in the text are placed behind its end: each star is described by a
-`PipeStar`, and the alias of a query under an operator is a marker, which keeps the table aliases of the query visible.
+of the text keep their positions. Added tokens get positions after the end of the text. A `PipeStar` describes each
+added star. The alias of a query under an operator is a marker, which keeps the table aliases of the query visible.
 
 Source of the rules: Spark 4.1's `AstBuilder.visitOperatorPipeRightSide`, and measurements with Spark 4.1.4: an operator
-can name the tables of those before it, until AS gives the rows another name.
+can name the tables of earlier operators, until AS gives their result another name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from hive_views.sql.parsing.lexer import Text
 
 MAX_OPERATORS = 100
-"""The maximum number of operators in a row: each is a nested query."""
+"""The maximum number of operators in a row: each adds a nested query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class PipeStar:
     Attributes:
         kind: `all` for the rows of the operators so far, after which `|> SELECT …` can be written; `extend` for EXTEND,
             whose word is replaced; `before` and `after` for the columns around an assignment of SET; `drop` for DROP.
-        first: The first token that the columns replace, or after which they are written.
-        last: The last one.
+        first: The first of the tokens that the columns replace, or after which they are written.
+        last: The last of these tokens.
         names: The tokens of the columns that SET or DROP names.
     """
 
@@ -44,7 +44,7 @@ Emit = Callable[[int, int], list[Token]]
 
 
 def pipe_chains(text: Text) -> dict[int, list[int]]:
-    """Return the pipe operators of each query with some, by the token of the parenthesis before it (-1 for none)."""
+    """Return the pipe operators of each query that has any, by the token of the parenthesis around it (-1 for none)."""
     chains: dict[int, list[int]] = {}
     for index, kind in enumerate(text.kinds):
         if kind is TokenType.PIPE_GT:
@@ -96,7 +96,7 @@ class _Chain:
         """The last token of the operators so far."""
 
     def begin(self, first: int, last: int) -> None:
-        """Take what is in front of the first operator."""
+        """Start with the query in front of the first operator."""
         text = self._text
         kind = text.kinds[first] if first <= last else None
         self._end = last
@@ -114,7 +114,7 @@ class _Chain:
         return self._inner
 
     def add(self, first: int, last: int) -> None:
-        """Add the operator of some tokens."""
+        """Add the operator in a range of tokens."""
         text = self._text
         kind, word = text.kinds[first], text.raw(first).upper()
         for index in self._at_top(first + 1, last):
@@ -185,7 +185,7 @@ class _Chain:
         self._query(self._emit(first + 1, window - 1), tail)
 
     def _set(self, first: int, last: int) -> None:
-        """SET assigns one column after the other: a later value reads the earlier assignments."""
+        """SET assigns one column after the other: a value can use the columns assigned before it."""
         text = self._text
         begin = first
         for start, end in text.elements(first + 1, last):
@@ -210,7 +210,7 @@ class _Chain:
         self._query([star])
 
     def _aggregate(self, first: int, last: int) -> None:
-        """`AGGREGATE f(b) AS s GROUP BY k AS key`: the keys are the first columns."""
+        """`AGGREGATE f(b) AS s GROUP BY k AS key`: the result has the keys as its first columns."""
         text = self._text
         group = next((at for at in self._at_top(first, last) if text.kinds[at] is TokenType.GROUP_BY), last + 1)
         aggregates = self._emit(first + 1, group - 1) if group > first + 1 else []
@@ -232,7 +232,7 @@ class _Chain:
         self._query([*selected, *aggregates], tail)
 
     def _end_of_value(self, start: int, end: int) -> int:
-        """Return the last token of an element without its alias."""
+        """Return the last token of an element before its alias."""
         kinds = self._text.kinds
         if end - 1 > start and kinds[end - 1] is TokenType.ALIAS:
             return end - 2
@@ -242,7 +242,7 @@ class _Chain:
     # -- Queries -----------------------------------------------------------------------------------------------------
 
     def _normalize(self) -> None:
-        """Make the operators so far one query."""
+        """Combine the operators so far into one query, `_inner`."""
         if self._inner is None:
             self._query([self._star("all", self._end, self._end)])
 
@@ -278,7 +278,7 @@ class _Chain:
         return token
 
     def _token(self, kind: TokenType, word: str) -> Token:
-        """Return a token that is not in the text, with a position of its own."""
+        """Return a token that is not in the text, with a unique position."""
         text = self._text
         text.added_tokens += 1
         start = len(text.sql) + text.added_tokens
@@ -286,7 +286,7 @@ class _Chain:
         return Token(kind, word, near.line, near.col, start, start, [])
 
     def _at_top(self, first: int, last: int) -> Iterable[int]:
-        """Yield the tokens of a range that are not inside parentheses, but those themselves."""
+        """Yield the tokens of a range outside of parentheses, and the opening parentheses."""
         index = first
         while index <= last:
             yield index

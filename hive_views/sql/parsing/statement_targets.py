@@ -1,6 +1,7 @@
 """The views that a Spark statement changes, found by its keywords alone, for statements that the parser cannot read.
 
-Callers refuse what these functions find. So they must report too much rather than too little, for any text.
+Callers reject statements by what these functions find. So the functions must report too much rather than too little,
+for any text.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from itertools import islice
 from hive_views.sql.parsing.lexer import SparkToken, spark_tokens, unquote_identifier
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
-"""Words in front of VIEW in a statement that changes a view that is not temporary."""
+"""Words in front of VIEW in a statement that changes a permanent view."""
 _TABLE_CHANGES = frozenset({("DROP", "TABLE"), ("DELETE", "FROM"), ("MERGE", "INTO"), ("EVOLUTION", "INTO")})
 """The words in front of a table that a statement drops, or whose rows it changes."""
 _HEAD_TOKENS = 60
-"""Enough tokens for the head of any statement about one view."""
+"""The number of tokens that are read as the head of a statement: enough for any statement about one view."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _change(
 
 
 def _closing_bracket(tokens: Sequence[SparkToken], index: int) -> int | None:
-    """The token that closes the bracket at a token; None without one."""
+    """Return the token that closes the bracket at a token; None if it is not closed."""
     depth = 0
     for end in range(index, len(tokens)):
         depth += (tokens[end].text == "(") - (tokens[end].text == ")")

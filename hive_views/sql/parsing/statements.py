@@ -116,7 +116,7 @@ class CreateMaterializedView(_CreateStatement):
     location: str | None = None
     grace_period: str | None = None
     storage_properties: tuple[tuple[str, str], ...] = ()
-    """STORAGE PROPERTIES: those of the storage table."""
+    """STORAGE PROPERTIES: the properties of the storage table."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class RefreshMaterializedView(NamedStatement):
     full: bool = False
     incremental: bool = False
     cascade: bool = False
-    """Whether the materialized views that it reads are refreshed first."""
+    """Whether the materialized views that this one reads are refreshed first."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def child_expressions(value: Any) -> list[exp.Expr]:
 
 
 def start_offsets(node: exp.Expr) -> list[int]:
-    """Return the text offsets of all names and calls in an expression, in no order."""
+    """Return the text offsets of all names and calls in an expression, in no particular order."""
     offsets: list[int] = []
     stack = [node]
     while stack:
@@ -38,7 +38,7 @@ def start_offsets(node: exp.Expr) -> list[int]:
 
 
 def first_offsets_of(tree: exp.Expr) -> dict[int, int]:
-    """Return the least of `start_offsets` for all nodes of a tree at once, by the node's `id`."""
+    """Return the smallest of the `start_offsets` of each node of a tree, by the node's `id`."""
     first: dict[int, int] = {}
     for node in reversed(list(tree.walk())):  # each node before its parent
         offsets = [first[id(node)]] if id(node) in first else []
@@ -72,15 +72,15 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def table_nodes(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Yield what names a table or view that a tree reads, by at most three parts: no CTEs, no write targets."""
+    """Yield the nodes that name the tables and views that a tree reads; not CTEs and the targets of writes."""
     nodes = relation_nodes(tree)
     return (node for node in nodes if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier))
 
 
 def relation_nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield what a tree may read rows from, other than queries: tables, functions, the arguments `TABLE(…)`.
+    """Yield the nodes from which a tree may read rows, except queries: tables, functions, the arguments `TABLE(…)`.
 
-    A part of FROM that is none of these, and no query or VALUES either, is among them.
+    Includes every other part of FROM that is neither a query nor VALUES.
     """
     stack: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
     while stack:
@@ -345,7 +345,7 @@ def _start_of_next(text: Text, select: exp.Select, position: int) -> int | None:
 def select_item_end(text: Text, item: exp.Expr) -> int | None:
     """Return the last token of an item of a SELECT list; None if no node in it has a position.
 
-    The tree does not contain the ends of CASE, INTERVAL and others, so the tokens are searched.
+    The tree does not contain the ends of CASE, INTERVAL and other expressions, so the tokens are searched.
     """
     indexes = [text.starts[start] for start in start_offsets(item) if start in text.starts]
     if not indexes:
@@ -354,7 +354,7 @@ def select_item_end(text: Text, item: exp.Expr) -> int | None:
     tokens = token_span(text, item)
     if tokens is not None:
         index = max(index, tokens[1])
-    block = text.enclosing[first]  # in the end the parenthesis around the whole SELECT
+    block = text.enclosing[first]  # after the loop: the parenthesis around the whole SELECT
     inner_queries = _queries_around(item, text.tokens[first].start) if block >= 0 else 0
     while block >= 0 and (text.kinds[block + 1] not in _QUERY_STARTS or inner_queries):
         inner_queries -= text.kinds[block + 1] in _QUERY_STARTS
@@ -391,7 +391,7 @@ def select_item_tokens(text: Text, items: list[exp.Expr], position: int) -> tupl
 
 
 def _queries_around(item: exp.Expr, start: int) -> int:
-    """Return the number of queries of an expression around the node at a character."""
+    """Return the number of queries in an expression that contain the node at a character."""
     node: exp.Expr | None = next(
         (node for node in item.walk() if node._meta and node._meta.get("start") == start), None
     )

@@ -23,25 +23,25 @@ def claim_alias(context: ResolutionContext, alias: str, block: QueryBlock, at: e
 
 
 def alias_identifier(node: exp.Expr) -> Any:
-    """Return the identifier of an element's table alias; None where it has none."""
+    """Return the identifier of the table alias of an element of FROM; None if it has none."""
     alias = node.args.get("alias")
     return alias.this if alias is not None else None
 
 
 def alias_columns(node: exp.Expr) -> list[Any]:
-    """Return the identifiers of an element's column aliases."""
+    """Return the identifiers of the column aliases of an element of FROM."""
     alias = node.args.get("alias")
     return (alias.args.get("columns") or []) if alias is not None else []
 
 
 def require_alias(context: ResolutionContext, identifier: exp.Expr | None, reason: str, at: exp.Expr) -> None:
-    """Reject an element of FROM without alias, in the dialects that need one."""
+    """Reject an element of FROM without alias in dialects that require one."""
     if identifier is None and context.dialect.requires_aliases:
         raise context.fail(reason, at)
 
 
 def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
-    """Return the columns of a query as those of a table; the second column of a name gets its internal name."""
+    """Return a query's columns under a table alias; of two columns with one name the second gets its internal name."""
     names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
     if len(names) > len(scope.columns):
         raise context.fail(
@@ -65,7 +65,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
 
 
 def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name: str) -> None:
-    """Give a column of a derived table's SELECT list another name, because its own is a duplicate."""
+    """Rename a column in the SELECT list of a derived table, because its name is a duplicate."""
     item = context.select_items.get(column)
     context.renamed_columns[column] = name
     if item is None or is_star(item):

@@ -36,12 +36,13 @@ class Environment:
     Attributes:
         scopes: The scopes that are searched: one, or both sides of a join.
         outer: The scope of the query around a correlated subquery.
-        ungrouped: The scope under GROUP BY, in which names inside a grouping key are resolved.
-        reuses_computed: Whether a grouping key, an aggregate or a window function refers to its computed column.
+        ungrouped: The scope of FROM, before GROUP BY, in which names inside a grouping key are resolved.
+        reuses_computed: Whether an expression that repeats a grouping key, an aggregate or a window function refers to
+            the column that was computed for it.
         allows_aggregates: Whether aggregate functions are allowed.
         allows_windows: Whether window functions are allowed.
         rejects_duplicates: Whether a name of several columns of one table is ambiguous.
-        parameters: The parameters of the lambdas around it, of the innermost first.
+        parameters: The parameters of the lambdas around the expression, innermost lambda first.
     """
 
     scopes: tuple[Scope, ...]
@@ -95,9 +96,9 @@ class VisibleCtes:
     """The common table expressions that a query can name.
 
     Attributes:
-        definitions: All that the nearest WITH defines, by name in lower case; shared by the queries of this WITH.
-        count: The number of them, from the first, that the query can name.
-        outer: What the query around this WITH can name.
+        definitions: All definitions of the nearest WITH, by name in lower case; shared by the queries of this WITH.
+        count: The query can name this many definitions, counted from the first.
+        outer: The common table expressions that the query around this WITH can name.
     """
 
     definitions: Mapping[str, CteDefinition] = field(default_factory=dict)
@@ -105,11 +106,11 @@ class VisibleCtes:
     outer: VisibleCtes | None = None
 
     def find(self, name: str, reads_later: bool) -> tuple[CteDefinition | None, bool]:
-        """Return the definition that a name in lower case means, and whether its WITH defines it later.
+        """Return the definition that a name in lower case refers to, and whether its WITH defines it later.
 
         Args:
             name: The name without a database.
-            reads_later: Whether the dialect reads definitions that come later.
+            reads_later: Whether a name can refer to a later definition in this dialect.
         """
         visible: VisibleCtes | None = self
         while visible is not None:
@@ -127,10 +128,10 @@ class QueryBlock:
     """One SELECT while it is resolved.
 
     Attributes:
-        ctes: The common table expressions that it can name.
-        outer: The scope around it, for a correlated subquery.
+        ctes: The common table expressions that the SELECT can name.
+        outer: The scope of the query around a correlated subquery.
         aliases: Its table aliases in the order in which a star lists them.
-        level: The number of derived tables and branches around it.
+        level: The number of derived tables and branches of set operations around it.
     """
 
     ctes: VisibleCtes
@@ -146,11 +147,11 @@ class OrderedQuery:
     Attributes:
         node: The query.
         output: The columns of its result.
-        scope: The columns under its SELECT list: of FROM, GROUP BY or window functions.
+        scope: The columns that its SELECT list is computed from: of FROM, GROUP BY or window functions.
         ungrouped: The columns of its FROM clause; None for a set operation or a query in parentheses.
-        level: The number of derived tables and branches around it.
+        level: The number of derived tables and branches of set operations around it.
         is_set_operation: Whether it is a set operation.
-        names_output_only: Whether only names of the result are allowed.
+        names_output_only: Whether the clauses can name only columns of the result.
         items: Its SELECT list.
         distinct_star_aliases: The table aliases of a `SELECT DISTINCT *`.
     """
@@ -171,12 +172,12 @@ class Source:
     """A table, common table expression or derived table of a FROM clause.
 
     Attributes:
-        node: Its node.
+        node: Its node in the syntax tree.
         alias: Its alias in lower case.
         scope: Its columns.
-        table: The table that it is.
-        cte: The common table expression that it is.
-        sample: Its TABLESAMPLE, which the tree of a text of dialect `hive` does not contain.
+        table: The name of the table; None for other elements.
+        cte: The common table expression; None for other elements.
+        sample: The text of its TABLESAMPLE, which the tree of a text of dialect `hive` does not contain.
     """
 
     node: exp.Expr
@@ -197,25 +198,25 @@ class JoinScopes:
 
 
 Handler = Callable[["ResolutionContext", Any, Environment], "ScopeColumn | None"]
-"""Resolves one kind of node; returns the column that the expression is, or None for any other value."""
+"""Resolves one kind of node; returns the column if the expression is one, otherwise None."""
 
 
 def accept(*_: Any) -> None:
-    """Accept everything: the check of a dialect or mode without the restriction."""
+    """Accept everything: the check of a dialect or mode that does not have the restriction."""
 
 
 @dataclass(frozen=True)
 class DialectRules:
-    """The rules by which a dialect resolves names, and checks of what it rejects although sqlglot parses it."""
+    """The rules by which a dialect resolves names, and checks for texts that sqlglot parses but the dialect rejects."""
 
     checks_identifiers: bool = False
-    """Whether reserved words and other words that are no identifiers are rejected where they are not quoted."""
+    """Whether reserved words and other words that are not identifiers are rejected unless they are quoted."""
     checks_types: bool = False
-    """Whether operators, conditions and set operations over types that do not fit are rejected."""
+    """Whether operators, conditions and set operations over incompatible types are rejected."""
     restricts_windows: bool = False
-    """Whether window functions are allowed in the SELECT list and QUALIFY only."""
+    """Whether window functions are allowed only in the SELECT list and QUALIFY."""
     restricts_subqueries: bool = False
-    """Whether a subquery in an expression returns one column and names no column of a block beyond the next one."""
+    """Whether a subquery in an expression must return one column and can name columns of the next outer block only."""
     requires_aliases: bool = False
     """Whether derived tables, VALUES, table functions and lateral views need an alias."""
     requires_over: bool = False
@@ -223,23 +224,23 @@ class DialectRules:
     allows_database_in_column: bool = False
     """Whether `database.table.column` is a column."""
     drops_parentheses: bool = False
-    """Whether parentheses and plus signs around a name are replaced together with it."""
+    """Whether parentheses and plus signs around a name are replaced together with the name."""
     quotes_fields: bool = False
     """Whether the fields of structs are written in quotes and lower case."""
     merges_using_columns: bool = False
-    """Whether the column of a USING clause is one column of the join's result."""
+    """Whether a column of a USING clause occurs once in the join's result, not once for each side."""
     removes_redundant_casts: bool = False
-    """Whether a cast of a column to its own type is the column."""
+    """Whether a cast of a column to its own type is replaced by the column."""
     derives_column_names: bool = False
-    """Whether an expression takes its name from the column that Hive's planner reduces it to."""
+    """Whether an expression is named after the column to which Hive's planner reduces it."""
     hint_counts_as_item: bool = False
     """Whether a hint counts in the numbers of generated column names."""
     computes_groups_first: bool = False
-    """Whether GROUP BY and window functions are resolved before the SELECT list, which then names their results."""
+    """Whether GROUP BY and window functions are resolved first and the SELECT list refers to their results."""
     groups_by_ordinals: bool = False
-    """Whether a number in GROUP BY is a position of the SELECT list, without a setting."""
+    """Whether a number in GROUP BY is a position of the SELECT list regardless of settings."""
     unifies_rows_of_values: bool = False
-    """Whether the types of VALUES come from all rows, not only from the first one."""
+    """Whether the types of VALUES are those of all rows combined, not those of the first row."""
     allows_generators_with_columns: bool = False
     """Whether a SELECT list can contain a table-generating function and other elements."""
     exploded_name: str = "val"
@@ -247,11 +248,11 @@ class DialectRules:
     has_struct_stars: bool = False
     """Whether `s.*` can be the fields of a struct."""
     names_extracted_fields: bool = True
-    """Whether the field of an expression gives its column its name, not only the field of a column."""
+    """Whether a field of any expression gives the output column its name; otherwise only a field of a column does."""
     has_star_except: bool = False
     """Whether `* EXCEPT (…)` exists."""
     reads_later_ctes: bool = False
-    """Whether a name means a common table expression that the same WITH defines later."""
+    """Whether a name can refer to a common table expression that the same WITH defines later."""
     has_partitioned_functions: bool = False
     """Whether FROM can contain `noop(ON t PARTITION BY …)`."""
     has_lateral_aliases: bool = False
@@ -259,7 +260,7 @@ class DialectRules:
     star_includes_using: bool = False
     """Whether `t.*` includes the columns that are named by USING."""
     interval_units: frozenset[str] | None = None
-    """The units of an INTERVAL; None where they are not checked."""
+    """The allowed units of an INTERVAL; None if they are not checked."""
     resolve_function: Callable[[ResolutionContext, exp.Func, Environment], None] = accept
     has_pivots: bool = False
     """Whether PIVOT and UNPIVOT are resolved."""
@@ -280,8 +281,8 @@ class ExpansionMode:
     """The differences between portable texts and the texts that Hive 4.1 itself would store."""
 
     resolves_all_names: bool
-    """Whether the names that Hive does not resolve are resolved, too: in unused common table expressions and unused
-    windows, in grouping(), and of registered functions with OVER."""
+    """Whether names that Hive leaves unresolved are resolved: in unused common table expressions and windows, in
+    grouping(), and the names of registered functions with OVER."""
     names_all_columns: bool
     """Whether columns without a name of their own, or with another name, get `AS name`."""
     writes_generated_aliases: bool
@@ -293,28 +294,28 @@ class ExpansionMode:
     shares_ctes: bool
     """Whether the common table expressions of one WITH can name each other in any order."""
     checks_captures: bool
-    """Whether a completed name of an outer column must not be read as another column inside the subquery."""
+    """Whether to check that the qualified name of an outer column has no other meaning inside the subquery."""
     replaces_ordinals: bool
     """Whether a position in GROUP BY is replaced by the element of the SELECT list."""
     keeps_keys_under_windows: bool
-    """Whether the expressions of grouping keys are known after window functions are computed."""
+    """Whether the scope of window functions keeps the expressions of the grouping keys."""
     reuse_column: Callable[[ResolutionContext, exp.Expr, exp.Expr | None, Environment], None]
-    """Write an expression that repeats a grouping key, an aggregate or a window function."""
+    """Writes an expression that repeats a grouping key, an aggregate or a window function."""
     key_source: Callable[[ResolutionContext, Scope, ScopeColumn], ScopeColumn | None]
-    """The column under GROUP BY under whose name a grouping key is written."""
+    """Returns the column of FROM under whose name a grouping key is written; None if there is none."""
     star_name: Callable[[ResolutionContext, Scope, ScopeColumn, str], tuple[str | None, str]]
-    """The table and the name that a star over a grouped block is replaced by, for one column."""
+    """Returns the table and the name that replace a star over a grouped block, for one of its columns."""
     sampled_name: Callable[[ResolutionContext, str, str | None, Sequence[str]], str | None]
-    """The text for an item of TABLESAMPLE: from its first name, its qualified name if it is a column, and the bucket
-    columns of the table. None where it stays as it is."""
+    """Returns the text for an item of TABLESAMPLE, or None to keep it as written. The arguments are its first name, its
+    qualified name if it is a column, and the bucket columns of the table."""
     collection_type: Callable[[ResolutionContext, exp.Expr], str | None]
-    """The type of the argument of a table-generating function."""
+    """Returns the type of the argument of a table-generating function."""
     resolve_order: Callable[[ResolutionContext, OrderedQuery], None]
-    """Resolve ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
+    """Resolves ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
     uses_cbo: Callable[[Text, exp.Expr], bool]
     """Whether Hive plans a query with its cost based optimizer."""
     skips_exists: Callable[[ResolutionContext, exp.Expr], bool]
-    """Whether the query of EXISTS is only searched for its tables."""
+    """Whether only the tables of the query in EXISTS are looked up, not its columns."""
     check_call: Callable[[ResolutionContext, exp.Expr], None] = accept
     check_operands: Callable[[ResolutionContext, Sequence[exp.Expr]], None] = accept
     check_exists: Callable[[ResolutionContext, exp.Expr, Scope], None] = accept
@@ -336,29 +337,30 @@ class ResolutionContext:
         edits: The replacements that complete every name.
         star_edits: The replacements of stars alone.
         bindings: The column that an expression refers to, by the id of its node.
-        fields: The fields of the column that an expression refers to, by the id of its node.
+        fields: The field names after the column in an expression such as `a.x.y`, by the id of its node.
         star_columns: The columns that a star in a function stands for, by the id of its node.
-        sources: The element of FROM that each table and derived table is, by the id of its node.
+        sources: The element of FROM for each table and derived table, by the id of its node.
         joins: The columns of both sides of each join, by the id of its node.
         blocks: The columns of FROM and of the result of each SELECT, by the id of its node.
         subqueries: The result of each subquery in an expression, by the id of its node.
         tables: The tables and views that the text names, with the position of the first name.
         pending_edits: The replacements of the expression that is being resolved.
-        pending_copies: Its token ranges that become the text of other ranges.
+        pending_copies: The token ranges of this expression that are replaced by the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
         added_names: The token after which `AS name` is added, with the name.
         invented_names: The columns without a name of their own, to which the resolver gives one.
-        renamed_columns: The columns of derived tables that get another name because theirs is a duplicate.
+        renamed_columns: The new names of columns of derived tables whose own names are duplicates.
         expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
         has_star: Whether the text contains a star.
         ctes: The common table expressions of the SELECT that is being resolved.
         cte_definitions: All common table expressions.
-        outermost_ctes: The names that the outermost WITH defines; Hive resolves them to it everywhere.
+        outermost_ctes: The names that the outermost WITH defines; Hive resolves them to its definitions everywhere.
         set_operations: The number of aliases that Hive's grammar generated for set operations.
         in_grouping_sets: Whether the expressions of GROUPING SETS are being resolved.
         has_windows: Whether the last SELECT contains window functions.
-        named_windows: The window functions of the last SELECT that give their column its name.
-        pipe_stars: The stars that pipe operators imply: whether their columns are fixed, and the texts of these.
+        named_windows: The window functions of the last SELECT after which Hive names their columns.
+        pipe_stars: The stars that pipe operators imply, each with whether the text itself determines its columns, and
+            the expanded text, stored text and output column of its columns.
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
@@ -410,7 +412,7 @@ class ResolutionContext:
         self._weak = ref(self)
 
     def type_of(self, node: exp.Expr) -> str | None:
-        """Return the Hive type of an expression, or None where it is not known."""
+        """Return the Hive type of an expression, or None if it is unknown."""
         return self._types.type_of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:
@@ -425,10 +427,10 @@ class ResolutionContext:
 
     @cached_property
     def keeps_using(self) -> bool:
-        """Whether no USING can be written as ON, since a part of the text depends on it that stays as it is.
+        """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
 
-        These are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and pipe
-        operators.
+        Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
+        pipe operators.
         """
         if self.text.pipe_markers or self.text.pipe_stars:
             return True
@@ -446,7 +448,7 @@ class ResolutionContext:
         return False
 
     def key_binding(self, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
-        """Return the column under a GROUP BY that a grouping key is, where it is a plain column."""
+        """Return the column of FROM that a grouping key consists of; None if the key is not a plain column."""
         for text, key_column in scope.keys.items():
             if key_column is column:
                 node = scope.key_nodes.get(text)
@@ -454,7 +456,7 @@ class ResolutionContext:
         return None
 
     def has_invented_name(self, column: ScopeColumn) -> bool:
-        """Return whether a column has a name in the text that it does not have in Spark and Trino."""
+        """Return whether the name of a column in the expanded text differs from its name in Spark and Trino."""
         seen: set[ScopeColumn] = set()
         while column not in seen:
             if column in self.invented_names or self.renamed_columns.get(column, column.name) != column.name:
@@ -479,5 +481,5 @@ class ResolutionContext:
 
 
 def start_of(node: exp.Expr) -> int | None:
-    """Return the position of the first character of an expression, where the tree has it."""
+    """Return the position of the first character of an expression; None if the tree does not contain it."""
     return min(start_offsets(node), default=None)

@@ -19,7 +19,7 @@ from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
 def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
-    """Return the type that a cast names, as it is written, in lower case; None where it is more than one word."""
+    """Return the type that a cast names, as written but in lower case; None if it is more than one word."""
     tokens = token_span(context.text, node)
     if tokens is None or tokens[1] < 2 or context.text.tokens[tokens[1] - 2].token_type is not TokenType.ALIAS:
         return None
@@ -51,7 +51,7 @@ def _with_children(context: ResolutionContext, node: exp.Expr, env: Environment)
 
 
 def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
-    """Resolve an operator; a long chain of one operator is a loop, since recursion would exceed Python's limit."""
+    """Resolve an operator; a long chain is resolved in a loop, since recursion would exceed Python's limit."""
     chain: list[exp.Expr] = []
     left: exp.Expr = node
     kind = type(node)
@@ -138,7 +138,7 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
 
 
 def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
-    """Refuse `current_date` and the like where a column has the name: Spark then reads the column."""
+    """Reject `current_date` and similar words if a column has the name, because Spark then reads the column."""
     name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
     index = function_token(context.text, node)
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
@@ -159,7 +159,7 @@ def _star(context: ResolutionContext, node: exp.Star, env: Environment) -> None:
 
 
 def _skip(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
-    """Literals and the like contain no names."""
+    """Literals and similar nodes contain no names to resolve."""
 
 
 # -- Subqueries --------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _exists(context: ResolutionContext, node: exp.Exists, env: Environment) -> N
 def resolve_subquery(
     context: ResolutionContext, query: exp.Expr, env: Environment, *, is_operand: bool, is_exists: bool = False
 ) -> None:
-    """Resolve a query inside an expression: it can name the columns around it."""
+    """Resolve a query inside an expression, which can name columns of the query around it."""
     context.dialect.check_subquery(context, query, env)
     if is_exists and context.mode.skips_exists(context, query):
         return
@@ -200,7 +200,7 @@ def resolve_subquery(
 
 
 NEVER_REMOVED = 99
-"""The level of a subquery in an expression: no ORDER BY at it is removed by Hive's planner."""
+"""The level of a subquery in an expression; at this level Hive's planner removes no ORDER BY."""
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ, exp.EQ, exp.NEQ, exp.And, exp.Or})
 HANDLERS: Mapping[type, Handler] = {
     exp.Paren: _paren,
@@ -231,4 +231,4 @@ HANDLERS: Mapping[type, Handler] = {
     ),
     **dict.fromkeys((exp.Identifier, exp.Literal, exp.DataType, exp.Var, exp.Null, exp.Boolean, exp.Hint), _skip),
 }
-"""The function for each kind of node; of other nodes the children are resolved, and calls are checked."""
+"""The function for each kind of node. For other nodes the children are resolved, and calls are checked."""

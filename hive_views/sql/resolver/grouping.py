@@ -32,7 +32,7 @@ from hive_views.sql.resolver.stars import windowed_function
 
 @dataclass(slots=True)
 class BlockCalls:
-    """The aggregates and the window functions of a block, by key; of equal aggregates the last, as Hive keeps it."""
+    """The aggregates and window functions of a block, by key; of equal aggregates only the last, as in Hive."""
 
     aggregates: dict[str, exp.Expr] = field(default_factory=dict)
     windows: dict[str, exp.Expr] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def _collect_calls_in(context: ResolutionContext, node: exp.Expr, calls: BlockCa
 def resolve_groups(
     context: ResolutionContext, node: exp.Select, ungrouped: Scope, aggregates: dict[str, exp.Expr]
 ) -> Scope:
-    """Resolve GROUP BY, or DISTINCT, and the aggregates of a block; returns the scope above them."""
+    """Resolve GROUP BY, or DISTINCT, and the aggregates of a block; return the scope of their results."""
     scope = Scope(grouped=True)
     keys, set_members = _grouping_keys(context, node, has_aggregates=bool(aggregates))
     if set_members is not None and not set_members:
@@ -159,7 +159,7 @@ def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: 
 
 
 def _generated_columns(group: exp.Expr) -> dict[str, ScopeColumn]:
-    """The columns for ROLLUP, CUBE and GROUPING SETS, and for windows of time, which have the name of the function."""
+    """Return the columns that Spark adds for ROLLUP, CUBE, GROUPING SETS and window functions of time, by name."""
     types = {"grouping__id": "bigint"} if _has_sets(group) else {}
     for call in group.find_all(exp.Anonymous):
         if call.name.lower() in ("window", "session_window"):
@@ -176,7 +176,7 @@ def _has_sets(group: exp.Expr) -> bool:
 def _grouping_keys(
     context: ResolutionContext, node: exp.Select, *, has_aggregates: bool
 ) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-    """Return the grouping keys, and the expressions inside GROUPING SETS; None where there are no sets."""
+    """Return the grouping keys, and the expressions inside GROUPING SETS, or None if there are no sets."""
     group = node.args.get("group")
     if group is not None:
         return _keys_of_group(context, group, node.expressions)
@@ -221,9 +221,9 @@ def _keys_of_group(
 
 
 def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str, items: list[exp.Expr]) -> exp.Expr:
-    """Return the element of the SELECT list at a position, and write it in place of the position.
+    """Return the element of the SELECT list at a position, and replace the position by the element in the text.
 
-    The position of an element without a column stays: `GROUP BY 2` for `2 AS x` would be another position.
+    The position of an element without a column is kept: the text of `2 AS x`, `GROUP BY 2`, would be a position again.
     """
     if not ordinal.isdigit() or not 0 < int(ordinal) <= len(items):
         raise context.fail(
@@ -247,7 +247,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
 
 
 def _is_text_of(context: ResolutionContext, first: int, last: int, item: exp.Expr) -> bool:
-    """Return whether some tokens are the whole text of an expression."""
+    """Return whether a token range is the whole text of an expression."""
     try:
         query = parse_query(f"select {context.text.between(first, last)}", context.text.dialect).tree
     except SqlError:
@@ -256,7 +256,7 @@ def _is_text_of(context: ResolutionContext, first: int, last: int, item: exp.Exp
 
 
 def _name_key(item: exp.Expr, ungrouped: Scope, scope: Scope, column: ScopeColumn) -> None:
-    """Let a grouping key that is a plain column be named with and without its table."""
+    """Make a grouping key that is a plain column available with and without its table."""
     if type(item) is not exp.Column:
         return
     parts = [part.name.lower() for part in item.parts]
@@ -312,7 +312,7 @@ def resolve_having(
 
 
 def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items: list[exp.Expr], scope: Scope) -> None:
-    """Reject a column whose table has the name of an alias; Hive reads that first without a plain key of the table."""
+    """Reject a column whose table has the name of an alias: without a plain key of the table Hive reads the alias."""
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias} - scope.tables.keys()
     for node in having.find_all(exp.Column, exp.Dot) if aliases else ():
         column = context.bindings.get(id(node))
@@ -327,7 +327,7 @@ def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items:
 def check_tables_of_aggregates(context: ResolutionContext, node: exp.Select, scope: Scope, ungrouped: Scope) -> None:
     """Reject a column inside an expression above GROUP BY whose table has the name of a plain key.
 
-    Hive reads the name as the key, unless the table has a plain key, too, or an aggregate is the whole expression.
+    Hive reads the name as the key, unless the table has a plain key too, or an aggregate is the whole expression.
     """
     names = {name for columns in scope.tables.values() for name in columns} & ungrouped.tables.keys()
     names -= scope.tables.keys()
@@ -360,8 +360,8 @@ def _shadowed_table(context: ResolutionContext, node: exp.Expr, column: ScopeCol
 def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:
     """Resolve HAVING of Spark and Trino.
 
-    A name in an aggregate or in an expression that is a grouping key is a column of FROM. Elsewhere the name of an
-    alias of the SELECT list stays as it is, since it means a column of FROM only if that is a grouping key.
+    A name inside an aggregate or a grouping key is a column of FROM. Elsewhere the alias of an element of the SELECT
+    list is kept as written, since it means a column of FROM only if that column is a grouping key.
     """
     items = node.expressions
     group = node.args.get("group")
@@ -389,7 +389,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
 
 
 def _is_column(context: ResolutionContext, item: exp.Expr, column: ScopeColumn, env: Environment) -> bool:
-    """Return whether an element of a SELECT list is a column itself, not a field or another column of its name."""
+    """Return whether an element of a SELECT list is the given column, not a field or another column of that name."""
     if not isinstance(item, exp.Column):
         return False
     match = find_dotted(context, item.parts, env)
@@ -402,7 +402,7 @@ def _is_column(context: ResolutionContext, item: exp.Expr, column: ScopeColumn, 
 def resolve_windows(
     context: ResolutionContext, node: exp.Select, windows: dict[str, exp.Expr], scope: Scope, ungrouped: Scope
 ) -> Scope:
-    """Resolve the window functions of a block and the windows that it defines; returns the scope above them."""
+    """Resolve the window functions of a block and the windows that it defines; return the scope of their results."""
     definitions = window_definitions(node)
     resolved: set[str] = set()
     env = Environment((scope,), None, ungrouped, allows_aggregates=True)
@@ -472,8 +472,8 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
     """Return the window functions after which Hive names a column of the result, such as `rank_window_0`.
 
     Hive computes functions of equal windows together, one group after the other (`WindowingComponentizer`). Only a
-    column of the last group still has its own name when the outermost SELECT list is named, and none has where
-    DISTINCT, QUALIFY, a subquery in the list or an ORDER BY of something that is not selected comes in between.
+    column of the last group still has its own name when the outermost SELECT list is named. No column has it if the
+    query has DISTINCT, QUALIFY, a subquery in the SELECT list or an ORDER BY of an expression that is not selected.
     """
     arguments = node.args
     if level > 0 or arguments.get("distinct") is not None or arguments.get("qualify") is not None:
@@ -497,7 +497,7 @@ def windows_with_names(node: exp.Select, windows: dict[str, exp.Expr], level: in
 
 
 def _window_key(window: exp.Expr, definitions: dict[str, exp.Expr]) -> str:
-    """A text that two window functions share when Hive computes them together: PARTITION BY and ORDER BY."""
+    """Return a text of PARTITION BY and ORDER BY that is equal for window functions that Hive computes together."""
     partition = [comparison_key(item) for item in window.args.get("partition_by") or ()]
     clause = window.args.get("order")
     order = [

@@ -1,7 +1,7 @@
 """Column lineage: the columns of tables and views that a column of a resolved query is computed from.
 
-It follows what the resolver bound each name to. Columns that only filter, join, group or order are not part of it;
-those of PARTITION BY and ORDER BY of a window are.
+The lineage follows the columns to which the resolver bound the names. It excludes columns that only filter, join, group
+or order rows, but includes the columns in PARTITION BY and ORDER BY of a window.
 """
 
 from __future__ import annotations

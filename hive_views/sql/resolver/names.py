@@ -26,7 +26,7 @@ from hive_views.sql.types import hive_types
 
 
 def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
-    """Resolve every name of an expression; its edits count only if all of its names could be resolved."""
+    """Resolve every name of an expression; the edits are kept only if all names could be resolved."""
     pending, copies = context.pending_edits, context.pending_copies
     first_edit, first_copy = len(pending), len(copies)
     try:
@@ -42,7 +42,7 @@ def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> Sco
 
 
 def visit(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
-    """Resolve the names of a node and of everything under it; returns the column that it is, if it is one."""
+    """Resolve the names of a node and of everything under it; return the column if the node is one, else None."""
     if env.reuses_computed and (env.scopes[0].keys or (env.outer is not None and env.outer.keys)):
         column = _computed_column(context, node, env)
         if column is not None:
@@ -86,7 +86,7 @@ def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environmen
     """Return the column that already has an expression's value: a GROUP BY key, an aggregate, a window function."""
     scope = env.scopes[0]
     if isinstance(node, exp.Connector) and not scope.has_connector_keys and env.outer is None:
-        return None  # the key of a long chain is as long as the chain
+        return None  # saves the comparison key of a long chain, which is as long as the chain
     text = comparison_key(node)
     column = scope.keys.get(text)
     if column is None and env.outer is not None:
@@ -119,7 +119,7 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> S
 
 
 def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, table: str = "") -> None:
-    """Note the columns that a star in a function stands for."""
+    """Record the columns that a star in a function stands for."""
     columns = [column for scope in env.scopes for column in scope.star_columns(table)]
     star = node if type(node) is exp.Star else node.this
     excluded = {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
@@ -132,7 +132,7 @@ def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, tabl
 def _simple_column(
     context: ResolutionContext, node: exp.Column, identifier: Any, table: Any, env: Environment
 ) -> ScopeColumn | None:
-    """Do what `_resolve_chain` does for the most frequent names, `a` and `t.a` of one scope; None for any other."""
+    """A fast `_resolve_chain` for the most frequent names, `a` and `t.a` in one scope; None for any other name."""
     scope = env.scopes[0]
     name = identifier.this
     if not _is_name(name):
@@ -229,9 +229,9 @@ def _resolve_chain(
 def _resolve_dotted(
     context: ResolutionContext, node: exp.Expr, parts: list[Any], env: Environment
 ) -> ScopeColumn | None:
-    """Resolve a name of Spark or Trino: with as many parts as possible for the table, the others are fields.
+    """Resolve a name of Spark or Trino: as many parts as possible name the table; parts after the column are fields.
 
-    Both read a name in every way inside a subquery before they search the query around it.
+    Both engines try all readings of a name inside a subquery before they search the query around it.
     """
     match = find_dotted(context, parts, env)
     names = [part.name.lower() for part in parts]
@@ -295,7 +295,7 @@ def find_dotted(
 def check_catalog(
     context: ResolutionContext, scope: Scope, qualifier: Sequence[Any], parts: Sequence[Any], env: Environment
 ) -> None:
-    """Reject `c.d.t` in front of a column or star where FROM does not name the catalog and `c` can be a struct."""
+    """Reject `c.d.t` in front of a column or star if FROM does not name the catalog and `c` can be a struct."""
     catalog, _ = scope.qualifiers[qualifier[-1].name.lower()]
     without_catalog = [part.name.lower() for part in parts]
     for used in () if catalog else range(min(2, len(parts) - 1), -1, -1):
@@ -309,14 +309,14 @@ def check_catalog(
 
 
 def _is_literal_function(context: ResolutionContext, parts: Sequence[Any]) -> bool:
-    """Return whether a name is a function of Spark where no column of the FROM clause has it."""
+    """Return whether Spark calls a function for a name that no column of the FROM clause has."""
     return len(parts) == 1 and context.dialect.has_lateral_aliases and parts[0].name.lower() in LITERAL_FUNCTIONS
 
 
 def dotted_value(
     context: ResolutionContext, parts: Sequence[Any], env: Environment
 ) -> tuple[ScopeColumn | None, str, str | None]:
-    """Return the column of a column or field, its text and its type; the type is None where it is not known."""
+    """Return the column of a dotted name, and the text and type of the column or field; None for an unknown type."""
     match = find_dotted(context, parts, env)
     if match is None:
         return None, "", None
@@ -341,7 +341,7 @@ def _written_name(column: ScopeColumn, scope: Scope) -> tuple[str, str]:
 def _find_qualified(
     context: ResolutionContext, scopes: tuple[Scope, ...], names: list[str], at: exp.Expr, env: Environment
 ) -> tuple[ScopeColumn | None, Scope | None]:
-    """Return the column of a name whose last part is the column and whose other parts are its table."""
+    """Return the column for a name whose last part is the column and whose other parts are its table."""
     *qualifier, name = names
     table = qualifier[-1] if qualifier else None
     matches: list[tuple[ScopeColumn, Scope]] = []
@@ -362,7 +362,7 @@ def _find_qualified(
 
 
 def is_qualified_as(scope: Scope, qualifier: Sequence[str]) -> bool:
-    """Return whether a table of a scope has the database, and the catalog where one is written."""
+    """Return whether a table of a scope has the given database, and the given catalog if there is one."""
     catalog_and_database = scope.qualifiers.get(qualifier[-1])
     if catalog_and_database is None:
         return False
@@ -430,7 +430,7 @@ def _write_reference(
     if scope.merged is not None and type(column) is not MergedKey:
         check_hidden_key(context, scope, table, name, begin)
     if table in scope.hidden and context.dialect.allows_database_in_column:
-        return  # as ORDER BY reads it, this table name is a column of the result: the name stays as it is written
+        return  # ORDER BY reads this table name as a column of the result, so the name is kept as written
     has_inner_names = env.outer is not None or bool(env.parameters)
     if has_inner_names and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
@@ -438,7 +438,7 @@ def _write_reference(
 
 
 def _field_name(context: ResolutionContext, identifier: exp.Expr, is_whole: bool) -> str:
-    """Return `AS k` for a key of several tables in `struct(k)`; reject the key in others that name fields after it."""
+    """Return `AS k` for a key of several tables in `struct(k)`; reject it elsewhere if it gives a field its name."""
     node: Any = identifier.parent
     if type(node) is exp.PropertyEQ:  # sqlglot writes `struct(k)` as `struct(k := k)`, with one identifier
         node = node.expression
@@ -462,7 +462,7 @@ def _field_name(context: ResolutionContext, identifier: exp.Expr, is_whole: bool
 
 
 def check_hidden_key(context: ResolutionContext, scope: Scope, table: str | None, name: str, at: exp.Expr) -> None:
-    """Reject a key that is no column of the join's result, where its table has the name of such a column."""
+    """Reject a key that is not a column of the join's result if its table has the name of a column of the result."""
     merged = scope.merged
     if merged is None or table not in merged.named:
         return
@@ -486,9 +486,10 @@ def written_join_column(context: ResolutionContext, entry: JoinColumn) -> str:
 def _is_captured(
     context: ResolutionContext, env: Environment, column: ScopeColumn, tables: Sequence[str | None], name: str
 ) -> bool:
-    """Return whether `table.name` of a column is read as another name inside the subquery or the lambda.
+    """Return whether `table.name` of an outer column means something else inside the subquery or lambda.
 
-    That is the case if a column inside has the name of the table, or a table inside has its alias and the column.
+    That is the case if a column inside has the name of the table, or a table inside has the same alias and a column of
+    the same name.
     """
     inner: list[Scope] = list(env.parameters)
     own = env.scopes if env.ungrouped is None else (*env.scopes, env.ungrouped)
@@ -512,7 +513,7 @@ def _has_column(scope: Scope, column: ScopeColumn) -> bool:
 def _uncaptured_name(
     context: ResolutionContext, begin: Any, end: Any, column: ScopeColumn, env: Environment, text: str
 ) -> str:
-    """Return the name of a captured column as it is written, where it has no table; refuse it otherwise."""
+    """Return the name of a captured column as written if it is written without a table; otherwise reject it."""
     owner = next((scope for scope in env.scopes if _has_column(scope, column)), env.outer)
     while owner is not None and not _has_column(owner, column):
         owner = owner.around
@@ -527,7 +528,7 @@ def _uncaptured_name(
 
 
 def qualified_name(context: ResolutionContext, table: str, name: str) -> str:
-    """Return a column's qualified name; its name alone where its table has no alias in the text."""
+    """Return a column's qualified name, or only its name if its table has no alias in the text."""
     if table.startswith("__") and not context.mode.writes_generated_aliases:
         return context.quote(name)
     return quote_qualified(table, name, context.text.quote)
@@ -544,7 +545,7 @@ def check_identifier(context: ResolutionContext, identifier: Any) -> None:
 
 
 def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None:
-    """Quote an alias, in the case in which it was written."""
+    """Quote an alias, with upper and lower case as written."""
     if identifier is None or not identifier._meta:
         return
     meta = identifier._meta
@@ -580,7 +581,7 @@ def _parentheses(context: ResolutionContext, first: int, last: int) -> tuple[int
 
 
 def widen(context: ResolutionContext, first: int, last: int) -> tuple[int, int]:
-    """Include the parentheses and plus signs around a token range, which Hive's tree does not have."""
+    """Extend a token range by the parentheses and plus signs around it, which Hive's tree does not contain."""
     kinds = context.text.kinds
     while True:
         first, last = _parentheses(context, first, last)
@@ -591,7 +592,7 @@ def widen(context: ResolutionContext, first: int, last: int) -> tuple[int, int]:
 
 
 def _resolve_fields(context: ResolutionContext, type_text: str | None, parts: list[Any]) -> None:
-    """Check the fields of a struct where its type is known, and quote them in lower case."""
+    """Check the fields of a struct if its type is known, and quote them in lower case."""
     for part in parts:
         name = part.name.lower()
         if type_text is not None:

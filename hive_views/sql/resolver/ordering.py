@@ -1,4 +1,4 @@
-"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY of portable texts: Hive's own way is in `hive_exact.ordering`."""
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY of portable texts; `hive_exact.mode` has Hive's own rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hive_views.sql.resolver.scopes import AmbiguousName, Scope
 
 
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
-    """Resolve the clauses: a name of the result stays as it was written, any other name is qualified."""
+    """Resolve the clauses: a name of the result is kept as written, any other name is qualified."""
     ungrouped = query.ungrouped
     for clauses, names_inputs in ((("order",), context.dialect.computes_groups_first), (_WITHIN_REDUCERS, False)):
         order_keys = keys_of(query.node, *clauses)
@@ -44,9 +44,9 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
 def _check_expression(
     context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope, shadowed: Set[str | None]
 ) -> None:
-    """Reject what Hive reads in another way above GROUP BY, other than plain columns.
+    """Reject an expression, other than a plain column, that Hive reads in another way after GROUP BY.
 
-    Hive reads the name of a table as a column of the result, and under DISTINCT names columns of the result only.
+    Hive reads the name of a table as a column of the result, and with DISTINCT it knows only columns of the result.
     """
     if type(item) in (exp.Column, exp.Literal) and id(item) not in context.fields:
         return
@@ -56,7 +56,7 @@ def _check_expression(
 
 
 def _named_tables(context: ResolutionContext, query: OrderedQuery) -> set[str | None]:
-    """Return the tables of which a column is selected without an alias; Hive knows these above the SELECT list, too."""
+    """Return the tables of which a column is selected without an alias; ORDER BY of Hive can name these tables."""
     columns = (context.bindings.get(id(item)) for item in query.items if type(item) is exp.Column)
     return {column.table for column in columns if column is not None}
 
@@ -77,7 +77,7 @@ def _check_tables(context: ResolutionContext, item: exp.Expr, query: OrderedQuer
 
 
 def _is_plain_distinct(node: exp.Expr) -> bool:
-    """Whether the clauses can only name what is selected; Hive ignores ORDER BY of other names in a derived table."""
+    """Whether the clauses can name only selected columns; Hive ignores ORDER BY of other names in a derived table."""
     return node.args.get("distinct") is not None and node.args.get("group") is None
 
 
@@ -97,7 +97,7 @@ def keys_of(node: exp.Expr, *clauses: str) -> list[exp.Expr]:
 def ordinal_of(context: ResolutionContext, item: exp.Expr) -> str | None:
     """Return the number in GROUP BY or ORDER BY that is a position of the SELECT list; None for other expressions.
 
-    In Spark `-1` is a position that does not exist. `+1`, of which the tree has the literal only, is an expression.
+    In Spark `-1` is a position that does not exist. `+1` is an expression, but the tree contains only its literal.
     """
     is_negative = type(item) is exp.Neg and context.dialect.has_lateral_aliases
     literal = item.this if is_negative else item
@@ -113,7 +113,7 @@ def ordinal_of(context: ResolutionContext, item: exp.Expr) -> str | None:
 
 
 def is_resolved(context: ResolutionContext, item: exp.Expr, env: Environment) -> bool:
-    """Try to resolve an expression; whether that succeeded."""
+    """Try to resolve an expression; return whether that succeeded."""
     try:
         resolve(context, item, env)
     except SqlError:
@@ -129,7 +129,7 @@ def _resolve_key(
     has_aggregate = context.dialect.computes_groups_first and any(
         comparison_key(node) in query.scope.keys for node in item.find_all(exp.AggFunc)
     )
-    # The argument of an aggregate is a column of FROM, also where the result has a column of its name.
+    # The argument of an aggregate is a column of FROM, even if the result has a column of the same name.
     for env in (of_groups, of_names) if has_aggregate else (of_names, of_groups):
         if is_resolved(context, item, env):
             return
@@ -139,10 +139,10 @@ def _resolve_key(
 
 
 def _order_scope(query: OrderedQuery, ungrouped: Scope, names_inputs: bool) -> Scope:
-    """Return what a clause can name: names of the result, then the columns under it.
+    """Return the scope of a clause: the names of the result, then the columns of FROM.
 
-    ORDER BY of Hive names a column of FROM rather than a column of the result, unless that has an alias, or
-    the column of FROM cannot be named above GROUP BY.
+    In ORDER BY of Hive a name means a column of FROM rather than one of the result, unless the column of the result has
+    an alias or the column of FROM cannot be named after GROUP BY.
     """
     names = query.output.only_names()
     outputs = names.tables.get(None, {})

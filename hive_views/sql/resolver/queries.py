@@ -122,7 +122,7 @@ def _resolve_set_operation(
     branch_level = 1 if level == 0 else level
     scope = resolve_query(context, left, ctes, outer, level=branch_level, names_columns=names_columns)
     result = rename_columns(context, scope, "__u", None)
-    # Hive's grammar generates an alias for the result, and one for each UNION DISTINCT under another operation.
+    # Hive's grammar generates an alias for the result, and one for each UNION DISTINCT inside another operation.
     context.set_operations += 1 + sum(
         type(operation) is exp.Union and bool(operation.args.get("distinct")) for operation in spine[1:]
     )
@@ -244,7 +244,7 @@ def _resolve_planned_block(
 def _resolve_plain_block(
     context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock, names_columns: bool
 ) -> Scope:
-    """Resolve a block of Spark or Trino: each clause names the columns of FROM."""
+    """Resolve a block of Spark or Trino, where each clause can name the columns of FROM."""
     items = node.expressions
     group, having = node.args.get("group"), node.args.get("having")
     if group is not None:
@@ -271,7 +271,7 @@ def _resolve_plain_block(
 
 
 def _check_literal_functions(context: ResolutionContext, node: exp.Select, ungrouped: Scope, output: Scope) -> None:
-    """Refuse `user` in ORDER BY or HAVING where only FROM has this column: Spark then calls the function."""
+    """Reject `user` in ORDER BY or HAVING if only FROM has this column: Spark then calls the function."""
     clauses = [node.args[name] for name in (*_ORDER_CLAUSES, "having") if node.args.get(name) is not None]
     for column in (column for clause in clauses for column in clause.find_all(exp.Column)):
         name = column.name.lower()
@@ -281,7 +281,7 @@ def _check_literal_functions(context: ResolutionContext, node: exp.Select, ungro
 
 
 def _check_positions(context: ResolutionContext, node: exp.Expr, output: Scope) -> None:
-    """Reject a number in ORDER BY, and in Spark's SORT BY, that is no position of the SELECT list."""
+    """Reject a number in ORDER BY, and in Spark's SORT BY, that is not a position of the SELECT list."""
     for item in keys_of(node, "order") if context.dialect.computes_groups_first else keys_of(node, "order", "sort"):
         ordinal = ordinal_of(context, item)
         is_integer = ordinal is not None and ordinal.removeprefix("-").isdigit()

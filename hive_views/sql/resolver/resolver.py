@@ -25,7 +25,7 @@ from hive_views.sql.resolver.stars import write_expanded_stars
 
 
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
-    """Resolve the names inside the expression under GROUP BY."""
+    """Resolve the names inside an expression that repeats a grouping key, as columns of FROM."""
     if env.ungrouped is not None:
         visit(context, node, Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False))
 
@@ -87,7 +87,7 @@ class Resolution:
 
 
 def _check_all_tables(context: ResolutionContext) -> None:
-    """Refuse a table in a clause whose names are not resolved: LIMIT, TABLESAMPLE; refuse PIVOT after a join."""
+    """Reject a table in a clause whose names are not resolved (LIMIT, TABLESAMPLE), and PIVOT after a join."""
     stack: list[Any] = [context.tree]
     while stack:
         node = stack.pop()
@@ -124,7 +124,7 @@ def resolve(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Resolution:
-    """Resolve every name of a query; `exact` as Hive 4.1 does it, its faults included. Raises SqlError."""
+    """Resolve every name of a query, with `exact` as Hive 4.1 does, including its faults. Raises SqlError."""
     text, tree = query.text, query.tree
     context = ResolutionContext(
         text,
@@ -146,7 +146,7 @@ def resolve(
             _check_all_tables(context)
         write_expanded_stars(context)
     except AmbiguousName as error:
-        raise SqlError(error.reason) from error  # where no rule tells which name it is
+        raise SqlError(error.reason) from error  # no caller knew the position of the name
     except RecursionError:
         raise text.error("The text is nested too deeply", 0) from None
     return Resolution(text, tree, scope, context)

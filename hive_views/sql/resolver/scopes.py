@@ -1,7 +1,7 @@
 """Name scopes: the columns that a clause of a query can name, and their table aliases (Hive's `RowResolver`).
 
-A scope is ordered: a star lists its columns in this order. Hive's rules are kept where they are visible in a stored
-text: the second column of a name gets its internal name (`_col3`), a column of an expression has no table.
+A scope is ordered: a star lists its columns in this order. Hive's rules are followed where they affect a stored text:
+the second of two columns with one name gets its internal name (`_col3`), and the column of an expression has no table.
 Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 """
 
@@ -25,7 +25,7 @@ VIRTUAL_COLUMNS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of a table or view, and what else the resolver needs."""
+    """The columns of a table or view, and its other attributes that the resolver needs."""
 
     columns: tuple[tuple[str, str], ...]
     """Name (lower case) and Hive type text of each column, partition columns last."""
@@ -44,7 +44,7 @@ class Schemas(Protocol):
     """A source of table schemas, such as the metastore; each table is looked up when a text names it."""
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """Return the schema of a table or view, names in lower case; None where it does not exist."""
+        """Return the schema of a table or view, given by names in lower case; None if it does not exist."""
         ...
 
 
@@ -54,7 +54,7 @@ TableKey = tuple[str, str]
 NamedColumnsKey = tuple[TableKey, str]
 
 TypeSource = str | Callable[[], str | None] | None
-"""A Hive type text, a function that infers it, or None where it is not known."""
+"""A Hive type text, a function that infers it, or None if it is unknown."""
 
 
 class ScopeColumn:
@@ -64,8 +64,8 @@ class ScopeColumn:
         internal: Hive's internal name: the real name in a table's own scope, `_colN` after a join or a SELECT list.
         table: The alias of its table in lower case; None or empty for the column of an expression.
         name: Its name in the scope, lower case.
-        origins: What its value is computed from: other columns and expressions; the database and the name of the table
-            for a table's own column, whose name is `internal`.
+        origins: The other columns and expressions from which its value is computed; for a table's own column, whose
+            name is `internal`, the database and the name of the table.
     """
 
     __slots__ = ("_type", "internal", "name", "origins", "table")
@@ -90,12 +90,12 @@ class ScopeColumn:
 
     @property
     def type(self) -> str | None:
-        """The Hive type text, or None where it is not known; inferred when it is first needed."""
+        """The Hive type text, or None if it is unknown; inferred at the first access."""
         if callable(self._type):
             try:
                 self._type = self._type()
             except RecursionError:
-                self._type = None  # an expression of a thousand operators
+                self._type = None  # an expression with about a thousand operators exceeds the recursion limit
         return self._type
 
     @property
@@ -108,13 +108,13 @@ Origin = ScopeColumn | TableKey | exp.Expr
 """See `ScopeColumn.origins`."""
 
 NamedColumns = tuple[dict[str, ScopeColumn], list[ScopeColumn], dict[ScopeColumn, tuple[str | None, str]]]
-"""A table's columns under an alias as a scope has them: by name, in order, and the alias and name of each."""
+"""The columns of a table for a scope: by name, in order, and the alias and name of each."""
 
 _MAX_CACHED_ALIASES = 64
 
 
 def named_columns(schema: TableSchema, table: TableKey, alias: str) -> NamedColumns:
-    """Return the columns of a table under an alias; queries share them, so they must not be changed."""
+    """Return the columns of a table under an alias; the result is shared by queries and must not be changed."""
     named = schema._named.get((table, alias))
     if named is None:
         by_name = {name: ScopeColumn(name, alias, name, type_text, (table,)) for name, type_text in schema.columns}
@@ -126,7 +126,7 @@ def named_columns(schema: TableSchema, table: TableKey, alias: str) -> NamedColu
 
 
 class AmbiguousName(Exception):  # noqa: N818  (the position is added by the caller)
-    """More than one table of a scope has a column of a name."""
+    """More than one table of a scope has a column of the same name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -151,7 +151,7 @@ class JoinColumn:
         name: Its name, lower case.
         tables: The alias of its table; several for the key of a FULL JOIN, whose value is the first that is not NULL.
         is_key: Whether it is the key of a join with USING or NATURAL.
-        is_qualified: Whether the text can name it with its table; False for a key under USING in Trino.
+        is_qualified: Whether the text can name it with its table; False for a key of USING in Trino.
     """
 
     name: str
@@ -161,7 +161,7 @@ class JoinColumn:
 
 
 class MergedKey(ScopeColumn):
-    """A key of a join with USING or NATURAL that is not the column of one table."""
+    """A key of a join with USING or NATURAL whose value does not come from one table only."""
 
     __slots__ = ("join_column",)
 
@@ -177,11 +177,11 @@ Tables = dict[str | None, dict[str, ScopeColumn]]
 class MergedColumns:
     """The columns of joins with USING or NATURAL in Spark and Trino, where each key is one column of the result.
 
-    A further join changes them in place: the time for a chain of joins grows with its length.
+    A further join changes them in place, so that a chain of joins takes linear time.
 
     Attributes:
-        named: The columns of the result of each name, in the order of a star.
-        hidden: The keys of single tables that are no columns of the result; they are named with their table only.
+        named: The columns of the result by name, in the order of a star.
+        hidden: The keys of single tables that are not columns of the result; they can be named only with their table.
         counts: The number of tables that have a column of each name.
     """
 
@@ -196,7 +196,7 @@ class MergedColumns:
         self.append(visible, tables)
 
     def copy(self, tables: Tables) -> MergedColumns:
-        """Return these columns over copies of the tables."""
+        """Return a copy of these columns that refers to copies of the tables."""
         result = MergedColumns({}, self.visible)
         result._tables = tables
         result.hidden = self.hidden.copy()
@@ -237,7 +237,7 @@ class MergedColumns:
         self.hidden.extend(last)
 
     def column(self, entry: JoinColumn) -> ScopeColumn:
-        """Return a column of the result: the column of its table, or one for the key of several tables."""
+        """Return a column of the result: the column of its table, or a `MergedKey` for the key of several tables."""
         key = self._keys.get(entry)
         if key is not None:
             return key
@@ -271,13 +271,13 @@ class Scope:
             expression's key.
         key_nodes: The expression of each key.
         has_connector_keys: Whether AND or OR is the outermost operator of a key.
-        ambiguous: The table aliases and names of more than one column.
+        ambiguous: The pairs of table alias and name that several columns have.
         with_virtual: The aliases of stored tables, which have virtual columns.
-        using: The USING clause of the join that the scope is the result of, in Hive.
+        using: In Hive, the USING clause of the join whose result the scope is.
         merged: The columns of joins with USING or NATURAL, in Spark and Trino.
         qualifiers: The catalog (empty if not written) and the database of each stored table without another alias.
-        hidden: Names that have to be written with their table.
-        around: The scope around a correlated subquery.
+        hidden: The names of columns that have to be written with their table.
+        around: The scope of the query around a correlated subquery.
         grouped: Whether the scope is the result of GROUP BY.
         has_grouping_sets: Whether it is the result of GROUP BY with ROLLUP, CUBE or GROUPING SETS.
     """
@@ -325,7 +325,7 @@ class Scope:
             self.columns.append(column)
 
     def put_unique(self, table: str | None, name: str, column: ScopeColumn) -> bool:
-        """Add a column, under its internal name if the scope has another one of its name; False if it has both."""
+        """Add a column, under its internal name if its name is taken; return False if both names are taken."""
         existing = self.find(table, name)
         if existing is None:
             self.put(table, name, column)
@@ -358,14 +358,14 @@ class Scope:
         return alias in self.tables or (self.around is not None and self.around.has_table(alias))
 
     def find(self, table: str | None, name: str) -> ScopeColumn | None:
-        """Return the column of a name in one table, or in any if the table is None; raises AmbiguousName."""
+        """Return the column of a name in one table, or in any table if `table` is None; raises AmbiguousName."""
         column = self.find_own(table, name)
         if column is None and self.around is not None and (table is None or table not in self.tables):
             return self.around.find(table, name)
         return column
 
     def find_own(self, table: str | None, name: str) -> ScopeColumn | None:
-        """Do what `find` does, without the scope around this one."""
+        """Do what `find` does, but do not search the scope around this one."""
         return self._find_in_table(table, name) if table is not None else self._find_in_tables(name)
 
     def _find_in_table(self, table: str, name: str) -> ScopeColumn | None:
@@ -399,7 +399,7 @@ class Scope:
         return match
 
     def is_ambiguous(self, table: str | None, name: str) -> bool:
-        """Return whether several columns of one table, or of any if the table is None, have a name."""
+        """Return whether several columns of one table, or of all tables if `table` is None, have a name."""
         if table is not None:
             return (table, name) in self.ambiguous
         return any(column == name for _, column in self.ambiguous)
@@ -443,7 +443,7 @@ class Scope:
         self.with_virtual += other.with_virtual
 
     def is_disjoint_with(self, tables: Container[str | None]) -> bool:
-        """Return whether no alias is among some tables, and each column is there once, under its own name."""
+        """Return whether the scope has none of the given tables, and each of its columns once, under its own name."""
         return (
             not self.keys
             and not self.ambiguous
@@ -459,13 +459,13 @@ class Scope:
         return [JoinColumn(name, (table or "",)) for table, name in map(self.names.__getitem__, self.columns)]
 
     def join_columns_of(self, name: str) -> list[JoinColumn]:
-        """Return those of a name."""
+        """Return the columns of a name, in the order in which a star lists them."""
         if self.merged is not None:
             return self.merged.named.get(name, [])
         return [entry for entry in self.join_columns() if entry.name == name]
 
     def column_of(self, entry: JoinColumn) -> ScopeColumn:
-        """Return the column of the scope that a column of a join's result is."""
+        """Return the scope's column for a column of a join's result."""
         return (
             self.merged.column(entry) if self.merged is not None else self.tables[entry.tables[0] or None][entry.name]
         )
@@ -483,7 +483,7 @@ class Scope:
         return self.columns if self.merged is None else [self.merged.column(entry) for entry in self.merged.visible]
 
     def keep_merged(self, scope: Scope, alias: str) -> None:
-        """Take over the merged columns of the scope under a lateral view, and add those of the view."""
+        """Copy the merged columns of the scope to which a lateral view is applied, and add those of the view."""
         if scope.merged is not None:
             if self is not scope:
                 self.merged = scope.merged.copy(self.tables)
@@ -507,7 +507,7 @@ class Scope:
             self.qualifiers.update(other.qualifiers)
 
     def over(self, outer: Scope) -> Scope:
-        """Return this scope with an outer scope, in which names are looked up that it does not have."""
+        """Return this scope with an outer scope, in which names are looked up that are missing here."""
         result = Scope(around=outer, like=self)
         result.with_virtual = ()
         result.add_tables(self)
@@ -521,7 +521,7 @@ class Scope:
         return None
 
     def with_inputs(self, inputs: Scope) -> Scope:
-        """Return this scope of a SELECT list, and the columns under the list whose names it does not have."""
+        """Return this scope of a SELECT list, with the columns of its inputs whose names it does not have."""
         result = Scope()
         result.add_tables(self)
         result.tables = {table: dict(columns) for table, columns in result.tables.items()}
@@ -561,7 +561,7 @@ class Scope:
         return result
 
     def hiding(self, names: Container[str]) -> Scope:
-        """Return this scope, in which some names have to be written with their table."""
+        """Return a copy of this scope in which columns with the given names have to be written with their table."""
         result = Scope(like=self)
         result.tables = self.tables
         result.columns = self.columns
@@ -570,7 +570,7 @@ class Scope:
         return result
 
     def with_names(self, columns: dict[str, ScopeColumn]) -> Scope:
-        """Return this scope and further names without a table, as far as it does not have them."""
+        """Return this scope with additional names without a table, except for names that it has already."""
         result = Scope(like=self)
         result.with_virtual = ()
         result.add_tables(self)
@@ -584,7 +584,7 @@ class Scope:
         return result
 
     def visible(self) -> Iterator[str]:
-        """Yield the names that an error message lists."""
+        """Yield the column names that error messages list."""
         has_tables = len(self.tables) > 1
         for column in self.columns:
             table, name = self.names[column]

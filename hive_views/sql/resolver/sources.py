@@ -183,7 +183,7 @@ def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:
 
 
 def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> str | None:
-    """Resolve the columns of `TABLESAMPLE (BUCKET x OUT OF y ON …)` behind a table; returns its text."""
+    """Resolve the columns of `TABLESAMPLE (BUCKET x OUT OF y ON …)` after a table; return its text."""
     text = context.text
     tokens = text.tokens
     name_token = text.token_of(table)
@@ -255,7 +255,7 @@ def _resolve_table_function(
 def _resolve_partitioned_function(
     context: ResolutionContext, node: exp.Table, opened: int, block: QueryBlock
 ) -> tuple[str, Scope]:
-    """`noop(ON t PARTITION BY … ORDER BY …)`: the names inside are qualified, those of its result are not."""
+    """`noop(ON t PARTITION BY … ORDER BY …)`: names inside are qualified, the columns of the result have no table."""
     text = context.text
     closed = text.match.get(opened)
     if closed is None or closed < opened + 3:
@@ -286,7 +286,7 @@ def _resolve_partitioned_function(
 
 
 def _parse_again(context: ResolutionContext, prefix: str, first: int, last: int) -> exp.Expr:
-    """Parse some tokens behind other words, so that their positions in the text stay the same."""
+    """Parse a token range after a prefix, such that the positions of the tokens in the text stay the same."""
     text = context.text
     begin = text.tokens[first].start
     if begin < len(prefix) or first >= last:
@@ -340,7 +340,7 @@ def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBl
 
 
 def _owner(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
-    """Return the table alias by which Spark knows a column of a SELECT list; a generated one for none."""
+    """Return the table alias of a column of a SELECT list in Spark; a generated alias if it has none."""
     item = context.select_items.get(column)
     if type(item) is exp.Column and type(item.this) is not exp.Star:
         bound = context.bindings.get(id(item))
@@ -356,7 +356,7 @@ def _is_relation(node: exp.Expr) -> bool:
 
 
 def _resolve_relation(context: ResolutionContext, node: exp.Subquery, block: QueryBlock) -> tuple[str | None, Scope]:
-    """Resolve a table or a join in parentheses; an alias behind them hides the aliases inside."""
+    """Resolve a table or a join in parentheses; an alias after the parentheses hides the aliases inside."""
     inner, identifier = node.this, alias_identifier(node)
     if identifier is None:
         return resolve_source(context, inner, block)
@@ -387,7 +387,7 @@ def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: in
         definition.is_running = True
         first = _resolve_first_branch(context, definition) if definition.is_recursive else None
         definition.scope = context.resolve_query(context, definition.node.this, definition.visible, level=level + 1)
-        if first is not None:  # what its query reads under its own name are the columns of its result
+        if first is not None:  # the query reads its own result under its own name
             for column, result in zip(first.columns, definition.scope.columns, strict=False):
                 column.origins += (result,)
     if alias_node.args.get("columns"):
@@ -396,7 +396,7 @@ def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: in
 
 
 def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition) -> Scope:
-    """Take the columns of a recursive definition from its first branch, before its own name is resolved in it."""
+    """Take the columns of a recursive definition from its first branch, before its own name is resolved."""
     branch = definition.node.this
     while isinstance(branch, (exp.Union, exp.Subquery)):
         branch = branch.this
@@ -426,7 +426,7 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
 def values_scope(
     context: ResolutionContext, node: exp.Expr, alias: str | None = None, names: Sequence[str] = ()
 ) -> Scope:
-    """Return the columns of VALUES: `col1`, `col2` … where they have no names."""
+    """Return the columns of VALUES; columns without a name are `col1`, `col2` …"""
     rows = node.expressions
     width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
     for row in rows:
@@ -467,7 +467,7 @@ def _resolve_join(
         if join.args.get("using") or join.args.get("method") == "NATURAL":
             raise context.fail("JOIN LATERAL and JOIN UNNEST with USING or NATURAL are not supported: write ON", node)
         is_unnest = isinstance(node, exp.Unnest)
-        is_join = left_alias is None and bool(left.columns)  # nothing else refers to the result of a join
+        is_join = left_alias is None and bool(left.columns)  # the left scope is used by this join only
         result = (
             resolve_unnest(context, left, node, block)[1]
             if is_unnest
@@ -541,16 +541,16 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinS
 
 
 def _joined_scope(context: ResolutionContext, left_alias: str | None, left: Scope) -> Scope:
-    """Return the scope of a join with the columns of its left side; a further join extends the one before it."""
+    """Return the scope of a join with the columns of its left side; the scope of an earlier join is extended."""
     if left_alias is None and left.columns:
-        return left  # nothing else refers to the result of a join
+        return left  # the result of an earlier join, which nothing else refers to
     result = Scope()
     _add_side(context, result, left)
     return result
 
 
 def _add_side(context: ResolutionContext, scope: Scope, side: Scope) -> None:
-    """Add the columns of one side of a join; in Hive under internal names, which its expanded texts may contain."""
+    """Add the columns of one side of a join, in Hive under internal names, which may occur in expanded texts."""
     if context.dialect.merges_using_columns and side.is_disjoint_with(scope.tables):
         scope.add_tables(side)
     else:
@@ -562,7 +562,7 @@ JoinKeys = list[tuple[JoinColumn, JoinColumn]]
 
 
 def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join) -> JoinKeys:
-    """Return the columns that a USING clause compares: on each side the first one of the name."""
+    """Return the columns that a USING clause compares: on each side the first column of the name."""
     identifiers = join.args.get("using") or ()
     if not identifiers:
         return []
@@ -590,9 +590,9 @@ def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
 
 
 def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> bool:
-    """Write USING as ON where its keys are not those of one table on each side; whether its keys keep their tables.
+    """Write USING as ON unless each side has its keys in one table; return whether keys can be named with their tables.
 
-    Hive compares such a key with the last table of the name. Trino does not know a key by its table under USING.
+    Hive compares a key of several tables with the last table. In Trino a key of USING cannot be named with its table.
     """
     sides = [entry for pair in keys for entry in pair]
     aliases = {table for entry in sides for table in entry.tables}
@@ -648,7 +648,7 @@ def _resolve_using(
 def unified_type(left: ScopeColumn, right: ScopeColumn, *, by_name: bool = False) -> Callable[[], str | None]:
     """Return a function for the type of two columns in Spark and Trino, which unify more types than Hive does.
 
-    The type is not known where Spark and Hive unify the types by different rules, or match columns by name.
+    The type is unknown if Spark and Hive unify the types by different rules, or match columns by name.
     """
 
     def unify() -> str | None:
@@ -681,7 +681,7 @@ _PARTITION_CLAUSES = frozenset(
 def resolve_lateral(
     context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock, *, extends_scope: bool = False
 ) -> Scope:
-    """Resolve a lateral view and return the columns of the scope and of the view over it."""
+    """Resolve a lateral view over a scope; return the columns of the scope and of the view."""
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
@@ -728,7 +728,7 @@ def resolve_lateral(
 
 
 def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, block: QueryBlock) -> tuple[str, Scope]:
-    """Resolve an UNNEST and return its alias, and the columns of the scope and of the UNNEST over it."""
+    """Resolve an UNNEST over a scope; return its alias, and the columns of the scope and of the UNNEST."""
     unnest = node.this if isinstance(node, exp.Lateral) else node
     aliased = node if node.args.get("alias") else unnest
     identifier, columns = alias_identifier(aliased), alias_columns(aliased)
@@ -792,7 +792,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
 
 
 def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) -> list[tuple[str, str | None]] | None:
-    """Return the columns of explode(), posexplode() or inline() in Spark where only the shape of the value is known."""
+    """Return the columns of explode(), posexplode() or inline() in Spark if their names, but not types, are known."""
     called = function_name(context, argument) if isinstance(argument, exp.Func) else None
     if name != "inline":
         columns: list[tuple[str, str | None]] = [("pos", "int"), ("col", None)]

@@ -85,7 +85,7 @@ def resolve_items(
 def _add_names(
     context: ResolutionContext, node: exp.Select, items: list[exp.Expr], nameless: list[tuple[exp.Expr, str]]
 ) -> None:
-    """Note where the names of nameless columns are added."""
+    """Record where the names of nameless columns have to be added."""
     ends = [select_item_end(context.text, item) for item, _ in nameless]
     if None in ends:
         end_by_item = dict(zip(map(id, items), select_item_ends(context.text, node), strict=True))
@@ -103,7 +103,7 @@ def _resolve_item(
     output: Scope,
     taken: set[str],
 ) -> tuple[ScopeColumn, bool]:
-    """Resolve one element of a SELECT list; returns its column, and whether its text gives it this name."""
+    """Resolve one element of a SELECT list; return its column, and whether its text already gives it this name."""
     kind = type(item)
     if kind is exp.Aliases and not context.dialect.allows_generators_with_columns:
         raise context.fail("AS (…) with several names is only allowed with a UDTF", item)
@@ -126,7 +126,7 @@ def _resolve_item(
     if own_name is None:
         context.invented_names.add(column)
     if type(source) is MergedKey and alias is None:
-        return column, False  # its text can be coalesce(…)
+        return column, False  # it may be written as coalesce(…), which has no name
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     return column, own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
 
@@ -138,7 +138,7 @@ def _count_windows(item: exp.Expr) -> int:
 
 
 def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scope, column: ScopeColumn) -> Scope:
-    """Return what the next element of Spark's SELECT list can name: the FROM clause, then the aliases before it."""
+    """Return the scope of the next element of Spark's SELECT list: the columns of FROM, then the aliases before it."""
     name = column.name
     if not context.dialect.has_lateral_aliases or column.table or column in context.invented_names:
         return scope
@@ -156,7 +156,7 @@ def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scop
 
 
 def _names_like_generated(items: list[exp.Expr], ungrouped: Scope) -> set[str]:
-    """Return the names of a SELECT list that a generated name must differ from."""
+    """Return the names in a SELECT list that are written like generated names, which must differ from them."""
     names = {item.alias_or_name.lower() for item in items}
     if any(is_star(item) for item in items):
         names |= {name for columns in ungrouped.tables.values() for name in columns}
@@ -206,7 +206,7 @@ def _is_dotted_name(bare: exp.Expr) -> bool:
 
 
 def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, windows: int) -> str | None:
-    """Return the name that Hive takes from the column or the window function under a cast, instead of `_c0`."""
+    """Return the name that Hive takes from the column or the window function inside a cast, instead of `_c0`."""
     inner: Any
     if context.named_windows:
         inner = bare
@@ -238,7 +238,7 @@ def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColum
 
 
 def _whole_column(context: ResolutionContext, node: exp.Expr) -> ScopeColumn | None:
-    """Return the column that an expression names; None for a field of a column and other expressions."""
+    """Return the column if an expression is one; None for a field of a column and other expressions."""
     return context.bindings.get(id(node)) if type(node) is exp.Column and id(node) not in context.fields else None
 
 
@@ -256,7 +256,7 @@ def windowed_function(window: exp.Expr) -> Any:
 def _expand_regex(
     context: ResolutionContext, item: exp.Expr, scope: Scope, ungrouped: Scope, block: QueryBlock, output: Scope
 ) -> bool:
-    """Expand a quoted regular expression in place of a column name; False where the element is none."""
+    """Expand a quoted regular expression in place of a column name; return False if the element is not one."""
     if type(item) is not exp.Column or scope.grouped:
         return False
     pattern = item.this.name
@@ -378,7 +378,7 @@ def _star_table(context: ResolutionContext, item: exp.Expr, scope: Scope) -> str
 def _excluded_columns(
     context: ResolutionContext, star: exp.Expr, scope: Scope, table: str | None
 ) -> set[tuple[str | None, str]]:
-    """Return the table and the name of each column that `* EXCEPT (…)` leaves out."""
+    """Return the table and the name of each column that `* EXCEPT (…)` omits."""
     excluded = star.args.get("except_") or star.args.get("except")
     if excluded and not context.dialect.has_star_except:
         raise context.fail("Hive has no EXCEPT after a star: list the columns", star)
@@ -454,7 +454,7 @@ def _expand_merged_star(
 def _expand_pipe_star(
     context: ResolutionContext, item: exp.Expr, star: PipeStar, scope: Scope, block: QueryBlock, output: Scope
 ) -> None:
-    """Add the columns of a star that a pipe operator implies, and note their text."""
+    """Add the columns of a star that a pipe operator implies, and record their text."""
     if scope.merged is not None:
         entries = scope.merged.visible
     else:
@@ -485,7 +485,7 @@ def _expand_pipe_star(
 
 
 def _is_one_query(select: exp.Expr | None) -> bool:
-    """Return whether a FROM clause contains one query or VALUES, whose columns the text determines."""
+    """Return whether a FROM clause contains only a query or VALUES, whose columns the text determines."""
     clause = select.args.get("from_") if isinstance(select, exp.Select) else None
     if select is None or clause is None or not isinstance(clause.this, (exp.Subquery, exp.Values)):
         return False
@@ -580,7 +580,7 @@ def _named(context: ResolutionContext, text: str, column: ScopeColumn) -> str:
 
 
 def _write_pipe_stars(context: ResolutionContext) -> None:
-    """Write what pipe operators imply as SELECT; columns that the text determines are written if one is renamed."""
+    """Write the stars that pipe operators imply; if the text determines the columns, only if one is renamed."""
     renamed, quote = context.renamed_columns, context.quote
     for star, is_fixed, columns in context.pipe_stars:
         if is_fixed and not any(column in renamed for _, _, column in columns):
@@ -620,7 +620,7 @@ def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] 
 
 
 def _is_in_text(context: ResolutionContext, star: exp.Star) -> bool:
-    """Return whether a star is in the text, or the word of `FROM t` and `TABLE t`; sqlglot adds others."""
+    """Return whether a star is written in the text or implied by `FROM t` or `TABLE t`; sqlglot adds further stars."""
     meta = star._meta
     index = context.starts.get(meta["start"]) if meta else None
     if meta is None or index is None:
@@ -654,7 +654,7 @@ def _python_pattern(pattern: str) -> str:
 
 
 def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope: Scope) -> Scope | None:
-    """`SELECT explode(…)`: one function that produces the whole result; None where the list is none."""
+    """Resolve `SELECT explode(…)`, where one function produces the whole result; return None for other lists."""
     item = items[0]
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
@@ -684,7 +684,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
 
 
 def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Environment, output: Scope) -> bool:
-    """Resolve a table-generating function of Spark among other elements; False where the element is none."""
+    """Resolve a table-generating function of Spark among other elements; return False if the element is not one."""
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None

@@ -1,4 +1,4 @@
-"""What is stored for a view that a CREATE or ALTER VIEW statement defines."""
+"""The texts and columns that are stored for a view that a CREATE or ALTER VIEW statement defines."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
 from hive_views.sql.rewriting.quoting import quote_identifier
 
-# -- Texts that other engines read as the author's engine does ---------------------------------------------------------
+# -- Texts that have the same meaning for other engines as for the author's engine -------------------------------------
 #
 # A view holds the *stored* text in its author's dialect and, for the readers of the metastore's row (Hive, plain Spark,
-# Trino's Hive connector), the *expanded* text in dialect `hive`. The functions here rewrite only what these readers
-# would read in another way; nothing is translated.
+# Trino's Hive connector), the *expanded* text in dialect `hive`. The functions here rewrite only the parts that
+# these readers would interpret differently; they do not translate texts.
 
 NO_SUBSTITUTION = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
 """The statements that keep Spark and Hive from replacing `${name}` before they read a text."""
@@ -49,7 +49,7 @@ def hive_text(
 ) -> str | None:
     """Return the expanded text for the readers of the metastore's row; None for a Trino text that is not portable.
 
-    These readers take a Spark text after `portable_text`, and a Trino text after `to_portable_sql`.
+    A Spark text is rewritten by `portable_text`, and a Trino text by `to_portable_sql`.
     """
     if dialect != "trino":
         return portable_text(expansion.expanded, dialect)
@@ -64,13 +64,13 @@ def hive_text(
 def portable_text(sql: str, dialect: str) -> str:
     """Rewrite strings and comments of a Spark or Hive text so that both engines read what the author's engine reads.
 
-    Measured on Spark 4.1.4 and Hive 2.3.10: a doubled quote inside a string is a quote to Spark; to Hive it ends one
-    string and begins the next one, which is concatenated. Raw strings are Spark's alone. Both engines agree on
-    backslashes in front of quotes and backslashes, and on strings separated by a space. Iceberg's Spark catalog
-    replaces `${name}` by a setting of the reader's session; with a backslash after the dollar sign the string has the
-    same value and is left alone. Escapes with eight digits are Spark's alone, those with four digits are not. Comments
-    end where the author's engine ends them (see `portable_comments`). `LIMIT offset, number` is Hive's alone; Hive
-    parses `LIMIT number OFFSET offset` to the same tree.
+    Measured on Spark 4.1.4 and Hive 2.3.10: a doubled quote inside a string is a quote in Spark; in Hive it ends one
+    string and begins the next one, which is concatenated. Only Spark has raw strings. Both engines agree on backslashes
+    in front of quotes and backslashes, and on strings separated by a space. Iceberg's Spark catalog replaces `${name}`
+    by a setting of the reader's session; with a backslash after the dollar sign the string has the same value and is
+    not changed. Escapes with eight digits exist in Spark only, escapes with four digits in both. Comments end where the
+    author's engine ends them (see `portable_comments`). `LIMIT offset, number` exists in Hive only; Hive parses
+    `LIMIT number OFFSET offset` to the same tree.
     """
     sql = portable_comments(sql, dialect)
     if dialect == "hive" and _LIMIT.search(sql):
@@ -87,7 +87,7 @@ def _string_edits(text: Text) -> Iterator[tuple[int, int, str]]:
         raw = text.raw(index)
         previous = text.tokens[index - 1] if index else token
         kinds = {previous.token_type, token.token_type}
-        # Where one of two adjacent strings is raw, a space keeps their quotes apart after the rewrite.
+        # If one of two adjacent strings is raw, a space keeps their quotes apart after the rewrite.
         separator = " " if index and _are_adjacent(previous, token) and TokenType.RAW_STRING in kinds else ""
         if token.token_type is TokenType.RAW_STRING:
             yield token.start, token.end + 1, separator + _escape_raw_string(raw)
@@ -112,7 +112,7 @@ def _with_offset(sql: str) -> str:
 
 
 def _with_short_escapes(sql: str) -> str:
-    """Write the escapes of characters with eight digits in a Spark text as one or two with four digits."""
+    """Write each escape of eight digits in a Spark text as one or two escapes of four digits."""
 
     def short(match: re.Match[str]) -> str:
         if match.group(1) is None:
@@ -126,7 +126,7 @@ def _with_short_escapes(sql: str) -> str:
 
 
 def escape_variables(sql: str, dialect: str) -> str:
-    """Rewrite the strings of a text so that Spark and Hive find no `${name}` in them to substitute."""
+    """Rewrite the strings of a text so that Spark and Hive substitute no `${name}` in them."""
     if dialect == "trino" or "${" not in sql:
         return sql
     edits: list[tuple[int, int, str]] = []
@@ -155,7 +155,7 @@ def _escape_raw_string(raw: str) -> str:
 
 
 def requote_trino_text(sql: str) -> str:
-    """Put the quoted names of a Trino text into backticks; refuse strings that Hive would read in another way."""
+    """Put the quoted names of a Trino text into backticks; reject strings that Hive would interpret differently."""
     text = Text(sql, "trino")
     edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(text.tokens):
@@ -172,9 +172,9 @@ def requote_trino_text(sql: str) -> str:
 # -- The subset of SQL in which a Trino text means the same to Hive and Spark ------------------------------------------
 #
 # A Trino text that Spark or Hive can parse may return other rows there without an error: `a / b` of integers, `"a"` (a
-# string to Spark), `substr(s, 0)`, NULLs in an ordering, indexes of arrays. So each element of a text must be in the
-# list below, whose members Trino, Hive and Spark define alike wherever Trino returns a result at all. Other texts are
-# not translated.
+# string in Spark), `substr(s, 0)`, NULLs in an ordering, indexes of arrays. So a text may consist only of the nodes in
+# the list below, which have the same result in Trino, Hive and Spark whenever Trino returns one. Other texts are not
+# translated.
 
 _PORTABLE_NODES = (
     exp.Alias,
@@ -221,7 +221,7 @@ _PORTABLE_NODES = (
     exp.Where,
     exp.With,
 )
-"""Includes sums and comparisons, because Trino requires operands of one type and fails if a sum overflows."""
+"""Sums and comparisons are included because Trino requires operands of one type and fails if a sum overflows."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -237,7 +237,7 @@ def to_portable_sql(sql: str) -> str:
 
 
 def _unportable_construct(node: exp.Expr, sql: str) -> str | None:
-    """Return what may mean something else to Hive or Spark; None if nothing does."""
+    """Describe the construct of a node that may mean something else in Hive or Spark; None if there is none."""
     if isinstance(node, exp.Cast):
         literal = node.this
         if node.to.this is exp.DType.DATE and isinstance(literal, exp.Literal) and _DATE.fullmatch(literal.name):
@@ -246,7 +246,7 @@ def _unportable_construct(node: exp.Expr, sql: str) -> str | None:
     if isinstance(node, exp.DataType):
         return None  # checked with its CAST
     if type(node) not in _PORTABLE_NODES:
-        # A call under the name that its author wrote: sqlglot has names of its own (TIMESTAMP_TRUNC for date_trunc).
+        # The name of the call as written: sqlglot uses other names (TIMESTAMP_TRUNC for date_trunc).
         if "start" in node.meta:
             return sql[node.meta["start"] : node.meta["end"] + 1]
         return str(node.sql_name()) if isinstance(node, exp.Func) else node.key.upper()
@@ -287,7 +287,7 @@ class ExpandedDefinition:
         columns: The columns without the partition columns.
         partition_keys: The partition columns.
         tables: The tables and views that the query names, as (database, name).
-        expansion: The query's expansion, which the texts were made from.
+        expansion: The query's expansion, from which the texts were made.
     """
 
     database: str
@@ -310,7 +310,7 @@ def define_view(
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> ExpandedDefinition:
-    """Return what is stored for the view that a statement defines."""
+    """Return the texts and columns to store for the view that a statement defines."""
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     expansion = expand(
         statement.parsed_query,
@@ -369,9 +369,9 @@ def _check_read_back(
     *,
     is_wrapped: bool,
 ) -> None:
-    """Refuse an expanded text that does not resolve to itself: readers would fail or see other columns.
+    """Reject an expanded text that changes when it is expanded again: readers would fail or see other columns.
 
-    The query around a text with a column list (`is_wrapped`) has names that are qualified when they are read.
+    With `is_wrapped`, the text has a query for the column list around it, whose names are qualified by this expansion.
     """
     try:
         again = expand(expansion.expanded, schemas, database=database, dialect=dialect, functions=functions)
@@ -387,7 +387,7 @@ def _check_read_back(
 
 
 def _check_column_list(column_list: tuple[ColumnSpec, ...], text: str) -> None:
-    """Refuse a column list that names a column twice."""
+    """Reject a column list that names a column twice."""
     names: set[str] = set()
     for spec in column_list:
         if spec.name.lower() in names:
@@ -396,7 +396,7 @@ def _check_column_list(column_list: tuple[ColumnSpec, ...], text: str) -> None:
 
 
 def _check_named_columns(statement: CreateMaterializedView, columns: list[OutputColumn]) -> None:
-    """Refuse clauses that name a column which the query does not have."""
+    """Reject clauses that name a column which the query does not have."""
     names = {column.name for column in columns}
     clauses = (statement.partitioned_on or (), statement.clustered_on, statement.distributed_on, statement.sorted_on)
     for name in (name for clause in clauses for name in clause):

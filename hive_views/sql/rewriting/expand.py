@@ -1,4 +1,4 @@
-"""Expansion of a view's query: the texts that are stored for it, made by replacing tokens in place."""
+"""Expansion of a view's query: creates the texts that are stored for the view by replacing tokens of the query."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Expansion:
         expanded: The text with every table and column qualified, which is valid under any current database.
         names: The names of the view's columns, including partition columns.
         tables: The tables and views that the text names, as (database, name).
-        resolution: The resolved query that the texts were made from.
+        resolution: The resolved query from which the texts were made.
     """
 
     original: str
@@ -84,7 +84,7 @@ def expand(
         column_names: The column list of CREATE VIEW, if there is one.
         view_name: The view's name, the alias of the query under a column list.
         functions: Registered functions by name: `udf`, `udaf`, `udtf` or `macro`.
-        conf: Hive settings that change how a text is read.
+        conf: Hive settings that change how a text is parsed and resolved.
 
     Raises:
         SqlError: If the text cannot be read, a name cannot be resolved, or the names of the columns do not fit.
@@ -124,7 +124,7 @@ def expand(
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
-    """Return the columns of an expanded query with the types that Hive's rules give them; no engine is needed."""
+    """Return the columns of an expanded query with their types by Hive's rules, without an engine."""
     columns = expansion.columns
     for number, column in enumerate(columns):
         if column.type is None:
@@ -146,7 +146,7 @@ def unknown_type_error(expansion: Expansion, number: int, reason: str) -> Unknow
 
 
 def _unique_names(resolution: Resolution) -> list[str]:
-    """Return the column names in lower case; refuse duplicates."""
+    """Return the column names in lower case; reject duplicates."""
     text, output = resolution.text, resolution.scope
     written = [output.names[column][1].lower() for column in output.columns]
     if len(set(written)) == len(written):
@@ -175,9 +175,8 @@ def _name_columns(resolution: Resolution) -> None:
 
 
 def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | None:
-    """Return the replacement of unedited tokens: Hive's lexer drops identifier quotes and hint delimiters.
-
-    None where the text has neither.
+    """Return a function that replaces unedited tokens as Hive's lexer does, which drops identifier quotes and hint
+    delimiters; None if the text has neither.
     """
     text: Text = resolution.text
     regex = resolution.context.regex_names

@@ -1,4 +1,4 @@
-"""Requests of `hive-views sql expand`: one JSON request to one JSON answer, in the form of the golden files."""
+"""Requests of `hive-views sql expand`: a JSON answer for each JSON request, in the format of the golden files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CREATE_FUNCTION = re.compile(
 _CREATE_TABLE = re.compile(r"\s*create\s+(?:(temporary)|external|managed|\s)*\s*table\b", re.IGNORECASE)
 _KINDS = {"VIRTUAL_VIEW": "view", "MATERIALIZED_VIEW": "materialized"}
 _HIVE_TEST_BUCKETS = {"srcbucket": ("key",), "srcbucket2": ("key",)}
-"""The bucket columns of tables in Hive's own tests, which requests with plain column lists cannot give."""
+"""The bucket columns of tables in Hive's own tests, which a request cannot contain in a plain column list."""
 
 
 class RequestSchemas:
@@ -78,7 +78,7 @@ def expand_request(
 
 
 def _current_database(request: Mapping[str, Any]) -> str:
-    """Return the current database; the view's own where the request lists tables of that database only."""
+    """Return the current database: the view's own if the request lists tables of that database only."""
     database = str(request.get("database") or "default").lower()
     databases = {str(name).lower().partition(".")[0] for name in request.get("tables") or ()}
     own = str(request.get("view") or "").lower().partition(".")[0]
@@ -100,7 +100,7 @@ def _answer(definition: ExpandedDefinition | None, error: str | None) -> dict[st
 def _run_setup(
     sql: str, schemas: RequestSchemas, database: str, mode: str, dialect: str, conf: Mapping[str, str]
 ) -> None:
-    """Apply a setup statement that creates a view, table or function; others have no effect here."""
+    """Apply a setup statement that creates a view, table or function; other statements are ignored."""
     function = _CREATE_FUNCTION.match(sql)
     if function is not None:
         name = function.group(2).lower().rpartition(".")[2]
@@ -145,7 +145,7 @@ def _create_table(sql: str, schemas: RequestSchemas, database: str, kind: str) -
 
 
 def _check_target(statement: Statement, schemas: RequestSchemas, database: str, conf: Mapping[str, str]) -> None:
-    """Refuse a statement whose target exists and must not, or does not exist and must."""
+    """Reject a statement whose target exists but must not exist, or does not exist but must."""
     if not isinstance(statement, (CreateView, CreateMaterializedView, AlterViewAs, Drop)):
         return
     key = (statement.name.database(database), statement.name.name)
@@ -183,7 +183,7 @@ def _check_cycle(
     schemas: RequestSchemas,
     statement: CreateView | CreateMaterializedView | AlterViewAs,
 ) -> None:
-    """Refuse a view that reads itself, directly or through other views of the request."""
+    """Reject a view that reads itself, directly or through other views of the request."""
     target = (definition.database, definition.name)
     stack = [(target, table) for table in definition.tables]
     paths: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {target: (target,)}

@@ -30,8 +30,7 @@ def quote_name(parts: Iterable[str], quote: str = "`") -> str:
 def string_literal(value: str, dialect: str) -> str:
     """Write a string literal: with backslashes for Hive and Spark, with doubled quotes for Trino.
 
-    The dollar sign of `${` is followed by a backslash, so that Hive and Spark substitute no variable. The value is the
-    same.
+    A backslash after the dollar sign of `${` keeps Hive and Spark from substituting a variable; the value is the same.
     """
     if dialect == "trino":
         return "'" + value.replace("'", "''") + "'"

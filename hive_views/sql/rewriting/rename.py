@@ -21,8 +21,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None]) -> str:
     """Rename the tables and views that a query reads; raises SqlError.
 
-    Where the last part of a name changes and the table has no alias, the old name becomes its alias, so that the
-    columns that are qualified by it keep their meaning.
+    If the last part of a name changes and the table has no alias, the old name becomes its alias, so that columns
+    that are qualified by the old name keep their meaning.
     """
     query = parse_query(sql, dialect)
     text = query.text
@@ -52,7 +52,7 @@ def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None
 
 
 def _written_parts(new: Name, old: Name, written: list[str], quote: str) -> list[str]:
-    """Write the new parts: unchanged parts as before, others quoted where the old part was or where they must be."""
+    """Write the new parts: unchanged parts as before, other parts quoted if the old part was or if they must be."""
     parts = []
     for back in range(len(new), 0, -1):
         part = new[-back]
@@ -84,6 +84,6 @@ def _qualifier_edit(text: Text, column: exp.Column, renamed: dict[Name, Name]) -
 
 
 def _written(sql: str, parts: list[exp.Expr]) -> tuple[int, int, list[str]]:
-    """Return where a name begins and ends (exclusive), and its parts as written."""
+    """Return the start and the end (exclusive) of a name in the text, and its parts as written."""
     ranges = [(int(part.meta["start"]), int(part.meta["end"]) + 1) for part in parts]
     return ranges[0][0], ranges[-1][1], [sql[start:end] for start, end in ranges]

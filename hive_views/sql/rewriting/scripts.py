@@ -1,10 +1,10 @@
-"""Statements of a script: written so that each client that runs the script finds exactly the statements that are meant.
+"""Statements of a script, written so that all clients split the script into the same statements.
 
-Clients split a script in different ways. Hive's CLI knows neither backquotes nor comments inside of a statement, and
-takes every quote without a backslash for the begin or end of a string, also inside of the other quotes; Beeline drops
-lines that begin with `--` or `#`; spark-sql nests bracket comments, continues a line comment after a backslash, and
-knows raw strings. So a statement has no line break inside of quotes, and no semicolon or quote where one of them would
-take it for its own.
+Clients split a script in different ways. Hive's CLI recognizes neither backquotes nor comments inside of a statement,
+and takes every quote without a backslash for the begin or end of a string, even inside of quotes of the other kind.
+Beeline drops lines that begin with `--` or `#`. spark-sql nests bracket comments, continues a line comment after a
+backslash, and has raw strings. So a statement has no line break inside of quotes, and no semicolon or quote where a
+client would interpret it as a delimiter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Replacement of token ranges in a text: the way in which Hive expands a view (its `UnparseTranslator`).
+"""Replacement of token ranges in a text, as in Hive's expansion of views (`UnparseTranslator`).
 
 Everything that is not replaced stays unchanged: case, comments, white space, literals.
 """
@@ -15,8 +15,9 @@ from hive_views.sql.parsing.lexer import Text
 class TokenEdits:
     """Replacements of token ranges in one text.
 
-    Of overlapping ranges the widest wins, of equal ranges the last: so a whole expression that Hive takes for a column
-    replaces the edits inside it. A copy replaces a range by the edited text of another range (GROUP BY keys).
+    Of overlapping ranges the widest is applied, of equal ranges the last one. So the edit of a whole expression that
+    Hive takes for a column overrides the edits inside it. A copy replaces a range by the edited text of another range
+    (for GROUP BY keys).
     """
 
     def __init__(self, text: Text) -> None:

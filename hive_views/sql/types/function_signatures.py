@@ -1,6 +1,6 @@
-"""What Hive's built-in functions take and return, measured on Hive 4.1.0.
+"""Argument and result types of Hive's built-in functions, measured on Hive 4.1.0.
 
-For the argument types each function was called without an argument, and with one column of each type.
+To measure the argument types, each function was called without an argument, and with one column of each type.
 """
 # ruff: noqa: SIM905 (long lists of words)
 
@@ -90,7 +90,7 @@ _MEASURED = {
         xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
     """,
 }
-"""The functions by the types (see `_TYPE_CODES`) that they take as their only argument; none where they need more."""
+"""The functions by the types (see `_TYPE_CODES`) they accept as their only argument; no types if they need more."""
 
 WITHOUT_ARGUMENTS = frozenset(
     """
@@ -119,9 +119,9 @@ SINGLE_ARGUMENT_TYPES: dict[str, frozenset[str]] = {
     for letters, names in _MEASURED.items()
     for name in names.split()
 }
-"""The types (without parameters) that each function takes as its only argument; empty where it needs more."""
+"""The types (without parameters) that each function accepts as its only argument; empty if it needs more arguments."""
 MEASURED_TYPES = frozenset(kind for kinds in _TYPE_CODES.values() for kind in kinds)
-"""The types that were measured."""
+"""The argument types that were measured."""
 
 _MANY = 1_000
 ARGUMENT_COUNTS: dict[str, tuple[int, int]] = {
@@ -226,7 +226,7 @@ DIFFERENT_IN_SPARK = frozenset(
     java_method position crc32 histogram_numeric array_position regr_avgx regr_avgy
     """.split()
 )
-"""The functions whose type in Spark is not Hive's (measured on Spark 4.1); unknown in a Spark text."""
+"""The functions with another result type in Spark (measured on Spark 4.1), which is unknown in a Spark text."""
 
 STRINGS_IN_HIVE = frozenset("concat reverse substr substring lpad rpad".split())
-"""The functions that also take arrays and binaries in Spark, and then return these."""
+"""The functions that in Spark also accept arrays and binaries, and then return the type of the argument."""

@@ -122,7 +122,7 @@ def common(left: str, right: str) -> str | None:
     if left_base in STRINGS and right_base in STRINGS:
         return _common_string(left, right)
     if "decimal" in (left_base, right_base) and (left_base in INTEGERS or right_base in INTEGERS):
-        return left if left_base == "decimal" else right  # the decimal gets no more digits for the integer
+        return left if left_base == "decimal" else right  # the decimal is not widened for the integer
     if left_base in NUMBERS and right_base in NUMBERS:
         return _common_number(left, right)
     if {left_base, right_base} <= TIMES:
@@ -195,7 +195,7 @@ def _common_number(left: str, right: str) -> str:
 
 
 def as_decimal(type_text: str) -> tuple[int, int]:
-    """Return precision and scale of the decimal that holds the numbers of a type."""
+    """Return precision and scale of the decimal that can hold all numbers of a type."""
     exact = {
         "tinyint": (3, 0),
         "smallint": (5, 0),
@@ -289,7 +289,7 @@ _SIMPLE: dict[exp.DType, IcebergType] = {
 
 
 _MAX_SHOWN = 1000
-"""How many characters of an invalid type an error shows."""
+"""The maximum number of characters of an invalid type in an error message."""
 
 
 def parse_type(text: str) -> IcebergType:
@@ -309,7 +309,7 @@ def parse_type(text: str) -> IcebergType:
 
 
 def _simple_type(text: str) -> IcebergType | None:
-    """Return a simple Iceberg type; None for others, and for decimals, whose bounds PyIceberg does not check."""
+    """Return a simple Iceberg type; None for other types, and for decimals, whose bounds PyIceberg does not check."""
     try:
         iceberg_type = _adapter().validate_python("".join(text.lower().split()))
     except (ValidationError, IcebergValidationError, ValueError):

@@ -1,7 +1,7 @@
 """Type inference by Hive's rules: the types that the metastore stores for a view's columns.
 
-The type of an expression is None where the rules do not determine it; there are no guesses. The tests compare the rules
-with the columns that Hive 4.1 stored (tests/unit/sql/fixtures).
+The type of an expression is None if the rules do not determine it; types are never guessed. The tests compare the types
+with those of the columns that Hive 4.1 stored (tests/unit/sql/fixtures).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TypeInference:
     Args:
         text: The query.
         bindings: The column that each column reference is bound to, by the id of its node.
-        fields: The fields behind that column, by the id of the node.
+        fields: The field names after the column, by the id of the node.
         subqueries: The result columns of each query inside an expression, by the id of its node.
     """
 
@@ -194,7 +194,7 @@ class TypeInference:
         return self._widened(arithmetic(type(node).__name__, left, right), [left, right])
 
     def _widened(self, result: str | None, kinds: Sequence[str | None]) -> str | None:
-        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, which holds that of other modes."""
+        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, which also fits values of other modes."""
         is_mixed = self.text.dialect == "spark" and result == "float" and any(kind in INTEGERS for kind in kinds)
         return "double" if is_mixed else result
 
@@ -233,7 +233,7 @@ class TypeInference:
         return self._joined([left, right])
 
     def _joined(self, kinds: list[str | None]) -> str | None:
-        """Return the type of `||` and concat: with the sum of the lengths if every part has one."""
+        """Return the type of `||` and concat; its length is the sum of the lengths of the parts if all have one."""
         known_kinds = [kind for kind in kinds if kind is not None]
         bases = {hive_types.base(kind) for kind in known_kinds}
         if len(known_kinds) < len(kinds):
@@ -275,7 +275,7 @@ class TypeInference:
     def _case_without_else(self, node: exp.Expr, options: Arguments) -> str | None:
         """Return Hive's type of a CASE without ELSE, where an integer literal beside decimals keeps its type INT.
 
-        Measured on Hive 4.1.0 for `CASE x WHEN … END` whose last result is the literal; unknown for others.
+        Measured on Hive 4.1.0 for `CASE x WHEN … END` whose last result is the literal; the type of others is unknown.
         """
         kinds = [self.type_of(option) for option in options]
         result = self._shared(kinds)
@@ -296,7 +296,7 @@ class TypeInference:
 
     def _chosen(self, choice: exp.Expr, nodes: Arguments) -> str | None:
         """Return the type of several results; Hive's planner gives integer literals only the digits they have."""
-        kinds = [self.type_of(node) for node in nodes]  # once, since nested choices would be inferred again and again
+        kinds = [self.type_of(node) for node in nodes]  # once, or nested choices take exponential time
         result = self._shared(kinds)
         if result is None or self.text.dialect != "hive" or not any(self._literal_in(node) for node in nodes):
             return result
@@ -308,21 +308,21 @@ class TypeInference:
         return self._shortest(nodes, kinds) if kind == "decimal" else result
 
     def _shortest(self, nodes: Arguments, kinds: list[str | None]) -> str | None:
-        """Return the decimal type of several values, integer literals with the digits they have if all are literals."""
+        """Return the decimal type of several values; if all integers are literals, only with the digits they have."""
         if any(kind in INTEGERS and not self._literal_in(node) for node, kind in zip(nodes, kinds, strict=True)):
             return self._shared(kinds)
         digits = [self._digits(node, kind) if kind else kind for node, kind in zip(nodes, kinds, strict=True)]
         return self._shared(digits)
 
     def _digits(self, node: exp.Expr, type_text: str) -> str:
-        """Return the decimal type of an integer literal, with as many digits as it has; other types unchanged."""
+        """Return the decimal type with the digits of an integer literal; return other types unchanged."""
         literal = self._literal_in(node)
         if literal is not None and not literal.is_string and type_text in INTEGERS:
             return f"decimal({len(literal.this.lstrip('0')) or 1},0)"
         return type_text
 
     def _literal_in(self, node: exp.Expr) -> exp.Literal | None:
-        """Return a literal in parentheses and with signs; in Spark only a minus right before a number belongs to it."""
+        """Return a literal inside parentheses and signs; in Spark only a minus right before a number belongs to it."""
         is_spark = self.text.dialect != "hive"
         parentheses = 0
         while True:
@@ -629,7 +629,7 @@ _RULES: dict[type, Callable[[TypeInference, Any], str | None]] = {
 _MOST_ARGUMENTS = dict.fromkeys(("datediff", "date_add", "date_sub"), 2) | dict.fromkeys(
     ("ceil", "ceiling", "floor"), 1
 )
-"""The numbers of arguments for which the types are Hive's, where Spark and Trino take more."""
+"""For functions that accept more arguments in Spark and Trino: the numbers of arguments that Hive has a type for."""
 _FUNCTIONS: dict[str, Callable[[TypeInference, str, Arguments], str | None]] = {
     "sum": TypeInference._sum,
     "avg": TypeInference._average,

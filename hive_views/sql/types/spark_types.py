@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyiceberg.types import DecimalType, FixedType, IcebergType, ListType, MapType, StructType
 
 _NAMES = {"long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz", "uuid": "string"}
-"""Spark's names of Iceberg's primitive types with another name (Iceberg: Spark type conversion)."""
+"""Spark's names of the Iceberg primitive types that are named differently in Spark (Iceberg: Spark type conversion)."""
 
 
 def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str:

@@ -1,4 +1,4 @@
-"""Spark's rule for the casts that it adds where a query's column has another type than the view declares."""
+"""Spark's rule for the casts that it adds if a column of a query has another type than the view declares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructT
 
 _NUMERIC_TYPES = ("int", "long", "float", "double")
 _INTEGER_DIGITS = {"int": 10, "long": 20}
-"""The precision of the decimals that hold all integers of a type, as Spark has it."""
+"""The precision of the decimals with which Spark represents all integers of a type."""
 _TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "binary", "boolean", "date", "timestamp", "timestamptz")
 
 

@@ -1,4 +1,4 @@
-"""Edits of an expanded text, and where its clauses and expressions are written."""
+"""Edits of an expanded text, and the token ranges of its clauses and expressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.types.hive_types import INTEGERS
 
 Edit = tuple[int, int, str]
-"""The first and the last token of a range, and the text that replaces it. Of overlapping ranges the widest counts."""
+"""The first and last token of a range, and the text that replaces it. Of overlapping ranges the widest is applied."""
 Rule = Callable[[Resolution], Iterator[Edit]]
 """Yields edits that belong together. A rule is repeated as long as it yields any."""
 
@@ -46,7 +46,7 @@ def clause_end(text: Text, index: int) -> int:
 
 
 def written_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
-    """Return the tokens of an expression, if they are read as the same expression when they stand alone."""
+    """Return the tokens of an expression; None unless their text alone is parsed to the same expression."""
     span = token_span(text, node)
     if span is None:
         return None
@@ -64,7 +64,7 @@ def call_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
 
 
 def source_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
-    """Return the tokens of an element of FROM with its alias; None for what is not a plain table or derived table."""
+    """Return the tokens of an element of FROM with its alias; None if it is not a plain table or derived table."""
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         return None
@@ -92,7 +92,7 @@ def unused_name(text: Text, name: str) -> str:
 
 
 def has_plain_joins(select: exp.Expr) -> bool:
-    """Whether a block joins tables only: the readers place lateral views between joins in different ways."""
+    """Whether a block joins tables only: engines differ in where they place lateral views between joins."""
     joins = select.args.get("joins") or []
     return not select.args.get("laterals") and not any(
         isinstance(join.this, (exp.Lateral, exp.Unnest))
@@ -103,7 +103,7 @@ def has_plain_joins(select: exp.Expr) -> bool:
 
 
 def given_parts(node: exp.Expr) -> Iterator[str]:
-    """Yield the names of the parts that a node has."""
+    """Yield the names of the arguments of a node that are set."""
     return (key for key, value in node.args.items() if value)
 
 
@@ -114,7 +114,7 @@ def from_token(text: Text, index: int, level: int, *, before: bool = False) -> i
 
 
 def foreign_columns(query: exp.Expr) -> Iterator[exp.Column]:
-    """Yield the columns of a query that are not of its own tables: an expanded text names the table of each column."""
+    """Yield the columns in a query of an expanded text, where all are qualified, that belong to tables outside of it."""
     aliases = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
     for column in query.find_all(exp.Column):
         if len(column.parts) == 1 or column.parts[0].name.lower() not in aliases:

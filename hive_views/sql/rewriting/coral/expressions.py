@@ -22,7 +22,7 @@ from hive_views.sql.types.hive_types import INTEGERS, TIMES, base, decimal
 
 
 def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
-    """`TIMESTAMP '2024-02-01 00:00:00'` becomes a CAST; up to milliseconds, which Trino's type has."""
+    """`TIMESTAMP '2024-02-01 00:00:00'` becomes a CAST, unless it is more precise than milliseconds (Trino's type)."""
     text = resolution.text
     for at, kind in enumerate(text.kinds[1:]):
         if kind is TokenType.STRING and text.raw(at).lower() == "timestamp" and _is_time(text.raw(at + 1)):
@@ -79,9 +79,9 @@ _COMPARISONS = frozenset(
 
 
 def _shifted(text: str, sign: int, count: str, unit: str) -> str | None:
-    """Add an interval to a date; the day of a month is at most its last one, as in Hive and Spark.
+    """Add an interval to a date; the day is limited to the last day of the month, as in Hive and Spark.
 
-    None before 1583, where Hive 2 and 3 have another calendar.
+    None for dates before 1583, for which Hive 2 and 3 use another calendar.
     """
     try:
         day, number = date.fromisoformat(text), sign * int(count)
@@ -101,8 +101,8 @@ def _shifted(text: str, sign: int, count: str, unit: str) -> str | None:
 def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
     """`x <=> NULL` becomes `(x IS NULL)`, `x <=> 1` becomes `(x IS NOT NULL AND x = 1)`, and so on, for a column x.
 
-    Only for columns of one type and a literal of the column's kind: a comparison of other kinds casts one side, which
-    may give NULL.
+    Applies only to columns of the same type, and to literals of the column's kind: other comparisons cast one side,
+    which may return NULL.
     """
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.NullSafeEQ):
@@ -123,7 +123,7 @@ def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
 
 
 def _is_of_one_table(node: exp.Expr) -> bool:
-    """Whether both columns are of the only table of a block: engines join by `<=>`, and correlate subqueries by it."""
+    """Whether both columns belong to the only table of a block; other `<=>` are conditions of joins or subqueries."""
     block = node.find_ancestor(exp.Select)
     from_ = None if block is None else block.args.get("from_")
     if block is None or from_ is None or block.args.get("joins"):
@@ -141,7 +141,7 @@ def _filters_rows(node: exp.Expr) -> bool:
 
 
 def _literal_kinds(node: exp.Expr) -> frozenset[str | None]:
-    """Return the types of columns with which a literal is compared without a cast that may give NULL."""
+    """Return the column types with which a literal can be compared without a cast that may return NULL."""
     if type(node) is exp.Boolean:
         return frozenset({"boolean"})
     if type(node) is not exp.Literal:
@@ -152,7 +152,7 @@ def _literal_kinds(node: exp.Expr) -> frozenset[str | None]:
 
 
 def integer_divisions(resolution: Resolution) -> Iterator[Edit]:
-    """`a / b` of integers becomes `CAST(a AS DOUBLE) / b`, which it is in Hive and Spark."""
+    """`a / b` of integers becomes `CAST(a AS DOUBLE) / b`, which is its meaning in Hive and Spark."""
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Div):
         if type_of(node.this) in INTEGERS and type_of(node.expression) in INTEGERS:
@@ -162,7 +162,7 @@ def integer_divisions(resolution: Resolution) -> Iterator[Edit]:
 
 
 def decimal_sums(resolution: Resolution) -> Iterator[Edit]:
-    """`sum(x)` of decimals becomes a CAST to the type that it has in Hive and Spark."""
+    """`sum(x)` of decimals gets a CAST to the type that it has in Hive and Spark."""
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Sum):
         size, span = decimal(type_of(node.this) or ""), call_tokens(text, node)
@@ -181,9 +181,9 @@ def integer_averages(resolution: Resolution) -> Iterator[Edit]:
 
 
 def whole_partitions(resolution: Resolution) -> Iterator[Edit]:
-    """`sum(n) OVER (PARTITION BY a, b)` gets `ORDER BY a`, by which all rows of a partition are peers.
+    """`sum(n) OVER (PARTITION BY a, b)` gets `ORDER BY a`, in which all rows of a partition are peers.
 
-    Hive before version 4 cannot compute a window over rows in the order of a BOOLEAN.
+    Hive before version 4 cannot order the rows of a window by a BOOLEAN.
     """
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Window):
@@ -213,8 +213,8 @@ def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
         size, span, value = decimal(type_of(node.this) or ""), call_tokens(text, node), token_span(text, node.this)
         if size is None or span is None or value is None or isinstance(node.parent, (exp.Window, exp.Filter)):
             continue
-        if type(node.this) is not exp.Column or value[0] != span[0] + 2:  # ALL; other values may change between calls
-            continue
+        if type(node.this) is not exp.Column or value[0] != span[0] + 2:
+            continue  # ALL, or an expression other than a column, which may change between calls
         if size[0] <= AVERAGED_DIGITS:
             total, average = ("DECIMAL({},{})".format(*kind) for kind in average_types(*size))
             argument = text.between(*value)
@@ -222,7 +222,7 @@ def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
 
 
 def decimal_quotients(resolution: Resolution) -> Iterator[Edit]:
-    """`x / 3` of a decimal becomes a CAST to the type that it has in Hive and Spark: Trino computes more digits."""
+    """`x / 3` of a decimal gets a CAST to the type that it has in Hive and Spark: Trino computes more digits."""
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Div):
         span = written_tokens(text, node)
@@ -255,20 +255,20 @@ _DATE_PARTS = {
     "date_format yyyy-MM": "CAST(substr({0}, 1, length({0}) - 3) AS STRING)",
     "date_format yyyy-MM-dd": "{0}",
 }
-"""Parts of a date as parts of its text, whose last six characters are `-MM-DD`.
+"""Parts of a date as substrings of its text, whose last six characters are `-MM-DD`.
 
-For the years that Hive and Spark document, 1 to 9999.
+Valid for the years that Hive and Spark document, 1 to 9999.
 """
 
 
 _TIME_PARTS = {"minute": "CAST(substr({0}, 15, 2) AS INT)"}
-"""Parts of a timestamp as parts of its text."""
+"""Parts of a timestamp as substrings of its text."""
 
 
 def date_parts(resolution: Resolution) -> Iterator[Edit]:
-    """`year(x)`, `date_format(x, 'dd/MM/yyyy')` and so on of a date or timestamp become parts of its text.
+    """`year(x)`, `date_format(x, 'dd/MM/yyyy')` and so on of a date or timestamp become substrings of its text.
 
-    Coral passes a string to `year`, and takes the pattern of `date_format` for one of Trino.
+    Coral passes a string to `year`, and takes the pattern of `date_format` for a pattern of Trino.
     """
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(*_DATE_FUNCTIONS_OF_COLUMNS):
@@ -334,11 +334,11 @@ def distinct_sizes(resolution: Resolution) -> Iterator[Edit]:
 
 
 _VALUES = (exp.Alias, exp.EQ, exp.NEQ, exp.In, exp.Coalesce, exp.Concat, exp.If, exp.Case, exp.Select)
-"""Where a string is a value: LIKE, patterns and formats have rules of their own for backslashes."""
+"""The parents under which a string is a plain value; LIKE, patterns and formats interpret backslashes differently."""
 
 
 def string_escapes(resolution: Resolution) -> Iterator[Edit]:
-    """A string with backslashes is written with the characters themselves, and a backslash as `chr(92)`."""
+    """Escapes in a string are replaced by the characters themselves, and a backslash by `chr(92)`."""
     text = resolution.text
     for node in resolution.tree.find_all(exp.Literal):
         at = text.token_of(node)

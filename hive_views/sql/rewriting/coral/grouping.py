@@ -1,4 +1,4 @@
-"""What a query computes before it groups its rows."""
+"""The rule that moves computations before GROUP BY into a derived table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
 
 
 def grouped_functions(resolution: Resolution) -> Iterator[Edit]:
-    """`SELECT substr(a, 1, 3), count(1) FROM t GROUP BY substr(a, 1, 3)` groups a derived table that has the values.
+    """`SELECT substr(a, 1, 3), count(1) FROM t GROUP BY substr(a, 1, 3)` reads a derived table that computes `substr`.
 
     The derived table is `SELECT … FROM t UNION ALL SELECT … FROM t WHERE false`: Coral merges a table without a set
-    operation into the query around it. All engines remove the second branch before they read.
+    operation into the query around it. All engines remove the second branch before they read the table.
     """
     for select in resolution.tree.find_all(exp.Select):
         context = resolution.context
@@ -55,7 +55,7 @@ def grouped_functions(resolution: Resolution) -> Iterator[Edit]:
 
 
 _ROWS = {"expressions", "from_", "joins", "where"}
-"""The parts of a block that computes rows from rows."""
+"""The parts of a block that computes each row from one row."""
 
 
 def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
@@ -80,12 +80,12 @@ def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
 
 
 def _may_aggregate(node: exp.Expr) -> bool:
-    """Whether a node has an aggregate, or a function that may be one: without GROUP BY it returns a row for no rows."""
+    """Whether a node has a possible aggregate, with which a block without GROUP BY returns a row even for no rows."""
     return node.find(exp.AggFunc, exp.Anonymous) is not None
 
 
 class _ComputedRows:
-    """Moves what a block computes before it groups its rows into a derived table.
+    """Moves the expressions that a block computes before it groups its rows into a derived table.
 
     Args:
         resolution: The query.
@@ -100,11 +100,11 @@ class _ComputedRows:
         self._names: dict[str, str] = {}
         """The name in the derived table of each expression, by its text."""
         self._keys: dict[str, str] = {}
-        """What stands for each key of the grouping, by its comparison key."""
+        """The text that replaces each grouping key, by the comparison key of the grouping key."""
         self._edits: list[Edit] = []
 
     def edits(self) -> list[Edit]:
-        """Return the edits; none where the block is not understood."""
+        """Return the edits; none if the block has unsupported parts."""
         text, select, group = self._text, self._select, self._select.args.get("group")
         items = [select_item_tokens(text, select.expressions, number) for number in range(len(select.expressions))]
         parts = {*_ROWS, "distinct", "group", "having", "order", "limit"}
@@ -116,7 +116,7 @@ class _ComputedRows:
             and all(len(column.parts) == 1 for column in foreign_columns(select))
             and (group is None or set(given_parts(group)) == {"expressions"})
             and not (group is None and any(map(_may_aggregate, select.expressions)))
-            and select.find(exp.Rand, exp.Randn, exp.Uuid) is None  # each call has its own value
+            and select.find(exp.Rand, exp.Randn, exp.Uuid) is None  # each call returns another value
             and not any(item.find(exp.Query, exp.Window, exp.Filter, exp.Dot) for item in select.expressions)
         )
         if not is_understood or None in items:
@@ -137,7 +137,7 @@ class _ComputedRows:
             if group is not None:
                 self._replace(span, self._keys[comparison_key(key)])
         if not all(map(self._is_moved, functions_before_grouping(select))):
-            return []  # the block would compute it of the derived table's columns
+            return []  # the block would compute the function from the columns of the derived table
         others = [*(select.args.get(clause) for clause in ("having", "order"))]
         if not all(map(self._visit_item, select.expressions, spans)) or not all(map(self._visit, filter(None, others))):
             return []
@@ -147,7 +147,7 @@ class _ComputedRows:
         return [*self._edits, (from_, end, f"FROM ({rows}) {quote_identifier(self._alias, text.quote)}")]
 
     def _is_moved(self, function: exp.Func) -> bool:
-        """Return whether a function is a part of a key, or of an aggregate's argument."""
+        """Return whether a function is part of a grouping key or of an aggregate's argument."""
         node: exp.Expr | None = function
         while node is not None and node is not self._select:
             if isinstance(node, exp.AggFunc) or comparison_key(node) in self._keys:
@@ -156,13 +156,13 @@ class _ComputedRows:
         return False
 
     def _tables(self) -> Iterator[exp.Table]:
-        """Yield the tables of the FROM clause; Coral does not find a common table expression from a derived table."""
+        """Yield the tables of FROM; Coral cannot resolve a common table expression inside a derived table."""
         for key in ("from_", "joins"):
             for clause in child_expressions(self._select.args.get(key)):
                 yield from clause.find_all(exp.Table)
 
     def _project(self, node: exp.Expr, span: tuple[int, int]) -> str:
-        """Return the column of the derived table that has an expression."""
+        """Return the column of the derived table that contains the value of an expression."""
         value = self._text.between(*span)
         if value not in self._names:
             taken = {name.lower() for name in self._names.values()}
@@ -174,7 +174,7 @@ class _ComputedRows:
         self._edits.append((*span, text))
 
     def _visit_item(self, item: exp.Expr, span: tuple[int, int]) -> bool:
-        """Replace an item of the SELECT list, or what it has of the rows; False where that is not understood."""
+        """Replace an item of the SELECT list, or the parts that are computed from rows; return False if unsupported."""
         node = item.unalias()
         key = self._keys.get(comparison_key(node))
         if key is None:

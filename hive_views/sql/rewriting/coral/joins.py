@@ -25,7 +25,7 @@ from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
 def join_conditions(resolution: Resolution) -> Iterator[Edit]:
     """`a CROSS JOIN b`, `a JOIN b` and `a, b` become `a JOIN b ON true`.
 
-    A comma binds less than JOIN in Spark: that makes a difference only before RIGHT, FULL, USING and NATURAL.
+    In Spark a comma binds less tightly than JOIN, which makes a difference only before RIGHT, FULL, USING and NATURAL.
     """
     text = resolution.text
     for select in resolution.tree.find_all(exp.Select):
@@ -51,7 +51,7 @@ def join_conditions(resolution: Resolution) -> Iterator[Edit]:
 
 
 def using_joins(resolution: Resolution) -> Iterator[Edit]:
-    """`a JOIN b USING (k)` becomes `a JOIN b ON a.k = b.k`, in a block of two tables whose names are all complete."""
+    """`a JOIN b USING (k)` becomes `a JOIN b ON a.k = b.k`, in a block of two tables with qualified columns."""
     text = resolution.text
     for select in resolution.tree.find_all(exp.Select):
         joins, from_ = select.args.get("joins") or [], select.args.get("from_")
@@ -75,7 +75,10 @@ def using_joins(resolution: Resolution) -> Iterator[Edit]:
 
 
 def semi_joins(resolution: Resolution) -> Iterator[Edit]:
-    """`a LEFT SEMI JOIN b ON a.x = b.y` becomes `a WHERE EXISTS (SELECT 1 FROM b WHERE a.x = b.y)`, ANTI NOT EXISTS."""
+    """`a LEFT SEMI JOIN b ON a.x = b.y` becomes `a WHERE EXISTS (SELECT 1 FROM b WHERE a.x = b.y)`.
+
+    LEFT ANTI JOIN becomes NOT EXISTS.
+    """
     text = resolution.text
     for select in resolution.tree.find_all(exp.Select):
         joins = select.args.get("joins") or []
@@ -129,7 +132,7 @@ def scalar_subqueries(resolution: Resolution) -> Iterator[Edit]:
             continue
         alias, column = unused_name(text, "scalar"), inner.expressions[0].alias or unused_name(text, "value")
         if column.lower() in {name.lower() for name in block.named_selects}:
-            continue  # HAVING and ORDER BY of the query around it can name its own column by this name alone
+            continue  # HAVING and ORDER BY of the outer query can use this name for a column of the outer query
         inner_from = from_token(text, open_ + 1, open_)
         query = text.between(open_ + 1, text.match[open_] - 1)
         if not inner.expressions[0].alias:
@@ -169,7 +172,7 @@ def _takes_join(block: exp.Select, subquery: exp.Subquery) -> bool:
     """Whether a subquery in a clause of a block can become a table of its FROM clause."""
     node: exp.Expr | None = subquery.parent
     while node is not block and not isinstance(node, (exp.Where, exp.Having)):
-        # HAVING writes the value as an aggregate, which cannot be inside another one.
+        # In HAVING the value is written as an aggregate, which cannot be inside another aggregate.
         if node is None or isinstance(node, (*_CONTEXTS, exp.AggFunc, exp.Anonymous)):
             return False
         node = node.parent
@@ -194,4 +197,4 @@ _CONTEXTS = (
     *(exp.In, exp.Exists, exp.Filter, exp.Window, exp.Join, exp.From, exp.Lateral),
     *(exp.Group, exp.Order, exp.With),
 )
-"""Where a subquery stays: it is no value there, or it is not computed before the rows are grouped."""
+"""The parents under which a subquery is kept: it is not a value there, or not computed before grouping."""

@@ -39,7 +39,7 @@ from hive_views.sql.rewriting.expand import Expansion, expand
 from hive_views.sql.rewriting.token_edits import TokenEdits
 
 _ROUNDS = 20
-"""How often a rule is repeated, for constructs inside each other."""
+"""The maximum number of repetitions of a rule, which are needed for nested constructs."""
 
 
 def row_text(
@@ -68,7 +68,7 @@ def rewrite_for_coral(
     try:
         rewritten = apply_rules(sql, plain, database=database, dialect=dialect, functions=functions)
     except RecursionError:
-        return sql  # an expression of a thousand operators, see `trino_findings`
+        return sql  # an expression with about a thousand operators, see `trino_findings`
     if rewritten == sql:
         return sql
     before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten))
@@ -106,7 +106,7 @@ def _is_only_for_spark(resolution: Resolution) -> bool:
 
 
 def _severity(sql: str, schemas: Schemas, database: str, functions: Mapping[str, str] | None) -> int:
-    """Rank what Trino does with a text; one that is not Hive's is refused."""
+    """Rank the findings of Trino about a text; a text that Hive cannot parse counts as refused."""
     try:
         findings = trino_findings(sql, schemas, database=database, functions=functions)
     except SqlError as error:
@@ -115,7 +115,7 @@ def _severity(sql: str, schemas: Schemas, database: str, functions: Mapping[str,
 
 
 class _WithoutTimeZones:
-    """Schemas whose timestamps have one type, so that a text does not depend on how its reader names them."""
+    """Schemas in which all timestamps have the same type, so that a text does not depend on the names of the types."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -169,6 +169,6 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (intersections, exp.Intersect),
     (intersections, exp.Except),
 )
-"""The rules in the order in which they are applied, and the node without which a rule does not apply."""
+"""The rules in the order in which they are applied, each with the node types of which the text must contain one."""
 
 _KINDS = tuple(kind for _, kind in RULES)

@@ -77,7 +77,7 @@ def _aligned_branches(
 ) -> list[tuple[str, str]] | None:
     """Return the text of each branch of a set operation with one name and type for each column, and its operator.
 
-    None where the text is not understood or has other types.
+    None if the text or its types are not supported.
     """
     text, type_of = resolution.text, resolution.context.type_of
     starts = _top(text, TokenType.SELECT)
@@ -121,7 +121,7 @@ def _aligned_branches(
 
 
 def _names_aliases(branch: exp.Select) -> bool:
-    """Whether a clause of a block names an alias of its SELECT list: expanded columns have the names of tables."""
+    """Whether a clause of a block names an alias of its SELECT list; in an expanded text other columns have a table."""
     clauses = (branch.args.get(key) for key in ("group", "having", "order", "sort", "cluster", "distribute", "qualify"))
     aliases = {name.lower() for name in branch.named_selects}
     return any(
@@ -143,7 +143,7 @@ def _items(text: Text, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _one_type(types: Sequence[str]) -> str | None:
-    """Return the type of a column of a set operation where all engines agree on it: one type, or the widest integer."""
+    """Return the column type of a set operation if all engines agree: the common type, or the widest integer type."""
     typed = [kind for kind in types if kind != "void"]
     if not typed or "" in typed:
         return None
