@@ -1,4 +1,4 @@
-"""Column lineage: which columns of tables each column of a view is computed from, through all views between."""
+"""Column lineage: the columns from which each column of a view is computed, directly or through other views."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class ColumnName:
 
 
 ColumnLineage = Mapping[str, tuple[ColumnName, ...]]
-"""By column of a view: the columns that it is computed from."""
+"""For each column of a view, the columns from which it is computed."""
 
 
 def column_lineage(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """Return the columns of direct dependencies that each column of a view is computed from."""
+    """Return, for each column of a view, the columns of direct dependencies from which it is computed."""
     return _lineage_of_row(store, store.get_view_row(name), MetastoreSchemas(store))
 
 
 def column_lineages(store: MetastoreStore, names: Iterable[ViewName], rows: RowCache) -> dict[ViewName, ColumnLineage]:
-    """Return `column_lineage` of each view among some objects whose text can be resolved."""
+    """Return the `column_lineage` of those of the given objects that are views whose text can be resolved."""
     schemas = MetastoreSchemas(store, rows)
     lineages: dict[ViewName, ColumnLineage] = {}
     for name in names:
@@ -56,13 +56,13 @@ def column_lineages(store: MetastoreStore, names: Iterable[ViewName], rows: RowC
 
 def _lineage_of_row(store: MetastoreStore, row: Row, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
     sources = source_columns(read_view_text(store, row), schemas)
-    # The view's columns may be named differently than its query's (an explicit column list of another engine).
+    # The view's columns may have other names than those of its query (an explicit column list of another engine).
     names = [column.lower() for column, _, _ in row.declared_columns]
     return dict(zip(names, sources.values(), strict=False)) if len(names) == len(sources) else sources
 
 
 def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[ColumnName, ...]]:
-    """Return the columns of tables that each column of a view is computed from, through all views between."""
+    """Return, for each column of a view, the columns of tables from which it is computed, through all other views."""
     lineages: dict[ViewName, ColumnLineage | None] = {}
     bases: dict[ColumnName, frozenset[ColumnName]] = {}
 
@@ -94,7 +94,7 @@ def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Colum
 
 
 def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
-    """Return the columns that each column of a query is computed from."""
+    """Return, for each column of a query, the columns from which it is computed."""
     expansion = text.expand_typed(schemas)
     context = expansion.resolution.context
     return {

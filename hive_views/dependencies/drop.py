@@ -1,8 +1,8 @@
-"""DROP with RESTRICT and CASCADE, which Hive's views were designed with and never got (HIVE-1073, HIVE-1074).
+"""DROP with RESTRICT and CASCADE, which were planned for Hive's views but not implemented (HIVE-1073, HIVE-1074).
 
 CASCADE drops dependents first, each only if it is unchanged since it was read, so an interrupted cascade leaves only
-views that can be read. Dependents are searched for before each drop, under the lock on the object (with CASCADE those
-whose lineage is recorded), and once more at the end: views of other programs may be created at any time.
+views that can be read. Other programs may create views at any time, so dependents are searched for before each drop,
+under the lock on the object (with CASCADE only those whose lineage is recorded), and once more at the end.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DropBehavior(Enum):
 
     @staticmethod
     def of(restrict: bool, cascade: bool, *, strict: bool) -> DropBehavior:
-        """The behavior that the arguments of a drop select; in strict mode the default is RESTRICT."""
+        """Return the behavior for the arguments of a drop; in strict mode the default is RESTRICT."""
         if restrict and cascade:
             raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
         if cascade:
@@ -70,15 +70,16 @@ class DropStep:
     name: ViewName
     """Its name."""
     kind: ObjectKind
-    """What it is."""
+    """The kind of object."""
     reads: tuple[ViewName, ...] = ()
-    """The objects dropped after it that it reads; empty for the object that the caller named."""
+    """The objects that it reads and that are dropped after it; empty for the object that the caller named."""
     metadata_location: str | None = None
-    """The metadata file. In a plan: the state that was read; in any other state a view is not dropped. In a report: the
-    file from which `register_view` or `register_table` restores the object; None if it was purged."""
+    """The metadata file. In a plan: the file that was current when the object was read; a view is dropped only if it
+    still is. In a report: the file from which `register_view` or `register_table` restores the object; None if it was
+    purged."""
     text: str | None = None
-    """The text of a plain Hive view, which no file keeps; of a Hive table, whose files a drop keeps, the statement of
-    Hive that creates it again over them (without partitions, which MSCK REPAIR TABLE finds), if its row implies one."""
+    """The text of a plain Hive view, which no file contains. For a Hive table, whose files a drop keeps, the statement
+    that creates it again over these files (without partitions, which MSCK REPAIR TABLE finds), if it can be derived."""
     remaining_files: tuple[str, ...] = ()
     """In a report: the files that a purge could not delete, and directories that it could not search."""
 
@@ -90,9 +91,9 @@ class DropPlan:
     name: ViewName
     """The object that the caller named."""
     behavior: DropBehavior
-    """How it treats dependents."""
+    """How the drop treats dependents."""
     steps: tuple[DropStep, ...]
-    """What will be dropped, in this order; empty if the drop will be rejected."""
+    """The objects that will be dropped, in this order; empty if the drop will be rejected."""
     dependents: tuple[ViewName, ...]
     """All dependents of the object, nearest first."""
     unknown: tuple[Lineage, ...] = ()
@@ -114,15 +115,15 @@ class DropReport:
     """What a drop did."""
 
     steps: tuple[DropStep, ...]
-    """What was dropped, in this order; after the object that the caller named, dependents created during the drop."""
+    """The dropped objects, in this order; dependents that were created during the drop follow the named object."""
     left_dangling: tuple[ViewName, ...] = ()
-    """Dependents that were created during the drop and remain. Not searched for with `DropBehavior.NONE`."""
+    """Dependents that were created during the drop and remain; always empty with `DropBehavior.NONE`."""
     unknown: tuple[Lineage, ...] = ()
     """Views whose sources are not all known: they may have read the object, and remain."""
 
     @property
     def dropped(self) -> tuple[ViewName, ...]:
-        """The names of what was dropped, in this order."""
+        """The names of the dropped objects, in this order."""
         return tuple(step.name for step in self.steps)
 
 
@@ -153,9 +154,9 @@ def drop_object(
 ) -> DropReport:
     """Drop a table or view, and with CASCADE its dependents before it.
 
-    `remove` drops the object. Before that it calls its argument, under the lock on the object if it takes one: that
-    searches for dependents. A definition shares the lock on what it reads, so it is either seen or rejected. A `finder`
-    of an earlier search does not read again what it has read.
+    `remove` drops the object. Before the drop it calls its argument, which searches for dependents, under the lock on
+    the object if locks are used. The commit of a definition takes a shared lock on its sources, so this search finds a
+    concurrent definition, or that commit is rejected. A `finder` of an earlier search reuses the rows that it has read.
     """
     if behavior is DropBehavior.NONE:
         return DropReport((remove(lambda: None),))
@@ -181,7 +182,7 @@ def drop_object(
             finder.refresh([name])
             remaining = finder.find_dangling([name]).get(name, [])
     except HiveViewsError as error:
-        # Further errors, e.g. an interruption, are not reported with their text.
+        # The message of other exceptions, such as an interruption, is not shown; for them the steps are logged below.
         error.add_completed_steps(*map(_describe_step, steps))
         raise
     except BaseException:
@@ -203,7 +204,7 @@ def drop_object(
 
 
 def reject_dependents(finder: DependentFinder, *names: ViewName) -> None:
-    """Reject a drop with RESTRICT of objects that have dependents; the first one is the one to name."""
+    """Reject a drop of objects that have dependents; the error names the first object."""
     for name in names:
         views = finder.find_all(name).views
         if views:
@@ -229,7 +230,7 @@ def drop_view(
         return DropStep(name, ObjectKind.VIEW, metadata_location=row.metadata_location)
     reject_shared_files(store, loaded)
     row = drop(store, name, expected or loaded.row.metadata_location, check=check)
-    # Another name may have been registered from the files since the check.
+    # Another view may have been registered from the files since the check.
     kept, remaining_files = purge_view_files(store, view_owner(loaded), loaded.metadata)
     location = row.metadata_location if kept is not None or row.metadata_location in remaining_files else None
     return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=tuple(remaining_files))
@@ -238,7 +239,7 @@ def drop_view(
 def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
     """Reject the deletion of a view's files if another name in the metastore uses them."""
     if not is_collected(loaded.metadata.properties):
-        return  # `gc.enabled=false` keeps them
+        return  # `gc.enabled=false` keeps the files
     shared = find_rows_sharing_files(store, view_owner(loaded))
     if shared:
         raise InvalidViewError(
@@ -254,13 +255,13 @@ def view_owner(loaded: LoadedView) -> FileOwner:
 
 
 class _NewDependentsError(CommitFailedError):
-    """Views over an object were created since its dependents were searched for."""
+    """Dependents of an object were created after the search for its dependents."""
 
 
 def _reject_new_dependents(
     reader: LineageReader, finder: DependentFinder, name: ViewName, ignored: Iterable[ViewName] = ()
 ) -> None:
-    """Reject the drop of an object over which views with a recorded lineage were created; called under its lock."""
+    """Reject the drop of an object if it has new dependents with a recorded lineage; called under its lock."""
     recorded = DependentFinder(reader, databases=finder.databases, recorded_only=True)
     created = [str(item.name) for item in recorded.find_direct(name) if item.name not in ignored]
     if created:
@@ -275,7 +276,7 @@ def _drop_with_dependents(
     purge_files: bool,
     steps: list[DropStep],
 ) -> None:
-    """Drop what depends on an object, and the object, in rounds until no dependents are created meanwhile."""
+    """Drop an object after its dependents; repeat this while new dependents are created."""
     for _ in range(_MAX_ROUNDS):
         finder.refresh(step.name for step in steps)
         _drop_dependents(reader, finder, name, purge_files, steps)
@@ -289,7 +290,7 @@ def _drop_with_dependents(
 
 
 def _drop_dangling(reader: LineageReader, finder: DependentFinder, purge_files: bool, steps: list[DropStep]) -> None:
-    """Drop the views that read a dropped object whose name is free: other programs may have created some meanwhile."""
+    """Drop the views that read a dropped object whose name is unused; other programs may have created some."""
     for _ in range(_MAX_ROUNDS):
         finder.refresh(step.name for step in steps)
         dangling = finder.find_dangling([step.name for step in steps])
@@ -314,13 +315,13 @@ def _drop_dependents(
             return
         cycles = {view: group for group in dependents.groups() for view in group}
         for dependent in _ordered(dependents):
-            # Views over this one by other programs are found in the next round. Members of a cycle cannot be read
-            # anyway, so they may be dropped in any order.
+            # Views that other programs create over this one are found in the next round. Members of a cycle cannot be
+            # read anyway, so they may be dropped in any order.
             check = partial(_reject_new_dependents, reader, finder, dependent.name, cycles[dependent.name])
             try:
                 step = _drop_dependent(reader.store, dependent.row, purge_files, check)
             except (CommitFailedError, NoSuchTableError, NoSuchViewError) as error:
-                # It was changed, renamed or dropped, and may no longer depend on the object; or it has new dependents.
+                # The view was changed, renamed or dropped and may not depend on the object now, or has new dependents.
                 logger.info("%s changed while it was to be dropped: %s", dependent.name, error)
                 break
             steps.append(replace(step, reads=_sources(dependents, dependent.name)))
@@ -345,7 +346,7 @@ def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: C
 
 
 def text_of_row(row: Row) -> str | None:
-    """Return the text that no file keeps: a plain Hive view's, or the statement that creates a Hive table again."""
+    """Return the text that a drop would lose: a plain Hive view's, or the statement that creates a Hive table again."""
     if row.kind is RowKind.HIVE_TABLE:
         return create_statement(row)
     return (row.texts.expanded or row.texts.original) if row.kind is RowKind.HIVE_VIEW else None

@@ -1,7 +1,7 @@
-"""Which engines read a view's row with its author's rows: plain Spark, Hive, and Trino's Hive connector.
+"""Checks which engines return the rows that a view's author sees: plain Spark, Hive, and Trino's Hive connector.
 
-All three read the expanded text; rows in Trino's own encoding are read by Trino alone. Anything that is not
-known to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_rules`.
+All three read the expanded text. Only Trino reads metastore rows in its own encoding. Every construct that is not known
+to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_rules`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE:
 
 @dataclass(frozen=True)
 class EngineFinding:
-    """A reason why an engine does not read a view with its author's rows, or may not."""
+    """A reason why an engine does not return, or may not return, the rows that a view's author sees."""
 
     engine: str
     """`spark`, `hive` or `trino`."""
@@ -59,7 +59,7 @@ _ENCODED = tuple(
 
 
 class EngineChecker:
-    """Examines views and what they read, each once; create a new object to see changes."""
+    """Examines views and their sources, each once; create a new object to see changes."""
 
     def __init__(self, store: MetastoreStore) -> None:
         self._store = store
@@ -115,9 +115,9 @@ class EngineChecker:
 def reject_unreadable(
     store: MetastoreStore, name: ViewName, metadata: ViewMetadata, required: Collection[str], *, is_encoded: bool
 ) -> None:
-    """Reject a definition that a required engine does not read with its author's rows.
+    """Reject a definition for which a required engine may not return the rows that the author sees.
 
-    `is_encoded` states that the row keeps Trino's encoding.
+    `is_encoded` states that the texts in the row remain in Trino's encoding.
     """
     try:
         text = text_of_version(name, metadata.current_version())
@@ -146,7 +146,7 @@ def _findings_of_text(sql: str, dialect: str, schemas: Schemas, database: str) -
     called = references(sql, dialect).functions
     for function in called:
         if function.qualified:
-            continue  # named with its database, so that it exists for every engine that has Hive's functions
+            continue  # qualified with its database, so it exists for every engine that uses Hive's functions
         for engine, names in _FUNCTIONS.items():
             if function.name.lower() not in names:
                 reason = f"it has no function {function.name.lower()}"

@@ -1,7 +1,7 @@
 """Dependents of one object, found with the server's filter, and the graph of whole databases, found by a scan.
 
-A view depends on the names in its text. Recorded UUIDs add what names cannot tell: a dependent of a renamed object is
-broken and is listed under the object's new name; a dependent of a replaced object reads the new object.
+A view depends on the names in its text. Recorded UUIDs identify objects that were renamed or replaced: a dependent of a
+renamed object is broken and is listed under the object's new name; a dependent of a replaced object reads the new one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Dependent:
     recorded: Dependency
     """The object as the view recorded it, or the name in its text."""
     is_reader: bool
-    """Whether the view's text resolves to the object; False if the object was renamed and its old name is unused."""
+    """Whether the view reads the object; False if the object was renamed and nothing has its old name."""
 
     @property
     def name(self) -> ViewName:
@@ -76,7 +76,7 @@ class TransitiveDependents:
     levels: tuple[tuple[Dependent, ...], ...]
     """Direct dependents, their dependents and so on; each view once, at its shortest distance."""
     edges: tuple[tuple[ViewName, ViewName], ...] = ()
-    """Pairs of a dependent and what it depends on: the object or another dependent."""
+    """Pairs of a dependent and the object or other dependent that it reads."""
     unknown: tuple[Lineage, ...] = ()
     """Views whose dependencies are unknown: they may depend on the object too. A plain Hive view whose text contains
     the name of neither the object nor a dependent is left out."""
@@ -90,7 +90,7 @@ class TransitiveDependents:
         return tuple(dependent.name for dependent in self)
 
     def order(self) -> tuple[ViewName, ...]:
-        """Return the names of all dependents, each before what it depends on."""
+        """Return the names of all dependents, each before the objects that it depends on."""
         ordered = [name for group in self.groups() for name in group if name != self.name]
         return tuple(reversed(ordered))
 
@@ -105,10 +105,10 @@ class TransitiveDependents:
 class DependentFinder:
     """Finds dependents; each view's row is read once, in batches.
 
-    The server's filter finds views with a recorded lineage without reading rows. Views that other programs wrote or
-    changed last, and plain Hive views, are read; of the latter only the texts, where the server supports that. All
-    views are read on servers without a working filter, and once that takes fewer calls than filters for further
-    objects. `refresh` lets it see later changes.
+    The server's filter finds views with a recorded lineage without reading rows. The rows of views that other programs
+    wrote or changed last are read, and the rows of plain Hive views, or only their texts if the server supports that.
+    All rows are read on servers without a working filter, and when that takes fewer calls than further filters. Call
+    `refresh` to see later changes.
     """
 
     def __init__(
@@ -144,8 +144,8 @@ class DependentFinder:
     def refresh(self, changed: Iterable[ViewName] = ()) -> None:
         """Let the next search see views that were created, or changed by this package, since the last one.
 
-        Views that the server's filter does not find are read again only if they are new or in `changed`: one of these
-        that another program changes in the meantime is seen in its former state.
+        Views that the server's filter does not find are read again only if they are new or in `changed`. If another
+        program changes such a view in the meantime, the search uses its former state.
         """
         self._filtered.clear()
         self._tables.clear()
@@ -155,11 +155,11 @@ class DependentFinder:
         self._index.remove({*changed, *self._index.views - self._index.unrecorded})
 
     def find_direct(self, name: ViewName) -> list[Dependent]:
-        """Return the views that depend directly on an object, by name."""
+        """Return the views that depend directly on an object, sorted by name."""
         return self._find_level([name])[name]
 
     def find_dangling(self, names: Sequence[ViewName]) -> dict[ViewName, list[Dependent]]:
-        """Return the views that depend directly on names that nothing has, by name; names without any are left out."""
+        """Return the views that read names which no object has, by these names; names without readers are omitted."""
         found = self._find_level(names)
         return {name: views for name, views in found.items() if views and self._rows.get(name) is None}
 
@@ -196,8 +196,8 @@ class DependentFinder:
         for database in self.databases:
             self._load(database, sources)
         found = {name: self._index.find(name, current[name]) for name in names}
-        # A match by UUID does not count if the recorded name denotes another object now, nor one by name if the text
-        # may mean another object: CASCADE would drop the view.
+        # A match by UUID is ignored if the recorded name denotes another object now, and a match by name if the text
+        # may mean another object: otherwise CASCADE would drop the view.
         others = {
             (name, item.name): item.recorded.name if not item.is_reader else self._index.other_name(item.name, name)
             for name, items in found.items()
@@ -226,7 +226,7 @@ class DependentFinder:
         names: Iterable[ViewName] | None = None
         filters = -(-2 * len(self._searched) // MAX_ALTERNATIVES)
         if self._recorded_only or 3 * filters * self._max_unfiltered < len(self._filtered[database]):
-            # For many objects, to read all rows takes fewer calls than to filter.
+            # For many objects, reading all rows takes fewer calls than filtering.
             names = recorded_dependents(store, database, sources)
         if names is None:
             names = all_view_names(store, database) if self._recorded_only else self._filtered[database]
@@ -235,10 +235,10 @@ class DependentFinder:
 
 
 class _ViewIndex:
-    """Views by what they read.
+    """An index of views by the names and UUIDs that they read.
 
-    A plain Hive view's text takes milliseconds to parse. It is parsed once it contains the words of a name that is
-    searched for; a text without them cannot read that name.
+    Parsing the text of a plain Hive view takes milliseconds. It is parsed only when a name is searched for whose words
+    the text contains; a text without these words cannot read that name.
     """
 
     def __init__(self, reader: LineageReader, rows: RowCache, max_unfiltered: int) -> None:
@@ -254,7 +254,7 @@ class _ViewIndex:
         self._unparsed_by_word: dict[str, set[ViewName]] = {}
         self._unknown: dict[ViewName, Lineage] = {}
         self._other_names: dict[ViewName, Mapping[ViewName, ViewName]] = {}
-        """By view with an ambiguous text: the other meaning of a name."""
+        """For views with an ambiguous text: the other meaning of a name."""
 
     def load(self, names: Iterable[ViewName]) -> None:
         """Add views, reading their rows."""
@@ -292,7 +292,7 @@ class _ViewIndex:
             del self._unknown[name]
 
     def find(self, name: ViewName, current: Dependency | None) -> list[Dependent]:
-        """Return the views that read a name, or that recorded the UUID of the object that has it now, by name."""
+        """Return the views that read a name, or recorded the UUID of the object with this name, sorted by name."""
         words = set(_WORDS.findall(name.name.lower()))
         unparsed = self._unparsed.intersection(*(self._unparsed_by_word.get(word, set()) for word in words))
         self._rows.load(unparsed)
@@ -305,26 +305,26 @@ class _ViewIndex:
         dependents |= self._by_name.get(name, {})
         dependents.pop(name, None)
         ordered = [dependents[view] for view in sorted(dependents)]
-        # A text names the object as it is now.
+        # Without a recorded UUID, the name in the text denotes the current object.
         return [item if item.recorded.uuid or current is None else replace(item, recorded=current) for item in ordered]
 
     def other_name(self, view: ViewName, name: ViewName) -> ViewName | None:
-        """Return the other object that a view's text may mean by the name of an object; None if it has one meaning."""
+        """Return the other object that a name in a view's text may denote; None if the name has one meaning."""
         return self._other_names.get(view, {}).get(name)
 
     def report_ambiguity(self, view: ViewName, name: ViewName) -> None:
-        """Add a view to the unknown ones if its text may mean another object by the name of an object."""
+        """Add a view to the unknown ones if a name in its text may denote another object."""
         other = self.other_name(view, name)
         if other is not None:
             problem = f"its text may mean {name} or {other}"
             self._unknown.setdefault(view, Lineage(view, (), LineageOrigin.NONE, problem=problem))
 
     def unknown(self) -> list[Lineage]:
-        """Return the views whose dependencies are unknown, by name."""
+        """Return the views whose dependencies are unknown, sorted by name."""
         return [self._unknown[view] for view in sorted(self._unknown)]
 
     def _postpone(self, view: ViewName, texts: RowTexts) -> bool:
-        """Index a plain Hive view by the words of its text; return whether these rule out that it reads other names."""
+        """Index a plain Hive view by the words of its text; return False if it may read names without these words."""
         from hive_views.sql.analysis.references import may_read_unnamed_tables  # sqlglot takes 0.1 s to import
 
         text = " ".join(texts_of_hive_view(view.database, texts)[0].values()).lower()
@@ -360,7 +360,7 @@ _WORDS = re.compile(r"\w+")
 
 
 MAX_LOCKED_VIEWS = 100
-"""How many of the objects that a new definition reads are locked during its commit, nearest first."""
+"""The maximum number of objects read by a new definition that are locked during its commit, nearest first."""
 
 
 def reject_cycle(
@@ -368,9 +368,9 @@ def reject_cycle(
 ) -> CommitPrecondition:
     """Reject a definition by which a view would read itself; return the precondition of its commit.
 
-    The commit shares the locks on what the definition reads, and is rejected with SourceDroppedError if one of these
-    objects was dropped since. With `is_new`, so is a version that recorded an object at its definition which is missing
-    already; a source that never existed is accepted.
+    The commit takes shared locks on the objects that the definition reads, and is rejected with SourceDroppedError if
+    one of them was dropped since. With `is_new`, this function raises the same error if an object in the recorded
+    lineage of the version is missing already; a source that never existed is accepted.
     """
     sources = dependency_names(version, name.database)
     if not sources:
@@ -406,10 +406,10 @@ def reject_cycle(
 
 
 def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> dict[ViewName, Row | None]:
-    """Return the rows of all names that some names lead to through views, nearest first, read in batches.
+    """Return the rows of some sources and of everything that they read, nearest first, read in batches.
 
     Raises:
-        CyclicViewError: If they lead to `name`.
+        CyclicViewError: If `name` is among them.
     """
     cache = RowCache(reader.store)
     paths: dict[ViewName, tuple[ViewName, ...]] = {source: (name, source) for source in sources}
@@ -440,11 +440,11 @@ class Node:
     name: ViewName
     """Its name."""
     kind: ObjectKind | None
-    """What it is; None if nothing has the name."""
+    """The kind of object; None if no object has the name."""
     uuid: str | None
     """Its UUID; None if it is missing or its UUID cannot be determined."""
     lineage: Lineage | None = None
-    """What a view reads; None for tables, and for views of databases that were not scanned."""
+    """The sources of a view; None for tables, and for views of databases that were not scanned."""
 
 
 @dataclass(frozen=True)
@@ -488,7 +488,7 @@ class Graph:
         return html_table(f"{len(self.nodes)} objects", rows, ("view", "reads", "state"))
 
     def dependencies(self, name: ViewName) -> tuple[ViewName, ...]:
-        """Return what a view reads directly."""
+        """Return the objects that a view reads directly."""
         return tuple(self._sources.get(name, ()))
 
     def dependents(self, name: ViewName) -> tuple[ViewName, ...]:
@@ -504,7 +504,7 @@ class Graph:
         return _reachable(self._dependents, name)
 
     def order(self) -> tuple[ViewName, ...]:
-        """Return all nodes, each after what it reads; members of a cycle by name."""
+        """Return all nodes, each after the objects that it reads; members of a cycle are sorted by name."""
         return tuple(name for group in components(self._sources) for name in group)
 
     def cycles(self) -> tuple[tuple[ViewName, ...], ...]:
@@ -513,7 +513,7 @@ class Graph:
         return tuple(group for group in groups if len(group) > 1 or group[0] in self._sources[group[0]])
 
     def broken(self) -> tuple[Edge, ...]:
-        """Return the edges along which a view cannot be read: the dependency is missing or was renamed."""
+        """Return the edges whose view cannot be read because the dependency is missing or was renamed."""
         return tuple(edge for edge in self.edges if edge.state in (DependencyState.MISSING, DependencyState.RENAMED))
 
     def unknown(self) -> tuple[Lineage, ...]:
@@ -551,7 +551,7 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows
             Edge(row.name, unidentified_dependency(name), DependencyState.MISSING, name) for name in lineage.missing
         ]
     targets = {edge.target for edge in edges}
-    # A text may have two readings, of which nothing has the name of one.
+    # Omit the second possible reading of a name if no object has it.
     return make_graph({name: node for name, node in nodes.items() if node.kind is not None or name in targets}, edges)
 
 
@@ -576,7 +576,7 @@ def _edge(
     new_name = names_by_uuid.get(recorded.uuid)
     if new_name is None:
         if recorded not in resolved:
-            # Once for all views that lost it: the lookup asks the server about every database.
+            # Once for all views that recorded it: the lookup sends requests for every database.
             resolved[recorded] = reader.resolve(recorded)
         current = resolved[recorded].current
         new_name = None if current is None else current.name

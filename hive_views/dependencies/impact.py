@@ -1,7 +1,7 @@
-"""Impact analysis: what a change to a table or view would do to every view that depends on it.
+"""Impact analysis: the effect of a change to a table or view on every view that depends on it.
 
-The dependents' texts are resolved twice: against the current tables and against the changed ones. A view that breaks
-breaks its readers; a column whose type changes does so in every view that passes it on.
+The dependents' texts are resolved twice: against the current tables and against the changed ones. If a view breaks, its
+readers break too; a changed column type changes the column in every view that returns it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Effect(Enum):
     TYPES = "changes types"
     """The view could be read, but some of its columns would have other types than it declares."""
     FROZEN = "stays frozen"
-    """The view would stay as it is; its typed text would mean something else, which RECOMPILE would adopt."""
+    """The view would not change; its typed text would mean something else, which RECOMPILE would adopt."""
     NONE = "none"
     """The view would not change."""
     UNKNOWN = "unknown"
@@ -62,7 +62,7 @@ class AffectedView:
 def impact(
     reader: LineageReader, name: ViewName, columns: Sequence[tuple[str, str]] | None
 ) -> tuple[AffectedView, ...]:
-    """Return the effect of new columns, or of a drop (None), on every dependent, each after what it reads."""
+    """Return the effect of new columns, or of a drop (None), on every dependent, each after the views that it reads."""
     store = reader.store
     dependents = DependentFinder(reader).find_all(name)
     rows = {dependent.name: dependent.row for dependent in dependents if dependent.name != name}
@@ -117,7 +117,7 @@ def _affected(
     try:
         new = text.expand_stored(after)
     except SqlError as error:
-        # The author knows the typed text, so its error is the one to show.
+        # The author knows the typed text, so an error in that text is preferred.
         shown = _error_in_typed_text(text, after) or error
         return AffectedView(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
     if len(new.names) != len(row.declared_columns):

@@ -1,7 +1,7 @@
-"""What a view reads: its recorded or parsed direct dependencies, and the transitive ones.
+"""The objects that a view reads: its recorded or parsed direct dependencies, and the transitive ones.
 
-A dependency is recorded by name and UUID. A query of the view resolves the name; the UUID shows whether the name still
-denotes the object that the view was defined over, and where that object moved.
+A dependency is recorded by name and UUID. A query of the view resolves the name. The UUID shows whether the name still
+denotes the object over which the view was defined, and otherwise the new name of that object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
 _PARSED_DIALECTS = ("hive", "spark", "trino")
 _CACHE_SIZE = 50_000
 _WITH_DEFINITION = (ObjectKind.VIEW, ObjectKind.HIVE_VIEW, ObjectKind.TABLE)
-"""Kinds of objects that may read others; of tables only materialized views do."""
+"""Kinds of objects that may read others; a table only if it is a materialized view."""
 
 
 class LineageOrigin(Enum):
@@ -33,11 +33,11 @@ class LineageOrigin(Enum):
     ROW = "row"
     """The row's copy of the current version's lineage."""
     VERSION = "version"
-    """The summary of the current version; the row's copy is missing or belongs to an earlier version."""
+    """The summary of the current version, because the row's copy is missing or belongs to an earlier version."""
     TEXT = "text"
-    """The view's text; the writer of the version recorded no lineage."""
+    """The view's text, because the writer of the version recorded no lineage."""
     NONE = "none"
-    """No lineage is recorded, and no text can be parsed or names all sources; see `Lineage.problem`."""
+    """No lineage is recorded, and no text can be parsed that names all sources; see `Lineage.problem`."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Lineage:
     origin: LineageOrigin
     """Where they were read from."""
     missing: tuple[ViewName, ...] = ()
-    """Names in the text that denote nothing; not for recorded dependencies."""
+    """Names in the text that no object has; empty for recorded dependencies."""
     problem: str | None = None
-    """Why dependencies are unknown; those that a parsed text names are listed."""
+    """Why some dependencies are unknown; `dependencies` has those that a parsed text names."""
 
     @property
     def names(self) -> tuple[ViewName, ...]:
@@ -67,13 +67,13 @@ class DependencyState(Enum):
     SAME = "same"
     """The name denotes the recorded object."""
     RENAMED = "renamed"
-    """The object has another name, and nothing has the old one: the view cannot be read."""
+    """The object has another name, and no object has the recorded one: the view cannot be read."""
     REPLACED = "replaced"
     """The name denotes another object, which the view reads."""
     UNKNOWN = "unknown"
     """The name denotes an object whose UUID cannot be read."""
     MISSING = "missing"
-    """Nothing has the name or the UUID."""
+    """No object has the name or the UUID."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class TransitiveDependency:
     dependency: Dependency
     """The current object; the recorded one if missing or unknown. The UUID is empty if only a name is recorded."""
     state: DependencyState
-    """The comparison with what the nearest reader recorded."""
+    """The comparison with the dependency that the nearest reader recorded."""
     depth: int
-    """1 for a direct dependency; the shortest path counts."""
+    """The length of the shortest path; 1 for a direct dependency."""
     readers: tuple[ViewName, ...]
-    """The views on the way that read it directly, by their current names."""
+    """The views on paths to this object that read it directly, by their current names."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class TransitiveLineage:
     view: ViewName
     """The view."""
     dependencies: tuple[TransitiveDependency, ...]
-    """By depth, then by name; missing ones included."""
+    """The objects by depth, then by name, including missing ones."""
     unknown: tuple[Lineage, ...] = ()
-    """Views on the way whose dependencies are unknown."""
+    """Views among these objects whose dependencies are unknown."""
 
     @property
     def missing(self) -> tuple[TransitiveDependency, ...]:
-        """Dependencies that exist under no name."""
+        """The dependencies that exist under no name."""
         return tuple(item for item in self.dependencies if item.state is DependencyState.MISSING)
 
     def by_uuid(self) -> dict[str, str]:
@@ -139,7 +139,7 @@ class TransitiveLineage:
 
 @dataclass(frozen=True)
 class TextLineage:
-    """The lineage of one metadata file or text: recorded dependencies, else the parsed names and what is unknown."""
+    """The lineage in one metadata file or text: recorded dependencies, or else parsed names and a problem, if any."""
 
     dependencies: tuple[Dependency, ...] | None
     names: tuple[ViewName, ...]
@@ -147,7 +147,7 @@ class TextLineage:
     origin: LineageOrigin = LineageOrigin.VERSION
     """Where recorded dependencies were read from."""
     other_names: Mapping[ViewName, ViewName] = field(default_factory=dict)
-    """By parsed name: another name that the text may mean instead."""
+    """For a parsed name: another name that the text may mean instead."""
 
     @property
     def all_names(self) -> tuple[ViewName, ...]:
@@ -158,7 +158,7 @@ class TextLineage:
 
 
 class LineageReader:
-    """Reads lineages and caches those of metadata files, which never change, and of texts. Safe for threads."""
+    """Reads lineages; caches those of metadata files, which never change, and of texts. Thread-safe."""
 
     def __init__(self, store: MetastoreStore) -> None:
         self.store = store
@@ -166,7 +166,7 @@ class LineageReader:
         self._tables: dict[tuple[ViewName, int], Dependency] = {}
 
     def read(self, row: Row, get_row: Callable[[ViewName], Row | None] | None = None) -> Lineage:
-        """Return the direct dependencies of a view; `get_row` saves requests for rows that were read already."""
+        """Return the direct dependencies of a view; `get_row` avoids requests for rows that were read already."""
         get_row = get_row or self.store.get_row
         if not row.has_definition:
             return Lineage(row.name, (), LineageOrigin.ROW)
@@ -187,7 +187,7 @@ class LineageReader:
         return Lineage(row.name, tuple(dependencies), origin, tuple(missing), lineage.problem)
 
     def read_text_lineage(self, row: Row) -> TextLineage:
-        """Return the recorded dependencies of a view, or the names in its text, without looking them up."""
+        """Return the recorded dependencies of a view, or the names in its text, without reading their rows."""
         if row.kind is RowKind.HIVE_VIEW:
             texts, database = texts_of_hive_view(row.default_database, row.texts)
             return self._cached((*texts.items(), database), lambda: _of_texts(texts, database))
@@ -199,11 +199,11 @@ class LineageReader:
         return TextLineage(recorded, (), None, LineageOrigin.ROW)
 
     def read_names(self, row: Row) -> tuple[ViewName, ...]:
-        """Return the names that a view may read, without looking them up."""
+        """Return the names that a view may read, without reading the rows of these objects."""
         return self.read_text_lineage(row).all_names if row.has_definition else ()
 
     def identify(self, row: Row) -> Dependency | None:
-        """Return a row as a dependency without marking the row; None if its UUID cannot be determined."""
+        """Return a row as a dependency without writing a UUID into it; None if its UUID cannot be determined."""
         # PyIceberg's table rows have no UUID, and a table's metadata file may be large.
         is_cached = row.kind is RowKind.ICEBERG_TABLE and row.uuid is None
         key = (row.name, row.create_time)
@@ -301,7 +301,7 @@ class LineageReader:
 
 
 def unidentified_dependency(name: ViewName, kind: ObjectKind = ObjectKind.TABLE) -> Dependency:
-    """Return a dependency of which only the name is known."""
+    """Return a dependency whose UUID is unknown."""
     return Dependency(name, "", kind, by_name=True)
 
 
@@ -340,12 +340,12 @@ def texts_of_hive_view(database: str, texts: RowTexts) -> tuple[dict[str, str], 
 
 
 def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
-    """Parse the names in a view's text: the expanded text if possible, else the first that names all sources."""
+    """Parse the names in a view's texts: in the expanded text if possible, else in the first that names all sources."""
     from hive_views.sql.analysis.references import references  # sqlglot takes 0.1 s to import
 
     result = TextLineage(None, (), "it has no text in a dialect that can be read here")
     for dialect in sorted(texts, key=lambda dialect: dialect != HIVE):
-        # Most texts of dialect hive are expanded texts of Spark authors, with Spark's functions and literals.
+        # Most texts of dialect hive are expanded texts of views from Spark, with Spark's functions and literals.
         for parser in dict.fromkeys((dialect, *(("spark",) if dialect == HIVE else ()))):
             if parser not in _PARSED_DIALECTS:
                 continue

@@ -1,7 +1,7 @@
-"""Expressions of one partition column, evaluated on the column's values where all engines agree on the result.
+"""Expressions of one partition column, evaluated for the column's values if all engines agree on the result.
 
-All supported expressions return NULL for NULL. A result is None if it is unknown: for a function or pattern that is not
-listed here, and for values on which engines or their settings differ, such as a text that is no ISO date.
+All supported expressions return NULL for NULL. The result None means unknown: for a function or pattern that is not
+listed here, and for values for which engines or settings differ, such as a text that is not an ISO date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INTEGERS = ("int", "bigint")
 _LOWEST = (-(2**7), -(2**15), -(2**31), -(2**63))
 _STRICT = "strict"
 _DATE_PATTERN = re.compile(rf"(?:%Y|%[md](?:{_STRICT})?|[-/_. ])+")
-"""The years from 1000 and the parts of a date that every engine prints alike; sqlglot writes `MM` as `%mstrict`."""
+"""The parts of a date that every engine prints alike, for years from 1000; sqlglot writes `MM` as `%mstrict`."""
 
 _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
     exp.EQ: operator.eq,
@@ -67,8 +67,8 @@ _SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.TsOrDsToDate: frozenset(("this", "safe")),
     exp.TimeToStr: frozenset(("this", "format")),
 }
-"""The arguments of each syntax node that `evaluate` takes into account. Another one, such as the format of
-`to_date(ds, 'yyyy-dd-MM')`, makes an expression unknown."""
+"""The arguments of each syntax node that `evaluate` takes into account. With any other argument, such as the format of
+`to_date(ds, 'yyyy-dd-MM')`, the result is unknown."""
 
 
 def _is_supported(node: exp.Expr) -> bool:
@@ -90,7 +90,7 @@ def _has_column(node: exp.Expr) -> bool:
 
 
 def literal_text(node: exp.Expr, kind: str) -> str | None:
-    """Return a constant as a partition value of a comparable type: a text, an integer or a date; None for others."""
+    """Return a constant as a partition value of a comparable type (text, integer or date); None for other constants."""
     if isinstance(node, exp.Literal) and (node.is_string or kind in _INTEGERS):
         return node.name
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and kind in _INTEGERS:
@@ -115,7 +115,7 @@ def evaluate(expression: exp.Expr, value: Value) -> Value | None:
         return node.name if node.is_string else int(node.name) if _INTEGER.fullmatch(node.name) else None
     if isinstance(node, exp.Neg):
         number = evaluate(node.this, value)
-        # Engines return the lowest number of a type itself, or an error.
+        # For the lowest number of a type, some engines return the number itself and others an error.
         return -number if type(number) is int and number not in _LOWEST else None
     if isinstance(node, exp.And):
         return _and(evaluate(node.this, value), evaluate(node.expression, value))
@@ -189,7 +189,7 @@ def _cast(operand: Value | None, to: exp.DataType) -> Value | None:
     if to.is_type("int", "bigint"):
         if isinstance(operand, str):
             return int(operand) if _INTEGER.fullmatch(operand) else None
-        # Of a number out of range, engines take the lowest bits, NULL or an error.
+        # For a number out of range, engines return its lowest bits, NULL or an error.
         bound = 2**31 if to.is_type("int") else 2**63
         return operand if type(operand) is int and -bound <= operand < bound else None
     if to.is_type("text", "varchar") and not to.expressions:

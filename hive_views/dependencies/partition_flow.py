@@ -1,8 +1,8 @@
 """Partition restrictions: which columns of tables must equal a value of a view's column.
 
-A row of a view with `ds = X` can only come from rows of a table with `ds = X` if the text implies it: the view's column
-is the table's column, or equal to it by a join, a filter, a derived table, a set operation or a view between. Anything
-else restricts nothing, and the reason is reported: the result may contain too many partitions, never too few.
+A row of a view with `ds = X` comes only from rows of a table with `ds = X` if the text implies it: the view's column is
+the table's column, or equals it through a join, a filter, a derived table, a set operation or another view. Everything
+else restricts nothing, and the reason is reported: the result may contain too many partitions, but never too few.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ _ANALYZED: dict[type[exp.Expr], frozenset[str]] = {
     exp.With: frozenset(("expressions",)),
     exp.CTE: frozenset(("this", "alias", "materialized")),
 }
-"""The clauses of each syntax node that the analysis takes into account. Any other clause, also one of a later parser,
-restricts nothing."""
+"""The clauses of each syntax node that the analysis takes into account. With any other clause, including those that a
+later sqlglot adds, nothing is restricted."""
 
 _CURRENT_STATE = _ANALYZED[exp.Table] | {"sample", "pivots"}
 """The clauses of a table's node with which its current rows are read. Others, such as VERSION AS OF, may read rows of
 another state of the table."""
 
 _VERSIONED = _ANALYZED[exp.Table] | {"version"}
-"""The clauses of a table of which the rows of a named version are read."""
+"""The clauses of a table's node with which the rows of a named version are read."""
 
 
 @dataclass(frozen=True)
 class Restriction:
-    """What a table's column, or an expression of it, must equal: a column of the view or a constant."""
+    """A column of the view or a constant that a table's column, or an expression of it, must equal."""
 
     column: str | None
     """The view's column; None for a constant and for a condition."""
@@ -77,7 +77,7 @@ class Restriction:
         return self.column is None and self.literal is None
 
     def of(self, expression: exp.Expr, column: exp.Column) -> Restriction:
-        """Return the same restriction of a column of which an expression has been restricted so far."""
+        """Return this restriction for a column, given the expression of the column to which it applies so far."""
         inner = with_value(expression, column, exp.Placeholder())
         outer = self.expression
         return replace(self, expression=inner if outer is None else with_value(outer, exp.Placeholder(), inner))
@@ -90,9 +90,9 @@ class TableUse:
     table: ViewName
     """The table, which need not exist."""
     columns: tuple[tuple[str, tuple[Restriction, ...]], ...]
-    """The restricted columns with everything that they equal."""
+    """The restricted columns with all of their restrictions."""
     reasons: tuple[str, ...]
-    """Why other columns of the view restrict nothing here."""
+    """The reasons why other columns of the view restrict nothing here."""
     state_clause: str | None = None
     """The clause by which another state of the table than the current one may be read, e.g. `VERSION AS OF 5`."""
     version: str | None = None
@@ -101,7 +101,7 @@ class TableUse:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or view as the analysis needs it."""
+    """The attributes of a table or view that the analysis needs."""
 
     name: ViewName
     """Its name."""
@@ -112,14 +112,14 @@ class Relation:
     problem: str | None = None
     """Why a view cannot be read, or may read tables that its text does not name."""
     reads: tuple[ViewName, ...] = ()
-    """What a view without `query` reads, as far as known."""
+    """The known sources of a view without `query`."""
 
 
 GetRelation = Callable[[ViewName], Relation | None]
-"""Returns a table or view; None if nothing has the name."""
+"""Returns a table or view; None if no object has the name."""
 
 Restrictions = Mapping[int, tuple[Restriction, ...]]
-"""By position of a query's column."""
+"""Restrictions by the position of a query's column."""
 
 _Key = tuple[str, str]
 """Alias of a source and name of a column."""
@@ -135,7 +135,7 @@ class TableUses:
     tables: Sequence[TableUse]
     """The places."""
     problems: Mapping[ViewName, str]
-    """By view that cannot be read, or may read further tables: the reason."""
+    """For each view that cannot be read, or may read further tables, the reason."""
 
 
 def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[str]) -> TableUses:
@@ -150,18 +150,18 @@ def find_table_uses(view: Relation, get_relation: GetRelation, given: Iterable[s
 
 @dataclass
 class _Views:
-    """The tables and views of one question; each view is analyzed once for the same restrictions."""
+    """The state of one analysis; each view is analyzed once for the same restrictions."""
 
     get_relation: GetRelation
     has_values: bool
-    """Whether the question names a value of any column."""
+    """Whether the caller named a value of any column."""
     problems: dict[ViewName, str] = field(default_factory=dict)
     _uses: dict[tuple[ViewName, tuple[tuple[int, tuple[Restriction, ...]], ...]], list[TableUse]] = field(
         default_factory=dict
     )
 
     def explains(self, restrictions: Iterable[Restriction]) -> bool:
-        """Whether it is reported why a column of the result restricts nothing: no value of others is named."""
+        """Whether to report why a column restricts nothing: if a value of it, or of no column at all, is given."""
         return not self.has_values or any(item.is_given for item in restrictions)
 
     def uses(self, view: Relation, restrictions: Restrictions, readers: frozenset[ViewName]) -> list[TableUse]:
@@ -178,7 +178,7 @@ class _Views:
 
 
 def _merge(uses: Iterable[TableUse]) -> list[TableUse]:
-    """Combine uses that restrict a table alike."""
+    """Combine uses with the same restrictions of a table."""
     reasons: dict[TableUse, dict[str, None]] = {}
     for use in uses:
         reasons.setdefault(replace(use, reasons=()), {}).update(dict.fromkeys(use.reasons))
@@ -196,7 +196,7 @@ def _uses_of_view(
         except (ValueError, KeyError) as error:
             problem = f"the text of {view.name} cannot be followed: {error}"
         except RecursionError:
-            # Its sources are not followed either: each of the views that lead here would try it again.
+            # Its sources are not followed either, because that would be repeated for each view on the path to it.
             views.problems[view.name] = "its text, or the chain of views that reads it, is nested too deeply"
             return
     for name in view.reads or _tables(view):
@@ -234,10 +234,10 @@ class _Select:
     output: Scope
     """The columns of the result."""
     sources: Mapping[str, Source | None]
-    """The elements of FROM by alias; None for those that are no tables or queries."""
+    """The elements of FROM by alias; None for elements that are neither tables nor queries."""
     restrictions: dict[_Key, dict[Restriction, None]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
-    """Sources with a row for every row of the result: not replaced by NULL in an outer join."""
+    """Sources that have a row for every row of the result, that is, an outer join does not replace it by NULLs."""
     reasons: list[str] = field(default_factory=list)
 
     def restrict(self, key: _Key, restrictions: Iterable[Restriction]) -> bool:
@@ -276,8 +276,8 @@ class _TextAnalysis:
             (f"columns of {self._view.name} have other types than its query",) if len(kept) < len(restrictions) else ()
         )
         yield from self._analyze_query(self._tree, kept, reasons)
-        # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted, nor are those
-        # of common table expressions, which may have been visited by another name.
+        # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted, nor are the
+        # tables of common table expressions, which may have been visited under another name.
         reason = ("it stands where its rows cannot be followed",)
         for source in self._context.sources.values():
             if id(source) in self._visited:
@@ -292,7 +292,7 @@ class _TextAnalysis:
     ) -> Iterator[TableUse]:
         limited = next((name for name in _LIMITS if node.args.get(name)), None)
         if limited is not None:
-            # Which rows it returns depends on all rows.
+            # The rows that the query returns depend on all of its input rows.
             restrictions, reasons = {}, (*reasons, f"{limited.upper()} is applied to it")
         if isinstance(node, (exp.Values, exp.Paren)):
             return  # tables in it are not restricted
@@ -307,7 +307,7 @@ class _TextAnalysis:
             kinds = self._types(node)
             mixed = [position for position in restrictions if position >= len(kinds) or kinds[position] is None]
             if mixed:
-                # The engine converts the values, so that 01 of a text may be the 1 of a number.
+                # The engine converts the values, so the text 01 may become the number 1.
                 restrictions = {position: item for position, item in restrictions.items() if position not in mixed}
                 reasons = (*reasons, f"a set operation of {self._view.name} combines different or unknown types")
             for branch in (node.this, node.expression):
@@ -332,7 +332,7 @@ class _TextAnalysis:
             if source is not None:
                 sources[source.alias] = source
             elif isinstance(item, (exp.Subquery, exp.Paren)) and not item.args.get("alias"):
-                nodes.append(item.this)  # a join in parentheses, whose tables can be named outside of them
+                nodes.append(item.this)  # a join in parentheses, whose tables can be named outside of the parentheses
             nodes += [join.this for join in item.args.get("joins") or ()]
         return {table: None for table in self._context.blocks[id(node)][0].tables if table is not None} | sources
 
@@ -372,7 +372,7 @@ class _TextAnalysis:
         return [one if other in (one, _NULL) else other if one == _NULL else None for one, other in pairs]
 
     def _width(self, query: exp.Expr) -> int | None:
-        """Return the number of columns of a query's first SELECT; None for a query without."""
+        """Return the number of columns of a query's first SELECT; None for a query without SELECT."""
         while isinstance(query, (exp.Subquery, exp.SetOperation)):
             query = query.this
         return len(self._context.blocks[id(query)][1].columns) if isinstance(query, exp.Select) else None
@@ -398,7 +398,7 @@ class _TextAnalysis:
             yield from _uses_of_source(name, columns, reasons, self._views, self._readers)
             return
         for use in _uses_of_source(name, columns, reasons, self._views, self._readers):
-            # A view has no versions: no engine reads one of it.
+            # If the name is a view, `version` does not apply to its tables: no engine reads a version of a view.
             is_direct = version is not None and use.table == name
             if not is_direct:
                 above = (f"{self._view.name} reads {name} {state_clause}",) if use.table != name else ()
@@ -437,7 +437,7 @@ class _TextAnalysis:
             select.reasons.append(f"{self._view.name} has a clause that is not followed: DISTINCT ON")
 
     def _value(self, column: ScopeColumn, inputs: Scope) -> exp.Expr | None:
-        """Return the expression over the columns of FROM that a column of the result is."""
+        """Return a column of the result as an expression over the columns of FROM."""
         item: Any = column
         while isinstance(item, ScopeColumn):
             if item in inputs.names:
@@ -448,7 +448,7 @@ class _TextAnalysis:
         return self._followed(item, inputs) if isinstance(item, exp.Expr) else None
 
     def _followed(self, node: exp.Expr, *scopes: Scope) -> exp.Expr | None:
-        """Return a copy of an expression in which each column has its table; None with any other column."""
+        """Return a copy of an expression with qualified columns; None if one is not a column of the scopes."""
         node = unwrapped(node)
         if node.find(exp.TimeToStr) is not None and self._has_week_years:
             return None
@@ -467,7 +467,7 @@ class _TextAnalysis:
         return copy
 
     def _options(self, source: Source) -> str | None:
-        """Return the options behind a table's name, `t WITH ('snapshot-id' = '5')`, which the tree does not contain."""
+        """Return the options after a table's name, `t WITH ('snapshot-id' = '5')`, which the tree does not contain."""
         text, node = self._context.text, source.node
         meta = node.parts[-1]._meta if isinstance(node, exp.Table) else None
         index = text.starts.get(meta["start"], -1) + 1 if meta else 0
@@ -477,14 +477,14 @@ class _TextAnalysis:
 
     @cached_property
     def _unattached_options(self) -> str | None:
-        """Options that are not behind a name, so that any table may have them; None for none."""
+        """Options that were not found after a name and so may belong to any table; None if there are none."""
         count = sum(list(pair) == _OPTIONS for pair in pairwise(self._context.text.kinds[1:]))
         attached = sum(self._options(source) is not None for source in self._context.sources.values())
         return "WITH (…)" if count > attached else None
 
     @cached_property
     def _unattached_sample(self) -> str | None:
-        """A sample that neither the tree nor a source contains, so that any table may have it; None for none."""
+        """A sample that neither the tree nor a source contains and so may belong to any table; None for none."""
         sources = self._context.sources.values()
         attached = sum(bool(source.sample or source.node.args.get("sample")) for source in sources)
         return "TABLESAMPLE" if self._context.text.kinds.count(TokenType.TABLE_SAMPLE) > attached else None
@@ -504,7 +504,7 @@ class _TextAnalysis:
         return text.dialect != "trino" and any("Y" in literal and "%" not in literal for literal in literals)
 
     def _source_column(self, node: exp.Expr, *scopes: Scope) -> tuple[ScopeColumn, Scope] | None:
-        """Return the column of some scopes that an expression is, and its scope; None for fields and outer columns."""
+        """Return the column that an expression names, and its scope; None for fields and columns of other scopes."""
         column: object = self._context.bindings.get(id(node))
         if id(node) in self._context.fields:
             return None
@@ -512,7 +512,7 @@ class _TextAnalysis:
             for scope in scopes:
                 if column in scope.names:
                     return column, scope
-            # Beside window functions, names are bound to columns that are passed on to these.
+            # In a block with window functions, names are bound to copies of the columns.
             column = column.origins[0] if len(column.origins) == 1 else None
         return None
 
@@ -538,7 +538,7 @@ class _TextAnalysis:
         return keys
 
     def _rules(self, select: _Select) -> list[Callable[[], bool]]:
-        """Return the equalities of filters and joins as steps that are applied until no restriction is added."""
+        """Return the equalities in filters and joins as functions, which are called until no restriction is added."""
         rules: list[Callable[[], bool]] = []
         where = select.node.args.get("where")
         if where is not None:
@@ -565,7 +565,7 @@ class _TextAnalysis:
         return rules
 
     def _alias(self, node: exp.Expr) -> str:
-        """Return the alias of an element of FROM; empty for a join in parentheses and the like."""
+        """Return the alias of an element of FROM; empty for elements without one, such as a join in parentheses."""
         source = self._context.sources.get(id(node))
         return source.alias if source is not None and not node.args.get("joins") else ""
 
@@ -579,7 +579,7 @@ class _TextAnalysis:
             )
             if not isinstance(one, exp.Column):
                 one, other = other, one
-            # `column = constant` and `column = column` are equalities; all else is a condition of one column, or none.
+            # `column = constant` and `column = column` are equalities; other conditions count if they name one column.
             first = self._source_column(one, *scopes)
             kind = self._type(first[0]) if first is not None else None
             text = literal_text(other, kind) if kind is not None else None
@@ -606,7 +606,7 @@ class _TextAnalysis:
         rule: _Rule,
         shown: str,
     ) -> list[Callable[[], bool]]:
-        """Return the steps for the equality of two columns."""
+        """Return the functions that apply the equality of two columns."""
         kind = self._type(one[0])
         if kind is None or kind != self._type(other[0]):
             select.reasons.append(f"{shown} in {self._view.name} compares different types")
@@ -629,7 +629,7 @@ class _TextAnalysis:
 
 
 def _comparable(kind: str | None) -> str | None:
-    """Return a type by which equal values have equal canonical text."""
+    """Return a type if equal values of it have equal canonical texts; None for other types."""
     if kind is None or kind.lower().startswith("char("):
         return kind
     stored = stored_type(kind)
@@ -643,7 +643,7 @@ def _column_of(column: ScopeColumn, scope: Scope) -> exp.Column:
 
 
 def _nodes_of_block(select: exp.Select, kind: type[_Node]) -> list[_Node]:
-    """Return the nodes of a kind in a SELECT, without those of queries in it."""
+    """Return the nodes of a kind in a SELECT, without those in its inner queries."""
     nodes: list[_Node] = []
     stack = [value for item in select.args.values() for value in child_expressions(item)]
     while stack:
@@ -686,7 +686,7 @@ def _inner_queries(select: exp.Select) -> list[exp.Query]:
 
 
 def _other_clauses(node: exp.Expr, analyzed: frozenset[str] | None = None) -> str | None:
-    """Return the clauses of a syntax node that are not among those that the analysis takes into account."""
+    """Return the clauses of a syntax node that the analysis does not take into account; None if there are none."""
     if analyzed is None:
         analyzed = next(clauses for kind, clauses in _ANALYZED.items() if isinstance(node, kind))
     clauses = []
@@ -716,8 +716,8 @@ def _filter(select: _Select, one: _Key | Restriction, other: _Key) -> bool:
 def _join_rule(select: _Select, side: str, kind: str, left: frozenset[str], right: str) -> _Rule:
     """Return the rule for `one = other` in a join condition.
 
-    In an outer join the condition holds for every row of the side that may be replaced by NULL. For the other side it
-    holds only if the first side is known to be present.
+    In an outer join the condition holds for every row of the side that may be replaced by NULLs. For the other side it
+    holds only if the first side is known not to be replaced.
     """
 
     def rule(one: _Key | Restriction, other: _Key) -> bool:

@@ -1,7 +1,7 @@
-"""Partition dependencies: the partitions of tables that a view's partition needs, which are missing, when written.
+"""Partition dependencies: the partitions of tables that a view's partition needs, the missing ones, and write times.
 
-Hive's design left this open (Hive Views, Underlying Partition Dependencies; HIVE-1079). They are derived from the
-view's text on request. Where it does not imply which partitions are needed, all partitions of the table are returned.
+Hive's design left this open (Hive Views, Underlying Partition Dependencies; HIVE-1079). The dependencies are derived
+from the view's text on request. If it does not imply which partitions of a table are needed, all of them are returned.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.analysis.validity import stored_type
 
 _UNCOMPARABLE_TYPES = ("char", "float", "double", "timestamp", "binary")
-"""Types with equal values of different text: trailing blanks do not count in char; 0.1 as float is 0.10000000149 as
+"""Types whose equal values may have different texts: char ignores trailing blanks; 0.1 as float is 0.10000000149 as
 double, and -0.0 equals 0.0; a timestamp's text depends on the time zone; bytes have several notations."""
 
 
 @dataclass(frozen=True)
 class TableDependency:
-    """What a view's partition needs of one table."""
+    """The partitions of one table that a view's partition needs."""
 
     table: ViewName
     """The table."""
     exists: bool
-    """Whether it exists."""
+    """Whether the table exists."""
     partition_columns: tuple[str, ...]
-    """Its partition columns; for an Iceberg table those with identity transform."""
+    """The table's partition columns; for an Iceberg table those with identity transform."""
     restricted: tuple[tuple[str, str], ...]
-    """The partition columns that the view restricts, and to what: a column of the view, or a constant in quotes."""
+    """The partition columns that the view restricts, each with a column of the view or a constant in quotes."""
     partitions: tuple[BasePartition, ...]
     """The needed partitions, by name."""
     missing: tuple[Spec, ...]
-    """Partitions that should exist: another table of the view or the view itself has them, or they were requested."""
+    """Needed partitions that do not exist: another source or the view itself has them, or they were requested."""
     reasons: tuple[str, ...]
-    """Why more partitions may be listed than are read, or why something is unknown; empty for an exact result."""
+    """Why more partitions may be listed than the view reads, or why something is unknown; empty if exact."""
     is_current: bool = True
     """Whether the view reads the table's current state; False for VERSION AS OF and the like."""
     state: str | None = None
-    """The clause that names another state; None for the current one."""
+    """The clause that names another state; None for the current state."""
     is_determined: bool = True
     """Whether `partitions` are those of the state that the view reads; False for TIMESTAMP AS OF, for example."""
 
@@ -102,11 +102,11 @@ class PartitionDependencies:
     last_written: datetime | None
     """The latest of the tables' last write times; None if no table has one, or something is not determined."""
     tables: tuple[TableDependency, ...]
-    """What is needed of each table, by name."""
+    """The needed partitions of each table, by the table's name."""
     marked_at: datetime | None = None
-    """When the requested partition was added to the view; None if it was not."""
+    """When the requested partition was added to the view; None if the view does not have it."""
     stale: bool | None = None
-    """Whether a needed partition was written, added or dropped since then; None if unknown or not added."""
+    """Whether a needed partition was written, added or dropped since `marked_at`; None if unknown or not added."""
     stale_reason: str = ""
     """The reason for `stale`, as a sentence."""
     problem: str | None = None
@@ -124,11 +124,11 @@ class MarkedPartition:
     view: ViewName
     """The view."""
     partition: Spec
-    """Its columns and values."""
+    """The partition's columns and values."""
     marked_at: datetime | None
-    """When it was added."""
+    """When the partition was added."""
     stale: bool | None
-    """Whether a needed partition was written, added or dropped since then; None if unknown."""
+    """Whether a needed partition was written, added or dropped since `marked_at`; None if unknown."""
     reason: str
     """The reason for `stale`, as a sentence."""
 
@@ -142,8 +142,8 @@ def partition_dependencies(
 ) -> PartitionDependencies:
     """Return the partitions of tables that a view's partition needs.
 
-    Reads a row of each table and view that it depends on, the partition names of each partitioned Hive table, the rows
-    of the needed partitions, and for an Iceberg table its metadata file and the manifests of its current snapshot.
+    Reads the rows of all tables and views on which the view depends, the partition names of each partitioned Hive
+    table, the needed partitions, and for an Iceberg table its metadata file and the manifests of its current snapshot.
     """
     row = store.get_view_row(name)
     given = _checked_values(row, partition)
@@ -188,7 +188,7 @@ def _canonical_values(row: Row, values: Sequence[str]) -> tuple[str, ...]:
 
 
 class PartitionAnalysis:
-    """What the partitions of one view need, for values of the same columns."""
+    """The partition dependencies of one view, for any values of the same partition columns."""
 
     def __init__(self, store: MetastoreStore, row: Row, columns: Iterable[str]) -> None:
         self._store = store
@@ -215,10 +215,10 @@ class PartitionAnalysis:
                 table.read({name for values in given for name in table.needed(values)})
 
     def answer(self, given: Mapping[str, str]) -> PartitionDependencies:
-        """Return what the partition with some canonical values needs."""
+        """Return the dependencies of the partition with some canonical values."""
         analyzed = [replace(table, dependency=table.with_partitions(given)) for table in self._tables]
         keys = {column for column, _ in self._row.partition_keys}
-        # A partition whose values are all given is expected anyway.
+        # If all values are given, the requested partition is the only expected one.
         registered = () if keys <= given.keys() else [values for values in self._registered if _includes(values, given)]
         tables = tuple(_with_missing(item, analyzed, registered, given) for item in analyzed)
         by_expression = [str(item.dependency.table) for item in analyzed if not item.is_enumerable]
@@ -247,7 +247,7 @@ def _includes(values: Mapping[str, str], given: Mapping[str, str]) -> bool:
 
 
 def source_fingerprints(store: MetastoreStore, name: ViewName, partitions: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the fingerprints of what some partitions of a view need now."""
+    """Return fingerprints of the current dependencies of some partitions of a view."""
     row = store.get_view_row(name)
     given = [_checked_values(row, partition) for partition in partitions]
     analysis = PartitionAnalysis(store, row, (column for column, _ in row.partition_keys))
@@ -256,7 +256,7 @@ def source_fingerprints(store: MetastoreStore, name: ViewName, partitions: Seque
 
 
 def _fingerprint(answer: PartitionDependencies, definitions: Sequence[str]) -> str:
-    """Return a short text that changes with the needed partitions, the times of their last change, and definitions."""
+    """Return a short text that changes if the needed partitions, their last changes or the definitions change."""
     state = [
         (
             str(table.table),
@@ -272,7 +272,7 @@ def _fingerprint(answer: PartitionDependencies, definitions: Sequence[str]) -> s
 def _staleness(
     mark: StoredPartition, answer: PartitionDependencies, definitions: Sequence[str]
 ) -> tuple[bool | None, str]:
-    """Return whether something that a partition of a view needs has changed since it was added, and why."""
+    """Return whether the dependencies of a view's partition have changed since it was added, and the reason."""
     if answer.complete is False:
         return True, answer.why
     if answer.problem is not None:
@@ -280,7 +280,7 @@ def _staleness(
     for table in answer.tables:
         for item in table.partitions:
             shown = f"{table.table} {item.name}".rstrip()
-            # A metastore's times are whole seconds: a change in the second of the mark may be later.
+            # A metastore's times are whole seconds: a change in the same second may be later than the mark.
             is_exact = item.trust is Trust.SNAPSHOT and mark.fingerprint is not None
             if not is_exact and item.written is not None and mark.written is not None and item.written >= mark.written:
                 return True, f"{shown} was written at {item.written:%Y-%m-%d %H:%M:%S}"
@@ -354,11 +354,11 @@ class _RelationReader:
 
 @dataclass(frozen=True)
 class _AnalyzedTable:
-    """What a view needs of one table: `dependency` without partitions, and what selects these."""
+    """The analysis of one table of a view: `dependency` without partitions, and how to select the partitions."""
 
     dependency: TableDependency
     by_column: Mapping[str, str] = field(default_factory=dict)
-    """By column of the view: the partition column that equals it in all uses."""
+    """For each column of the view, the partition column that equals it in all uses."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Hive types of the partition columns."""
     by_use: Sequence[Mapping[str, tuple[Restriction, ...]]] = ()
@@ -366,18 +366,18 @@ class _AnalyzedTable:
     partitions: TablePartitions | None = None
     """All partitions; None if the table does not exist."""
     is_enumerable: bool = True
-    """Whether partitions are required by value; False if only expressions of their columns are restricted."""
+    """Whether needed partitions can be enumerated by value; False if only expressions of columns are restricted."""
     _read: dict[str, BasePartition] = field(default_factory=dict)
     _buckets: dict[tuple[int, tuple[tuple[str, int], ...]], dict[tuple[str | None, ...], list[str]]] = field(
         default_factory=dict
     )
 
     def may_match(self, values: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """Whether a partition with some values may be needed."""
+        """Whether a partition with the given values may be needed."""
         return any(may_match(values, restrictions, self.types, given) for restrictions in self.by_use)
 
     def absent_constants(self, given: Mapping[str, str]) -> set[Spec]:
-        """Return the constants that the text requires of partition columns and that no listed partition has."""
+        """Return the constants that the text requires for partition columns but that no listed partition has."""
         absent = set()
         for restrictions in self.by_use:
             constants = {
@@ -442,7 +442,7 @@ class _AnalyzedTable:
             return self.partitions.values
         buckets = self._buckets.get((number, tuple(pinned)))
         if buckets is None:
-            # Evaluated once for all values of the question.
+            # The expressions are evaluated once for all requested values.
             buckets = self._buckets[number, tuple(pinned)] = {}
             for name, values in self.partitions.values.items():
                 key = tuple(
@@ -459,7 +459,7 @@ class _AnalyzedTable:
         missing = [name for name in wanted if name not in self._read]
         if missing:
             self._read.update(self.partitions.read(missing))
-        # A partition that was dropped since it was listed is left out.
+        # A partition that was dropped after it was listed is omitted.
         return [self._read[name] for name in wanted if name in self._read]
 
     def with_partitions(self, given: Mapping[str, str]) -> TableDependency:
@@ -468,7 +468,7 @@ class _AnalyzedTable:
             return self.dependency
         read = self.read(self.needed(given) if self.types else [""])
         if not self.dependency.is_determined:
-            # Those of the current state; those of another one, and when they were written, are not determined.
+            # These are the partitions of the current state; those of the state that the view reads are not determined.
             read = [replace(item, written=None, trust=Trust.NONE) for item in read]
         return replace(self.dependency, partitions=tuple(read))
 
@@ -517,7 +517,7 @@ def _analyze_table(
         for column in shared
     )
     if is_restricted and len(restricted) == len(types) and (is_exact or not given):
-        reasons = []  # those that concern other columns do not matter
+        reasons = []  # the reasons concern other columns
     reasons += partitions.reasons
     if state is not None and version is None:
         because = ": it depends on the reader's time zone" if "TIMESTAMP" in state.upper() else ""
@@ -561,9 +561,9 @@ def may_match(
 
 
 def _may_hold(restriction: Restriction, value: str, kind: str, text: str | None) -> bool:
-    """Whether an expression of a partition's value may be true, or equal a text; an unknown result may."""
+    """Whether an expression of a partition's value may be true or equal to a text; True if its value is unknown."""
     if value == DEFAULT_PARTITION:
-        return False  # all expressions that are followed are NULL for NULL
+        return False  # all supported expressions are NULL for NULL
     if restriction.is_condition:
         return _evaluate(restriction, value, kind) is not False
     result = _pinned_value(restriction, value, kind)
@@ -571,7 +571,7 @@ def _may_hold(restriction: Restriction, value: str, kind: str, text: str | None)
 
 
 def _pinned_value(restriction: Restriction, value: str | None, kind: str) -> str | None:
-    """Return the text that must equal the restricting value: of the column, or of an expression; None if unknown."""
+    """Return the value of the column or expression that must equal the restricting value, as text; None if unknown."""
     if value is None or value == DEFAULT_PARTITION or restriction.expression is None:
         return value
     result = _evaluate(restriction, value, kind)
@@ -616,7 +616,7 @@ def _with_missing(
     registered: Iterable[Mapping[str, str]],
     given: Mapping[str, str],
 ) -> TableDependency:
-    """Add the partitions that the table lacks, compared by the view's columns that its partition columns equal."""
+    """Add the missing partitions; tables are compared by the view's columns that equal their partition columns."""
     columns = frozenset(table.by_column)
     if not table.dependency.is_determined or _columns_without_values(table.dependency):
         return table.dependency
@@ -639,7 +639,7 @@ def _with_missing(
 
 
 def _existing(table: _AnalyzedTable, columns: Iterable[str]) -> set[Spec]:
-    """Return a table's partitions by columns of the view."""
+    """Return the values of columns of the view for which a table has partitions."""
     existing = set()
     for partition in table.dependency.partitions:
         spec = dict(partition.spec)
@@ -656,7 +656,7 @@ def _existing(table: _AnalyzedTable, columns: Iterable[str]) -> set[Spec]:
 
 
 def _columns_without_values(table: TableDependency) -> list[str]:
-    """Return the restricted partition columns by which listed files of an Iceberg table are not partitioned."""
+    """Return the restricted partition columns by which some files of an Iceberg table are not partitioned."""
     return [column for column, _ in table.restricted if any(column not in dict(part.spec) for part in table.partitions)]
 
 
@@ -667,7 +667,7 @@ def _select(values: Mapping[str, str], columns: Iterable[str]) -> Spec:
 def _completeness(
     tables: Sequence[TableDependency], by_expression: Sequence[str], columns: Sequence[str], problem: str | None
 ) -> tuple[bool | None, str]:
-    """Return whether everything needed exists, and why."""
+    """Return whether all needed partitions exist, and the reason."""
     missing_tables = [str(table.table) for table in tables if not table.exists]
     if missing_tables:
         return False, f"{', '.join(missing_tables)} does not exist"

@@ -42,7 +42,7 @@ class RecompileResult:
     """The result of RECOMPILE."""
 
     loaded: LoadedView
-    """The view after it."""
+    """The view after RECOMPILE."""
     changed: bool
     """Whether there is a new version."""
     added: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
 
 
 def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
-    """Commit what another program wrote into a view's row: a new version, and properties."""
+    """Commit the changes that another program made in a view's row, as a new version and as properties."""
     loaded = load_view(store, name)
     row = loaded.row
     drift = find_drift(row, loaded.metadata, store.config)
@@ -127,7 +127,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     row_names = tuple(name for name, _, _ in row.columns)
     is_same_text = row.texts.expanded == row_texts(version).expanded
     if is_same_text and [name.lower() for name in row_names] == [field.name.lower() for field in fields]:
-        # Only column types or the typed text were changed, which follow from the definition.
+        # Only column types or the typed text differ; both are restored from the definition.
         return commit_changes(store, loaded, properties) if properties else repair(store, name)
     if is_same_text:
         text = text_of_version(name, version)
@@ -164,7 +164,7 @@ def _reject_other_catalogs(
 ) -> None:
     """Reject a view of another engine that reads catalogs outside this metastore.
 
-    Its text would be resolved against this metastore's tables, which silently changes its columns and its catalog.
+    Resolving its text against this metastore's tables would silently change the view's columns and catalog.
     """
     local_catalogs = {catalog_name, store.config.session_catalog}
     for table in references(text.typed, text.dialect).tables:
@@ -179,9 +179,10 @@ def _reject_other_catalogs(
 
 
 def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
-    """Return the column list before AS: the author's, or the view's columns if its text does not name them.
+    """Return the column list before AS: the author's, or the names in the schema if those of the text differ.
 
-    Views that other programs created, or that were created with explicit columns, may be named by their schema alone.
+    In views that other programs created, or that were created with explicit columns, only the schema may have the
+    names.
     """
     if text.column_names is not None:
         return text.column_names
@@ -193,7 +194,7 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
     tree = expansion.resolution.tree
     has_stars = any(isinstance(star.parent, (exp.Select, exp.Column)) for star in tree.find_all(exp.Star))
     if has_stars and _expanded_names(text) == [name.lower() for name in old]:
-        return None  # the names came from the text: the tables' columns changed, and the view follows them
+        return None  # the names came from the text, and have changed because the tables' columns changed
     unnamed = [name for name in new if _UNNAMED.fullmatch(name)]
     has_new_names = len(unnamed) > sum(_UNNAMED.fullmatch(name) is not None for name in old)
     if has_stars and not has_new_names and _is_table_change(old, new):
@@ -225,9 +226,9 @@ def _is_table_change(old: Sequence[str], new: Sequence[str], unnamed: Sequence[s
 
 
 def keep_spelling(new: Schema, old: Schema) -> Schema:
-    """Return new columns with the old spelling, comments and nested fields where the definition does not change them.
+    """Return new columns with the old spelling, comments and nested fields, unless the definition changes them.
 
-    Names of Hive are in lower case; names that Spark gave a view are stored as written.
+    Hive's names are in lower case; for views of Spark, names are stored as written.
     """
     old_fields = {field.name.lower(): field for field in old.fields}
     fields = []

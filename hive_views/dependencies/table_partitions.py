@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _FILE_FORMATS = ("hive", "parquet", "orc", "avro", "csv", "json", "text")
-"""The formats of tables whose row or partitions Hive and Spark update when they write."""
+"""The table formats for which Hive and Spark update the row or partition when they write."""
 
 
 class Trust(Enum):
     """How reliable the time of the last change is."""
 
     SNAPSHOT = "snapshot"
-    """The commit of an Iceberg snapshot: every change of the data updates it."""
+    """The commit time of an Iceberg snapshot; every change of the data creates a snapshot."""
     ROW = "row"
-    """The metastore's `transient_lastDdlTime`: Hive and Spark update it when they write a partition by name. Files
-    copied into the directory do not; changes of the row alone do."""
+    """The metastore's `transient_lastDdlTime`. Hive and Spark update it when they write a partition by name, but also
+    when only the row changes. Copying files into the directory does not update it."""
     CREATION = "creation"
     """Only the creation time of the partition or table."""
     NONE = "none"
@@ -57,14 +57,14 @@ class BasePartition:
     """A partition of a table, or an unpartitioned table."""
 
     spec: Spec
-    """Its columns and values; empty for an unpartitioned table. Without a column by which files of an Iceberg table are
-    not partitioned, as those of an older partition spec."""
+    """The partition columns and values; empty for an unpartitioned table. For an Iceberg table, columns are missing by
+    which the files are not partitioned, such as files of an older partition spec."""
     written: datetime | None
     """When it was last written, in UTC."""
     trust: Trust
     """How reliable that time is."""
     content: str = ""
-    """The counts of rows and files and the last snapshot of an Iceberg partition: a removed file changes no time."""
+    """For an Iceberg partition, the counts of rows and files and the last snapshot: removing a file changes no time."""
 
     @property
     def name(self) -> str:
@@ -83,15 +83,15 @@ class TablePartitions:
     keys: tuple[tuple[str, str], ...]
     """Partition columns and their Hive types."""
     values: Mapping[str, Mapping[str, str | None]]
-    """Values by partition column, by name of a partition."""
+    """For each partition name, the values by partition column."""
     read: Callable[[Sequence[str]], Mapping[str, BasePartition]]
     """Returns partitions, with their times, by name; an unpartitioned table has the name ''."""
     reasons: tuple[str, ...] = ()
-    """What is unknown."""
+    """The reasons why the partitions, or their times, are not known exactly."""
     is_determined: bool = True
-    """Whether they are those of the requested version."""
+    """Whether these are the partitions of the requested version."""
     not_followed: tuple[str, ...] = ()
-    """Further partition fields, such as hours of a time, of which more values may be needed."""
+    """Further partition fields that are not analyzed, such as hours of a time."""
 
 
 def read_partitions(store: MetastoreStore, row: Row, version: str | None) -> TablePartitions:
@@ -126,7 +126,7 @@ def read_partitions(store: MetastoreStore, row: Row, version: str | None) -> Tab
 
 
 def _other_format(row: Row) -> str | None:
-    """Return what stores a table whose data the metastore's partitions do not describe, e.g. `delta`."""
+    """Return the format of a table whose data the metastore's partitions do not describe, e.g. `delta`."""
     provider = row.parameters.get("spark.sql.sources.provider", "hive").lower()
     return row.parameters.get("storage_handler") or (None if provider in _FILE_FORMATS else provider)
 
@@ -198,7 +198,7 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         values = tuple(
             (column, _entry_value(table, entry, name, types[column])) for name, column in columns_by_field.items()
         )
-        if entry["file_count"] or any(value is None for _, value in values):  # else only deletes of removed rows
+        if entry["file_count"] or any(value is None for _, value in values):  # otherwise it has delete files only
             by_values.setdefault(values, []).append(entry)
     unknown = [
         column for column in columns_by_field.values() if any(dict(values)[column] is None for values in by_values)
@@ -226,7 +226,7 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
 
 
 def _repeated_field_name(table: Table) -> str | None:
-    """Return the name of different partition fields, in any of the table's specs; None for none."""
+    """Return a name that different partition fields of the table's specs share; None if there is none."""
     names = {field.field_id: field.name for spec in table.specs().values() for field in spec.fields}
     return next((name for name, count in Counter(names.values()).items() if count > 1), None)
 
@@ -234,12 +234,12 @@ def _repeated_field_name(table: Table) -> str | None:
 def _entry_value(table: Table, entry: Mapping[str, Any], name: str, kind: str) -> str | None:
     """Return the value of an identity partition field in a row of PyIceberg's `inspect.partitions`; None if unknown.
 
-    Files of a partition spec without the field may contain any value. A removed field of a table of version 1 stays, as
-    a void one with the same name, and PyIceberg combines its NULL with that of other specs.
+    Files of a partition spec without the field may contain any value. In tables of format version 1 a removed field
+    remains as a void field with the same name, whose NULL PyIceberg combines with the NULL of other specs.
     """
     specs = table.specs()
     fields = [field for spec in specs.values() for field in spec.fields if field.name == name]
-    # No row of the list has a spec if no file has a partition.
+    # The rows have no spec if no file has a partition.
     of_file = specs[entry["spec_id"]].fields if "spec_id" in entry else ()
     is_identity = all(isinstance(field.transform, IdentityTransform) for field in fields)
     if not is_identity or all(field.name != name for field in of_file):
@@ -250,7 +250,7 @@ def _entry_value(table: Table, entry: Mapping[str, Any], name: str, kind: str) -
 
 
 def _named_snapshot(table: Table, version: str) -> Snapshot | None:
-    """Return the snapshot that Spark and Trino read for `VERSION AS OF`; None for none, or if they may differ.
+    """Return the snapshot that Spark and Trino read for `VERSION AS OF`; None if there is none or they may differ.
 
     Source: Iceberg's `SparkCatalog.loadTable`: a number is the id of a snapshot, another text a branch or tag.
     """

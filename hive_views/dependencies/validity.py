@@ -28,11 +28,11 @@ from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas
 
 CheckProgress = Callable[[int, int], None]
-"""Called with the number of checked views and the number of all."""
+"""Called with the number of checked views and the number of all views."""
 
 
 def check_view(reader: LineageReader, name: ViewName) -> CheckedView:
-    """Check one view, and what it reads, against the current tables."""
+    """Check one view and its sources against the current tables."""
     checked = _check_names(reader, [name], RowCache(reader.store), workers=1)
     if not checked:
         raise NoSuchViewError(str(name))
@@ -66,12 +66,12 @@ def _check_names(
 
 @dataclass(frozen=True)
 class ViewChecks:
-    """The results for views and for all views that they read, each regardless of what it reads."""
+    """The results for views and for all views that they read; each result disregards the sources of the view."""
 
     results: Mapping[ViewName, CheckedView]
-    """By name; names that a view reads and nothing has, and tables that cannot be read, are included."""
+    """The results by name, including names that no object has and tables that cannot be read."""
     sources: Mapping[ViewName, tuple[ViewName, ...]]
-    """By view: what its text reads, or its recorded dependencies if the text cannot be resolved."""
+    """For each view, the objects that its text reads, or its recorded dependencies if it cannot be resolved."""
 
 
 def check_each(
@@ -82,7 +82,7 @@ def check_each(
     workers: int = 4,
     progress: CheckProgress | None = None,
 ) -> ViewChecks:
-    """Check views and all views that they read, each regardless of what it reads."""
+    """Check views and all views that they read, each without regard to the results for its sources."""
     views: dict[ViewName, Row] = {}
     checked: dict[ViewName, CheckedView] = {}
     unread: Iterable[ViewName] = names
@@ -116,13 +116,13 @@ def check_each(
 
 
 def _problem_of_table(reader: LineageReader, row: Row) -> ViewProblem | None:
-    """Return that an Iceberg table cannot be read because its metadata file does not exist; None if that is unknown."""
+    """Return the problem of an Iceberg table whose metadata file is missing; None if it exists or that is unknown."""
     location = row.metadata_location
     try:
         if location is None or reader.store.files.exists(location):
             return None
     except Exception:  # noqa: BLE001 -- FileIOs raise the exceptions of their storages' clients
-        return None  # whoever reads the view may have credentials for it
+        return None  # readers of the view may have the credentials
     return ViewProblem(Validity.INVALID, f"its metadata file {location} does not exist")
 
 

@@ -75,9 +75,9 @@ def build_definition(
         column_types: The type that each column must have; None accepts any.
         mark: Whether to write UUIDs into the rows of plain Hive tables, so that the view's lineage survives their
             renames (see `hive_views.metastore.identities`).
-        catalog_name: The name under which a text refers to this catalog; None does not check the catalogs of names.
+        catalog_name: The name of this catalog in texts; if None, the catalogs of names are not checked.
         summary: Additional entries of the version's summary, e.g. settings of the session.
-        for_trino: Whether the row's text is written so that Trino's Hive connector reads it, where it can be (see
+        for_trino: Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
             `hive_views.sql.rewriting.coral`).
 
     Raises:
@@ -149,7 +149,7 @@ def build_definition_of_statement(
     """
     if catalog_name is not None:
         _reject_other_catalogs(store, statement, catalog_name)
-    # Columns and lineage come from the same rows, also if a source is replaced meanwhile.
+    # Columns and lineage are taken from the same rows, even if a source is replaced meanwhile.
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
     schemas = engine if analyzer is None else MetastoreSchemas(store, source_rows)
@@ -167,7 +167,7 @@ def build_definition_of_statement(
     default_catalog = _default_catalog(store, rows)
     to_text = row_text if for_trino else hive_text
     expanded = to_text(statement.dialect, expansion, schemas, database=database, functions=functions)
-    # Last, because it writes marks into the rows of Hive tables: nothing is written for a rejected text.
+    # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
     # The lineage of a text that does not name all its sources stays unknown.
     is_known = not references(statement.parsed_query).opaque
     lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
@@ -226,7 +226,7 @@ def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]
 def _partitioned_on(
     store: MetastoreStore, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
 ) -> tuple[str, ...] | None:
-    """Return the PARTITIONED ON columns; statements without the clause, such as ALTER VIEW AS, keep the view's."""
+    """Return the PARTITIONED ON columns; without the clause the view's are kept, except by CREATE OR REPLACE."""
     if isinstance(statement, CreateView) and statement.partitioned_on:
         return statement.partitioned_on
     row = store.get_row(name)
@@ -251,8 +251,8 @@ def _partitioned_on(
 def _user_functions(statement: CreateView | AlterViewAs) -> dict[str, str]:
     """Return the functions that are qualified with a database; reject unqualified ones that are not built in.
 
-    Such a function is temporary, or belongs to the author's current database, which readers do not have. Trino has no
-    temporary functions, and its built-in functions are not listed here.
+    An unqualified function is temporary, or belongs to the author's current database, which readers do not have. Texts
+    of Trino are not checked: Trino has no temporary functions, and its built-in functions are not listed here.
     """
     query, dialect = statement.query, statement.dialect
     functions: dict[str, str] = {}
@@ -287,7 +287,7 @@ def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
 
 
 def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str | None:
-    """Return Spark's catalog of unqualified names: None for the view's own, the session catalog for Hive tables."""
+    """Return the default catalog for Spark: None (the view's own) or, over Hive tables, the session catalog."""
     hive = [name for name, row in rows.items() if row.kind in (RowKind.HIVE_TABLE, RowKind.HIVE_VIEW)]
     if not hive:
         return None

@@ -33,10 +33,10 @@ def commit_changes(
     Raises:
         CommitFailedError: If the definition changed concurrently, or the retries are exhausted.
         CyclicViewError: If the view would read itself.
-        SourceDroppedError: As `hive_views.dependencies.graph.reject_cycle`.
-        EngineRequirementError: As `check_required_engines`.
+        SourceDroppedError: See `hive_views.dependencies.graph.reject_cycle`.
+        EngineRequirementError: See `check_required_engines`.
         DependentsError: If the new columns would break a dependent view, in strict mode.
-        HiveViewsError: As `hive_views.metastore.commit.view_commit.commit`.
+        HiveViewsError: See `hive_views.metastore.commit.view_commit.commit`.
     """
     changes_definition = any(isinstance(change, (AddVersion, SetCurrentVersion)) for change in changes)
     name = loaded.row.name
@@ -51,11 +51,11 @@ def commit_changes(
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         precondition = None
         if changes_definition and metadata.current_version() != base.metadata.current_version():
-            from hive_views.dependencies.graph import reject_cycle  # imported by programs that define views only
+            from hive_views.dependencies.graph import reject_cycle  # only programs that define views import it
 
             version = metadata.current_version()
             is_added = version.version_id not in {other.version_id for other in base.metadata.versions}
-            # A new version with the current texts has another storage table, for example.
+            # A new version can have the current texts, for example if only the storage table changes.
             is_new = is_added and sql_texts(version) != sql_texts(base.metadata.current_version())
             precondition = reject_cycle(store, name, version, is_new=is_new)
             if store.config.strict and metadata.current_schema_id != base.metadata.current_schema_id:
@@ -73,9 +73,9 @@ def commit_changes(
 def check_required_engines(
     store: MetastoreStore, name: ViewName, metadata: ViewMetadata, *, is_encoded: bool = False
 ) -> None:
-    """Reject a definition that an engine of `hive-views.require-engines` does not read with its author's rows.
+    """Reject a definition for which an engine of `hive-views.require-engines` may not return the author's rows.
 
-    `is_encoded` states that the row keeps Trino's encoding.
+    `is_encoded` states that the texts in the row remain in Trino's encoding.
     """
     required = required_engines(metadata.properties)
     if required is None:

@@ -75,7 +75,7 @@ def _text_of_trino_view(row: Row) -> ViewText:
 
 
 class SchemaOverlay:
-    """Schemas with cached, hypothetical or preloaded tables in front of them."""
+    """Schemas in which cached, hypothetical or preloaded tables take precedence over those of the metastore."""
 
     def __init__(self, schemas: Schemas, tables: Mapping[ViewName, TableSchema | None]) -> None:
         self._schemas = schemas

@@ -1,4 +1,4 @@
-"""What the pictures of all formats show: a dependency graph and the standing of each object."""
+"""The content of a picture in any format: a dependency graph and the standing of each object."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Box:
     name: ViewName
     """Its name."""
     kind: ObjectKind | None
-    """What it is; None if nothing has the name."""
+    """The kind of object; None if no object has the name."""
     standing: Standing
     """Its standing."""
     reasons: tuple[str, ...] = ()
-    """What is wrong with it, worst first."""
+    """The problems of the object, worst first."""
     typed: str | None = None
     """A view's text as its author typed it."""
     expanded: str | None = None
@@ -46,7 +46,7 @@ class Box:
     columns: tuple[tuple[str, str, str | None], ...] = ()
     """Name, Hive type and comment of each column."""
     column_sources: ColumnLineage = field(default_factory=dict)
-    """By column of a view, in lower case: the columns of what it reads that the column is computed from."""
+    """For each column of a view (in lower case), the columns of its sources from which it is computed."""
 
     @property
     def kind_text(self) -> str:
@@ -59,7 +59,7 @@ class Picture:
     """The content of a picture."""
 
     graph: Graph
-    """Which view reads what."""
+    """The objects and the edges from views to the objects that they read."""
     boxes: Mapping[ViewName, Box]
     """The nodes of the graph, by name."""
     title: str = "Views"
@@ -73,7 +73,7 @@ class Picture:
         return databases
 
     def arrows(self) -> Iterator[Edge]:
-        """Return one edge for each view and what it reads; the worst if it reads that under two names."""
+        """Yield one edge per view and object that it reads; the worst edge if it reads the object by two names."""
         worst: dict[tuple[ViewName, ViewName], Edge] = {}
         for edge in self.graph.edges:
             previous = worst.get((edge.view, edge.target))
@@ -110,7 +110,7 @@ def read_picture(
     workers: int = 4,
     progress: CheckProgress | None = None,
 ) -> Picture:
-    """Read graph, validity, texts, columns and optionally the lineage of columns, of whole databases."""
+    """Read the graph of whole databases, with validity, texts, columns and optionally the lineage of columns."""
     rows = RowCache(reader.store)
     graph = read_graph(reader, scanned, rows)
     views = [name for name, node in graph.nodes.items() if node.lineage is not None]
@@ -126,7 +126,7 @@ def read_picture(
 
 
 def read_tree(reader: LineageReader, name: ViewName, direction: Direction) -> Picture:
-    """Read what is up- or downstream of one object, and check each view of it."""
+    """Read the objects up- or downstream of one object, and check each view among them."""
     rows = RowCache(reader.store)
     graph = _upstream(reader, name, rows) if direction is Direction.UP else _downstream(reader, name, rows)
     views = [node.name for node in graph.nodes.values() if node.kind is not None and node.kind.is_view]
@@ -146,11 +146,11 @@ def make_picture(
     """Combine a graph with the results of checks and the rows of its objects.
 
     Args:
-        graph: The objects and which view reads what.
-        checked: The result for each checked view, regardless of what it reads.
+        graph: The objects and the edges from views to the objects that they read.
+        checked: The result for each checked view, disregarding its sources.
         rows: The objects' rows, for texts and columns.
-        sources: What the texts of checked views read; what the graph says by default.
-        column_sources: By view: what each of its columns is computed from.
+        sources: The objects that the texts of checked views read; by default those in the graph.
+        column_sources: For each view, the columns from which each of its columns is computed.
         title: The picture's title.
     """
     results = {check.view: check for check in checked}
@@ -202,7 +202,7 @@ _REMARKS = {
     DependencyState.MISSING: "{0.recorded.name} is missing",
     DependencyState.UNKNOWN: "{0.target} cannot be identified: its metadata file cannot be read",
 }
-"""By state of an edge: what it means for the view."""
+"""For each state of an edge, its meaning for the view."""
 
 
 def _reason(problem: ViewProblem, worst: Validity) -> str:

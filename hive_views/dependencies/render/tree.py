@@ -21,13 +21,13 @@ class TreeLine:
     standing: Standing
     """Its standing."""
     reasons: tuple[str, ...]
-    """What is wrong with it, worst first."""
+    """The problems of the object, worst first."""
     depth: int
     """The distance from the root; 0 for a root."""
     note: str | None
-    """`cycle` if the object is among its own ancestors, `repeated` if its subtree is shown further up; else None."""
+    """`cycle` if the object is its own ancestor in the tree, `repeated` if its subtree is shown above; else None."""
     branch: str
-    """The drawing before it, such as `│  ├─ `."""
+    """The lines drawn before the name, such as `│  ├─ `."""
 
 
 NOTES = {"cycle": "(reads itself)", "repeated": "(see above)"}
@@ -82,7 +82,7 @@ def _description(line: TreeLine) -> str:
 
 
 def _roots(picture: Picture, direction: Direction, shown: set[ViewName]) -> Iterator[ViewName]:
-    """Yield the objects that no other leads to, then one member of each cycle that is not shown yet."""
+    """Yield the objects that cannot be reached from others, then one member of each cycle that is not shown yet."""
     predecessors = picture.graph.dependents if direction is Direction.UP else picture.graph.dependencies
     for name in picture.boxes:
         if not predecessors(name):
