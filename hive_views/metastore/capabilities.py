@@ -1,10 +1,11 @@
-"""What a metastore supports: honoring compare-and-swap (CAS), and what probes on a temporary row show.
+"""The capabilities of a metastore: support of compare-and-swap (CAS), and the results of probes on a temporary row.
 
-A server's methods distinguish Hive 3, which ignores the expectation of an alter, from Hive 4, which honors it. They do
-not distinguish Hive 2.3.10, which honors it, from earlier releases of 2.3, which do not (HIVE-26882). There it is
-verified on a temporary row before the first commit without a lock, and remembered as long as the connections last.
+The methods of a server distinguish Hive 3, which ignores the expected value in an `alter_table`, from Hive 4, which
+checks it. They do not distinguish Hive 2.3.10, which checks it, from earlier releases of 2.3, which do not
+(HIVE-26882). For 2.3, CAS is verified on a temporary row before the first commit without a lock, and the result is
+remembered as long as the connections last.
 
-The temporary row is a plain Hive view with a name of a reserved prefix. It is removed however the probes end.
+The temporary row is a plain Hive view whose name has a reserved prefix. It is removed even if a probe fails.
 """
 
 from __future__ import annotations
@@ -60,16 +61,16 @@ _CAS_ATTEMPTS = 5
 
 
 def honors_cas(client: MetastoreClient) -> bool:
-    """Return whether the server rejects an alter with a wrong expectation (HIVE-26882), judged by its methods.
+    """Return whether the server rejects an alter with a wrong expected value (HIVE-26882), judged by its methods.
 
     Version strings are unreliable (2.3 and 3.1 both return `3.0`). 4.x has alter_table_req and 2.3 has no catalogs; a
-    server with catalogs but without alter_table_req is a 3.x, which ignores expectations.
+    server with catalogs but without alter_table_req is a 3.x, which ignores the expected value.
     """
     return client.supports("alter_table_req") or not client.supports("get_catalogs")
 
 
 def is_cas_verified(client: MetastoreClient, database: str) -> bool:
-    """Return whether the server of the next call certainly rejects an alter with a wrong expectation.
+    """Return whether the server of the next call certainly rejects an alter with a wrong expected value.
 
     `MetastoreClient.alter_table` with `only_verified_cas` sends an alter only to servers for which this is true.
     """
@@ -132,7 +133,7 @@ class TemporaryRow:
         """The row's name."""
         self.clock: tuple[float, int, float] | None = None
         """Seconds since the epoch: local time before the creation, creation time by the server's clock, local time
-        afterwards. None if the server keeps the time of the request."""
+        after the creation. None if the server stores the creation time in the request instead of its own."""
         self._may_exist = False
 
     def __enter__(self) -> TemporaryRow:
@@ -179,7 +180,7 @@ class TemporaryRow:
         except BaseException:
             self._remove_finally()
             raise
-        # A server that keeps the requested 1 does not show its clock.
+        # If the server stored the requested time 1, its clock is unknown.
         self.clock = None if stored in (None, 1) else (before, stored, after)
         return self
 
@@ -236,7 +237,7 @@ class TemporaryRow:
         return self.name.name in names
 
     def find_other_names(self) -> list[str]:
-        """Return the names of other temporary rows in the database: of a concurrent run, or of one that was killed."""
+        """Return the names of other temporary rows in the database, of concurrent or killed runs."""
         names = self._client.get_table_names_by_type(self.name.database, VIRTUAL_VIEW)
         return sorted(name for name in names if name.startswith(TEMPORARY_ROW_PREFIX) and name != self.name.name)
 
@@ -265,7 +266,7 @@ class TemporaryRow:
         except MetastoreError:
             raise
         except BaseException:
-            # After an interruption try once more, then propagate it.
+            # After an interruption, try once more to remove the row, then propagate the interruption.
             self._remove()
             raise
 

@@ -26,7 +26,7 @@ from hive_views.metastore.rejections import proves_unchanged, rejection_error
 from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
-"""Property for the database's locationUri."""
+"""Property for the locationUri of a database."""
 
 COMMENT = "comment"
 """Property for the database's description."""
@@ -42,7 +42,7 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
     try:
         client.create_database(database)
     except AlreadyExistsException:
-        # It was missing: the server may be repeating the request, and databases have no identity of their own.
+        # The database was missing before. The server may have repeated the request; databases have no UUID to compare.
         if not _is_stored(client, database):
             raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
@@ -50,7 +50,7 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
 
 
 def _is_stored(client: MetastoreClient, sent: Database) -> bool:
-    """Whether the database has all that was sent."""
+    """Whether the stored database has all values that were sent."""
     try:
         stored = client.get_database(sent.name)
     except NoSuchNamespaceError:
@@ -67,7 +67,7 @@ def _is_stored(client: MetastoreClient, sent: Database) -> bool:
 
 
 def drop_database(client: MetastoreClient, name: str) -> None:
-    """Drop an empty database; its directory stays."""
+    """Drop an empty database but not its directory."""
     # Hive 2.3 answers the drop of a missing database with a NullPointerException.
     client.get_database(name)
     try:
@@ -90,7 +90,7 @@ def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
 def update_database(
     client: MetastoreClient, name: str, removals: set[str], updates: Mapping[str, str]
 ) -> tuple[set[str], set[str]]:
-    """Change the properties of a database; return the removed keys, and those that did not exist."""
+    """Change the properties of a database; return the removed keys, and the keys to remove that did not exist."""
     _check(updates)
     for key in removals & updates.keys():
         raise InvalidPropertyError(key, updates[key], "Cannot remove and update the same key")

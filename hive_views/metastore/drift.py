@@ -1,4 +1,4 @@
-"""Drift between a row and its metadata file, and damage that the metastore's database did to a row.
+"""Drift between a row and its metadata file, and damage to a row by the metastore's database.
 
 Plain Spark and Hive change rows without the metadata file; some databases cannot store every text.
 """
@@ -29,7 +29,7 @@ _MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_
 """Numbers of characters that every metastore's database can store (Derby's LONG VARCHAR; Hive's schemas)."""
 
 _RENAMED_BY_JAVA = frozenset({"gc.enabled", "write.parquet.compression-codec", "write.parquet.row-group-size-bytes"})
-"""Properties that Iceberg's Java catalog writes to other row parameters (HMSTablePropertyHelper)."""
+"""Properties that Iceberg's Java catalog writes under other parameter names (HMSTablePropertyHelper)."""
 
 _QUESTION_MARKS, _REPLACED = re.compile(r"(\?+)"), re.compile("([^\0->@-\xff]+)")
 """A run of `?`, and the run of `?` and characters beyond Latin-1 that it may stand for. (Python compiles the complement
@@ -57,7 +57,7 @@ _PROPERTY = "property "
 
 
 def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
-    """Return the differences between a row and its metadata file, by external edits or damage.
+    """Return the differences between a row and its metadata file that were caused by external edits or damage.
 
     ALTER VIEW of plain Spark and Hive changes texts and columns but not the metadata location. An original text that
     another writer replaced by the expanded one (Iceberg's Java catalog and plain Spark's SET TBLPROPERTIES do) does not
@@ -99,9 +99,9 @@ def _property_changes(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:
 
 
 def find_new_properties(row: Row, metadata: ViewMetadata) -> dict[str, str]:
-    """Return the parameters of a row that a user of plain Spark may have set as properties; the file has none of them.
+    """Return the parameters of a row, missing in the file, that a user of plain Spark may have set as properties.
 
-    They are no drift, because another program may have written them, and commits preserve them.
+    They do not count as drift, because other programs may have written them; commits preserve them.
     """
     if not is_written_by_spark(row):
         return {}
@@ -111,17 +111,17 @@ def find_new_properties(row: Row, metadata: ViewMetadata) -> dict[str, str]:
 
 
 def has_contradictory_flag(row: Row) -> bool:
-    """Whether a row is marked as Trino's without its encoding; Trino 483 lists no view of a catalog with such a row."""
+    """Whether a row has Trino's mark but not its encoding; Trino 483 lists no views of a catalog with such a row."""
     return trino_encoding.FLAG in row.parameters and not trino_encoding.is_encoded(row.texts.original)
 
 
 def find_unrecorded_text(row: Row, *states: ViewMetadata) -> str | None:
-    """Return the view text of a row that no version holds, so that a commit would lose it; None if there is none.
+    """Return the view text of a row that no version contains, so that a commit would lose it; None if there is none.
 
-    An expanded text of any version is only stale (Iceberg's Java catalog before 1.11 left it so at a replace).
-    Characters that the metastore's database replaced by '?' do not count.
+    The expanded text of an earlier version is stale but not lost (Iceberg's Java catalog before 1.11 did not update it
+    in a replace). Characters that the metastore's database replaced by '?' are ignored.
     """
-    # The expanded text is what readers execute; it may change while the typed text stays the same.
+    # Readers execute the expanded text, which may change although the typed text does not.
     text = trino_encoding.query_of(row.texts) or row.texts.expanded or row.texts.original
     if any(is_trino_encoding_of(row.texts, state) for state in states):
         return None
@@ -166,7 +166,7 @@ def may_be_damaged(table: Table) -> bool:
 
 
 def find_damage(sent: Table, stored: Table) -> tuple[Difference, ...]:
-    """Return what the metastore's database changed in a row that it accepted."""
+    """Return the values that the metastore's database changed in a row that it accepted."""
     damage = []
     for field, sent_text, stored_text in (
         ("original-text", sent.viewOriginalText, stored.viewOriginalText),
@@ -188,9 +188,9 @@ def find_damage(sent: Table, stored: Table) -> tuple[Difference, ...]:
 
 
 def long_values(table: Table) -> list[str]:
-    """Return which values of a row exceed a length limit of some metastore's database, for an error message.
+    """Return the values of a row that exceed a length limit of some metastore's database, for an error message.
 
-    A server that cannot store a value passes on its database's message, usually without the column or the length.
+    A server that cannot store a value returns its database's message, usually without the column or the length.
     """
     lengths = [
         (len(table.viewOriginalText or ""), _MAX_TEXT_LENGTH, "the original text"),

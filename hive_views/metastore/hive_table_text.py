@@ -1,4 +1,4 @@
-"""The CREATE TABLE statement of a plain Hive table, from its row: no file keeps what a drop removes."""
+"""The CREATE TABLE statement of a plain Hive table, derived from its row, because a drop removes the definition."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HANDLER = "storage_handler"
 _COMMENT = "comment"
 _PROVIDER = "spark.sql.sources.provider"
 _HIVE_PROVIDERS = ("hive", "parquet", "orc")
-"""The formats of Spark of which a row has the columns and classes by which Hive reads them."""
+"""Spark's table formats for which a row has the columns and classes that Hive needs to read them."""
 
 
 def check_droppable(row: Row) -> None:
-    """Reject the drop of a Hive table that a statement does not bring back."""
+    """Reject the drop of a Hive table that no statement can create again."""
     name = str(row.name)
     if row.table_type == MATERIALIZED_VIEW:
         raise UndroppableTableError(name, "it is a materialized view of Hive")
@@ -32,9 +32,9 @@ def check_droppable(row: Row) -> None:
 
 
 def create_statement(row: Row) -> str | None:
-    """Return a statement of Hive and Spark that creates a Hive table again over its files; None if a row cannot tell.
+    """Return a statement for Hive and Spark that creates a Hive table again over its files; None if that is impossible.
 
-    The table is external, so that a later drop keeps the files. Its partitions are not part of it.
+    The table is external, so that a later drop keeps the files. The statement does not contain partitions.
     """
     table, sd = row.table, row.table.sd
     if sd is None or not sd.location or row.parameters.get(_PROVIDER, "hive").lower() not in _HIVE_PROVIDERS:

@@ -1,8 +1,8 @@
-"""The UUID of everything that a view can read: Iceberg's own, or one assigned to Hive's tables and views.
+"""The UUIDs of all objects that a view can read: those of Iceberg, or those assigned to Hive's tables and views.
 
 A Hive table gets its UUID once, as a row parameter, which survives renames and every ALTER that keeps unknown
-parameters. It is derived from the table's name and creation time, so that concurrent writers assign the same one, and
-a table whose row cannot be changed has the same UUID until it is renamed.
+parameters. The UUID is derived from the table's name and creation time, so that concurrent writers assign the same
+UUID, and a table whose row cannot be changed keeps its UUID until it is renamed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hive_views.spec.lineage_codec import Dependency, ObjectKind
 logger = logging.getLogger(__name__)
 
 MARK_TIMEOUT_MS = 5_000
-"""Milliseconds to wait for the lock on a Hive table before its row stays without a UUID: Hive's queries hold locks."""
+"""Milliseconds to wait for the lock on a Hive table, which Hive's queries may hold; then no UUID is written."""
 
 _NAMESPACE = uuid.UUID("68697665-7669-8577-8369-687669657773")
 _ATTEMPTS = 3
@@ -39,7 +39,7 @@ KINDS = {
     RowKind.HIVE_TABLE: ObjectKind.HIVE_TABLE,
     RowKind.HIVE_VIEW: ObjectKind.HIVE_VIEW,
 }
-"""The kind of source that each kind of row is in lineage."""
+"""The kind of source in lineage for each kind of row."""
 
 
 def identify(store: MetastoreStore, row: Row, *, mark: bool = True) -> Dependency:
@@ -57,7 +57,7 @@ def _iceberg_uuid(store: MetastoreStore, row: Row) -> str:
     uuid_in_row = _parse_uuid(row.uuid)
     if uuid_in_row is not None:
         return uuid_in_row
-    # PyIceberg writes none for tables; rows written by hand may have none.
+    # PyIceberg writes no UUID into the rows of tables; rows written by hand may have none.
     location = row.metadata_location
     if location is None:
         raise UnidentifiedError(str(row.name), "its row names no metadata file")
@@ -84,10 +84,10 @@ def _parse_uuid(text: object) -> str | None:
 
 
 def _assign_uuid(store: MetastoreStore, row: Row) -> str | None:
-    """Write a UUID into a Hive table's row, and nothing else; return it, or None if that fails.
+    """Write only a UUID into a Hive table's row; return the UUID, or None if that fails.
 
-    The row is read under the metastore's lock. The alter expects the row's time of the last change, if there is one, so
-    that servers with HIVE-26882 reject it after a concurrent ALTER by a client that takes no lock.
+    The row is read under the metastore's lock. The request contains the time of the row's last change, if there is one,
+    as expected value, so that servers with HIVE-26882 reject it after a concurrent ALTER by a client without locks.
     """
     locks = store.config.lock._replace(timeout_ms=min(store.config.lock.timeout_ms, MARK_TIMEOUT_MS))
     try:
@@ -107,7 +107,7 @@ def _assign_uuid(store: MetastoreStore, row: Row) -> str | None:
 
 
 def _send_uuid(store: MetastoreStore, current: Row) -> bool:
-    """Send the alter; return whether to read the row again."""
+    """Send the alter; return whether the row must be read again."""
     table = copy.copy(current.table)
     table.parameters = {**current.parameters, HIVE_UUID: _derive_uuid(current)}
     context = {"DO_NOT_UPDATE_STATS": "true"}

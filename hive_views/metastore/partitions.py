@@ -1,6 +1,6 @@
 """Partitions in the metastore: names and values, and the partitions of views (HIVE-1941).
 
-A view's partitions are only metastore objects, by which its owner declares which parts of it can be read. Hive stores
+A view's partitions are only metastore objects, with which its owner declares which parts of it can be read. Hive stores
 them without a storage descriptor, which the server accepts only for a row without a location (measured on 2.3.10). So
 partitions of an Iceberg view have a descriptor with the view's own location: no directory is created.
 """
@@ -32,7 +32,7 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Hive's text for a partition value that is NULL."""
 
 SOURCES = "hive_views_sources"
-"""Parameter of a view's partition: a fingerprint of what it needed when it was added."""
+"""Parameter of a view's partition: a fingerprint of its dependencies when it was added."""
 
 Values = tuple[str, ...]
 """The values of one partition, in the order of the partition columns."""
@@ -48,9 +48,9 @@ class StoredPartition(NamedTuple):
     written: datetime | None
     """When Hive or Spark last wrote it; None if they recorded no time."""
     from_creation: bool
-    """Whether that time is only its creation time."""
+    """Whether `written` is only the creation time."""
     fingerprint: str | None = None
-    """Of a view's partition: the fingerprint of what it needed when it was added; None if it was not recorded."""
+    """For a view's partition: the fingerprint of its dependencies when it was added; None if it was not recorded."""
 
 
 def partition_values(client: MetastoreClient, row: Row) -> dict[str, Values]:
@@ -100,8 +100,8 @@ def row_changed(row: Row) -> tuple[datetime | None, bool]:
 def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table: Table) -> None:
     """Reject a change of the partition columns of a view that has partitions.
 
-    The server would accept it, and then could neither list nor drop the partitions, nor drop the view (measured on
-    2.3.10). Hive rejects it too (error 10217).
+    The server would accept the change, but could then neither list nor drop the partitions, nor drop the view (measured
+    on 2.3.10). Hive rejects it too (error 10217).
     """
     before = current.partition_keys
     after = tuple((field.name.lower(), field.type.lower()) for field in table.partitionKeys or ())
@@ -194,7 +194,7 @@ def checked_values(
 
 
 def canonical(value: object, kind: str) -> str | None:
-    """Return a partition value as text, the same for all ways to write it; None if it is not a value of the type."""
+    """Return the canonical text of a partition value, however it is written; None if it is not a value of the type."""
     if value is None:
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value)

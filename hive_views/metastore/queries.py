@@ -44,18 +44,19 @@ FILTER_FIELD = "hive_filter_field_params__"
 """The prefix of a row parameter in the server's filter language (hive_metastoreConstants.HIVE_FILTER_FIELD_PARAMS)."""
 
 _LAST_ACCESS = "hive_filter_field_last_access__"
-"""A row's lastAccessTime in that language (hive_metastoreConstants.HIVE_FILTER_FIELD_LAST_ACCESS)."""
+"""A row's lastAccessTime in the server's filter language (hive_metastoreConstants.HIVE_FILTER_FIELD_LAST_ACCESS)."""
 
 _MAX_LOAD_ATTEMPTS = 20
-"""How often a view is loaded whose row gets another metadata location while the file of the previous one is missing."""
+"""The maximum number of attempts to load a view if its file is missing because the metadata location has changed."""
 
 MAX_ALTERNATIVES = 4
-"""Patterns in one condition. The server's database joins the parameters once for each: four take less time than four
-conditions (0.6 times on PostgreSQL and Derby), but Derby did not finish sixteen in minutes."""
+"""The number of patterns in one condition. The server's database joins the parameters once for each pattern. Four
+patterns in one condition take 0.6 times the time of four conditions (PostgreSQL, Derby); sixteen did not finish within
+minutes on Derby."""
 
 _CONCURRENT_REQUESTS = 2
-"""Concurrent requests for batches of rows: a row costs the server a dozen queries of its database. More than two were
-no faster (measured on two cores)."""
+"""The number of concurrent requests for batches of rows. The server sends a dozen queries to its database for each row.
+More than two requests were not faster (measured on two cores)."""
 
 
 # -- Iceberg views and tables -----------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def load_view(store: MetastoreStore, name: ViewName, row: Row | None = None) -> 
 
 
 def view_exists(store: MetastoreStore, name: ViewName) -> bool:
-    """Return whether an Iceberg view has a name, without reading its metadata file."""
+    """Return whether an Iceberg view with this name exists, without reading its metadata file."""
     row = store.get_row(name)
     return row is not None and row.kind is RowKind.ICEBERG_VIEW
 
@@ -153,7 +154,7 @@ def all_view_names(store: MetastoreStore, database: str) -> list[ViewName]:
 def materialized_table_names(store: MetastoreStore, database: str) -> list[ViewName]:
     """Return the names of the tables of a database that may be materialized views; none if the database is missing.
 
-    Some of them may be views or other tables: `Row.definition_location` decides.
+    The result may include views and other tables; `Row.definition_location` tells which are materialized views.
     """
     names = names_with_parameter(store, database, METADATA)
     if names is not None:
@@ -197,11 +198,11 @@ def read_rows(
     most_calls: int = _CONCURRENT_REQUESTS,
     min_batch: int = BATCH_SIZE,
 ) -> Iterator[Row]:
-    """Yield the rows of some names, at most two requests at a time; missing ones are left out.
+    """Yield the rows of some names, with at most two requests at a time; missing rows are omitted.
 
-    A smaller `min_batch` splits few names into two requests as well, for a shorter wait.
+    A smaller `min_batch` splits even a few names into two requests, for a shorter response time.
     """
-    # No more requests than the pool keeps connections: others would connect anew each time.
+    # Not more requests than connections in the pool: further requests would open a new connection each time.
     most_calls = min(most_calls, store.config.connection.pool_size)
     size = min(BATCH_SIZE, max(min_batch, -(-len(names) // _CONCURRENT_REQUESTS)))
     names_by_database: dict[str, list[str]] = {}
@@ -216,14 +217,14 @@ def read_rows(
         for batch in batches:
             yield from read_database_rows(store, *batch)
         return
-    # A new pool each time: the threads of a kept one would not survive a fork.
+    # A new thread pool for each call: the threads of a permanent pool would not survive a fork.
     with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
         for rows in pool.map(lambda batch: read_database_rows(store, *batch), batches):
             yield from rows
 
 
 def read_database_rows(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
-    """Return the rows of some names of one database; missing ones are left out."""
+    """Return the rows of some names of one database; missing rows are omitted."""
     return [read_row(table) for table in store.client.get_tables(database, names)]
 
 
@@ -250,7 +251,7 @@ def names_by_uuid(store: MetastoreStore, uuid: str) -> list[ViewName]:
 
 
 def tables_without_uuid(store: MetastoreStore) -> Iterator[Row]:
-    """Yield Iceberg tables without a UUID in the row, as PyIceberg writes them: no filter finds these."""
+    """Yield Iceberg tables without a UUID in the row, as written by PyIceberg; no filter finds them by UUID."""
     for database in database_names(store):
         try:
             names = table_names(store, database)
@@ -306,7 +307,7 @@ def read_view_texts(store: MetastoreStore, names: Sequence[ViewName]) -> dict[Vi
 
 
 def views_without_row_lineage(store: MetastoreStore, database: str, views: Iterable[ViewName]) -> list[ViewName]:
-    """Return those of a database's views whose row does not hold the lineage of its metadata file."""
+    """Return the views of a database whose row does not contain the lineage of its metadata file."""
     recorded = _filter_names(
         store,
         database,
@@ -324,10 +325,10 @@ def _filter_names(store: MetastoreStore, database: str, condition: str) -> list[
 
 
 class RowCache:
-    """Rows of tables and views by name; create a new one for the next operation, so that it sees changes."""
+    """Rows of tables and views by name; create a new cache for each operation, so that it sees changes."""
 
     def __init__(self, store: MetastoreStore, *, min_batch: int = BATCH_SIZE) -> None:
-        """Make an empty cache; for `min_batch` see `read_rows`."""
+        """Create an empty cache; for `min_batch` see `read_rows`."""
         self.store = store
         self._min_batch = min_batch
         self._rows: dict[ViewName, Row | None] = {}
@@ -336,7 +337,7 @@ class RowCache:
 
     def load(self, names: Iterable[ViewName]) -> None:
         """Read the rows of names that were not read yet, in batches."""
-        # Not a difference with the keys: Python hashes all of them for it, so that a listing takes quadratic time.
+        # Not a set difference with the keys, which hashes all keys at each call: a listing would take quadratic time.
         missing = sorted(name for name in set(names) if name not in self._rows)
         if len(missing) == 1:
             self._rows[missing[0]] = self.store.get_row(missing[0])
@@ -353,7 +354,7 @@ class RowCache:
         self._rows[row.name] = row
 
     def get(self, name: ViewName) -> Row | None:
-        """Return the row of a name, or None if nothing has it."""
+        """Return the row of a name, or None if there is none."""
         self.requested.add(name)
         if name not in self._rows:
             self._rows[name] = self.store.get_row(name)

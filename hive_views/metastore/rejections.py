@@ -1,11 +1,11 @@
 """Which errors of the metastore prove that it did not carry out a change, and never will.
 
-An error that a Thrift method declares is no proof by itself: Hive 4.2.0 answers a MetaException when its connection to
-PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No savepoint
-with that name") when it loses its database. Two kinds of errors are a proof: those of a check that the server makes
-before its transaction, and those about a value that the database can never store, because each attempt fails the same
-way. A missing object is no proof if the server reports a failure of its database like that (`is_failed_lookup`): an
-earlier attempt of the same request may have sent its COMMIT.
+An error that a Thrift method declares is not a proof by itself: Hive 4.2.0 returns a MetaException when its connection
+to PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No
+savepoint with that name") when it loses its database. Two kinds of errors are a proof: errors from a check that the
+server makes before its transaction, and errors about a value that the database can never store, because each attempt
+fails in the same way. An error about a missing object is not a proof if it reports a failure of the server's database
+(`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _PROVING_MESSAGES: Mapping[type[Exception], str] = {
 
 
 def proves_unchanged(error: BaseException) -> bool:
-    """Return whether an error that the server answered proves that its request was not and will not be carried out."""
+    """Return whether an error from the server proves that the request was not and will not be carried out."""
     if is_failed_lookup(error):
         return False
     # A method that the server does not have is not carried out.

@@ -73,7 +73,7 @@ ICEBERG_TABLE = "ICEBERG"
 """Values of `table_type`, compared case-insensitively."""
 
 OWNER_PROPERTY = "hive.metastore.table.owner"
-"""View property that names the row's owner (Iceberg's HiveCatalog.HMS_TABLE_OWNER); it does not become a parameter."""
+"""View property with the row's owner (Iceberg's HiveCatalog.HMS_TABLE_OWNER); it is not written as a parameter."""
 
 MAX_KEY_LENGTH = 256
 """The longest parameter key that a metastore's database can store (TABLE_PARAMS.PARAM_KEY)."""
@@ -127,9 +127,9 @@ _NOT_PROPERTIES = TRINO_PARAMETERS | frozenset(
         "totalSize",
     }
 )
-"""Row parameters that do not become view properties."""
+"""Row parameters that are not view properties."""
 _SPARK_PREFIXES = ("spark.sql.", "view.")
-"""Beginnings of the row parameters that plain Spark writes for its views."""
+"""Prefixes of the row parameters that plain Spark writes for its views."""
 
 
 class RowKind(Enum):
@@ -170,12 +170,12 @@ class Row(NamedTuple):
 
     @property
     def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
-        """The columns of the object; a Trino view's row has a placeholder column, and its text the view's columns."""
+        """The columns of the object; for a view of Trino, those in its text, because its row has only a placeholder."""
         return trino_encoding.columns_of(self.texts) or self.columns
 
     @property
     def default_database(self) -> str:
-        """The database of unqualified names in the text: plain Spark records its author's current one."""
+        """The database of unqualified names in the text: plain Spark records the author's current database."""
         recorded = self.parameters.get(SPARK_DATABASE) or self.parameters.get(_OLD_SPARK_DATABASE)
         return (recorded or self.name.database).lower()
 
@@ -186,16 +186,16 @@ class Row(NamedTuple):
 
     @property
     def definition_location(self) -> str | None:
-        """The metadata file of the definition, if it is a table that is a materialized view; None for all other rows.
+        """The metadata file of the definition, for a table that is a materialized view; None for all other rows.
 
-        The staging table of a refresh, which has the same properties, is none.
+        Also None for the staging table of a refresh, although it has the same properties.
         """
         is_table = self.kind is RowKind.ICEBERG_TABLE and not is_staging_name(self.name.name)
         return definition_location(self.parameters) if is_table else None
 
     @property
     def has_definition(self) -> bool:
-        """Whether it reads other objects: a view, or a table that is a materialized view."""
+        """Whether the object reads other objects: it is a view, or a table that is a materialized view."""
         return self.kind.is_view or self.definition_location is not None
 
     @property
@@ -220,7 +220,7 @@ class Row(NamedTuple):
 
     @property
     def has_creation_metadata(self) -> bool:
-        """Whether it has the creation metadata of Hive's materialized views."""
+        """Whether the row has the creation metadata of Hive's materialized views."""
         return self.table.creationMetadata is not None
 
     @property
@@ -275,8 +275,8 @@ def read_row(table: Table) -> Row:
 def row_kind(table: Table) -> RowKind:
     """Return the kind of a row by Iceberg's parameters, if an Iceberg catalog can have written them.
 
-    Unlike for Iceberg's Java catalog (HiveOperationsBase.validateTableIsIcebergView), a view that CREATE VIEW of plain
-    Spark wrote is a Hive view whatever its TBLPROPERTIES are: SHOW CREATE TABLE prints those of an Iceberg view.
+    Unlike in Iceberg's Java catalog (HiveOperationsBase.validateTableIsIcebergView), a view from CREATE VIEW of plain
+    Spark is always a Hive view: its TBLPROPERTIES may be copied from SHOW CREATE TABLE of an Iceberg view.
     """
     format_type = (table.parameters or {}).get(TABLE_TYPE, "").upper()
     if (table.tableType or "").upper() == VIRTUAL_VIEW:
@@ -288,7 +288,7 @@ def row_kind(table: Table) -> RowKind:
 def _is_written_by_create_view(table: Table) -> bool:
     """Whether plain Spark's CREATE VIEW wrote a row: it has Spark's parameter, no location and Hive's formats.
 
-    Its ALTER VIEW adds the parameter, too, but keeps location and formats. A row by hand lacks the parameter.
+    Spark's ALTER VIEW adds the parameter too, but keeps location and formats. Rows written by hand lack the parameter.
     """
     descriptor = table.sd
     return (
@@ -337,7 +337,7 @@ def changed_row(
         table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
     base_columns = {str(field.get("name")).lower() for field in _current_schema(base).get("fields", ())}
     if keys and not table.partitionKeys and base_columns.isdisjoint(field.name.lower() for field in keys):
-        table.partitionKeys = keys  # set by another program: they never were columns of the view
+        table.partitionKeys = keys  # set by another program: they were never columns of the view
     return table
 
 
@@ -362,14 +362,14 @@ def check_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig)
 
 
 def view_columns(name: ViewName, metadata: ViewMetadata, config: CatalogConfig) -> list[tuple[str, str]]:
-    """Return name and Hive type of a view's columns, as its row has them."""
+    """Return name and Hive type of a view's columns, as in its row."""
     return [(column, kind) for column, kind, _ in column_definitions(name, metadata, config)]
 
 
 def column_definitions(
     name: ViewName, metadata: ViewMetadata, config: CatalogConfig
 ) -> list[tuple[str, str, str | None]]:
-    """Return name, Hive type and comment of a view's columns, as its row has them."""
+    """Return name, Hive type and comment of a view's columns, as in its row."""
     return hive_columns(_current_schema(metadata), str(name), hive2_compatible=config.hive2_compatible)
 
 
@@ -425,9 +425,9 @@ def _fill(
 
 
 def row_properties(metadata: ViewMetadata) -> dict[str, str]:
-    """Return the view properties that are row parameters.
+    """Return the view properties to write as row parameters.
 
-    Metadata files of other catalogs may have properties with reserved keys, which must not overwrite the row's own.
+    Metadata files of other catalogs may have properties with reserved keys, which must not overwrite row parameters.
     """
     return {
         key: value
@@ -457,7 +457,7 @@ def is_trino_encoding_of(texts: RowTexts, metadata: ViewMetadata) -> bool:
 
 
 def _fill_texts(table: Table, metadata: ViewMetadata) -> None:
-    """Set the texts, and Trino's parameters to match them: Trino lists no view if one row contradicts itself."""
+    """Set the texts and the matching parameters of Trino, which lists no views at all if a row is inconsistent."""
     texts = row_texts(metadata.current_version())
     row = RowTexts(original=table.viewOriginalText, expanded=table.viewExpandedText)
     comment = metadata.properties.get("comment")
@@ -473,7 +473,7 @@ def _fill_texts(table: Table, metadata: ViewMetadata) -> None:
 
 
 def _partition_columns(table: Table, metadata: ViewMetadata, columns: list[str]) -> tuple[str, ...]:
-    """Return the columns of PARTITIONED ON, or else the row's partition columns if they still are the last columns."""
+    """Return the PARTITIONED ON columns, or else the row's partition columns if they are still the last columns."""
     names = partition_columns(metadata.current_version())
     if names is None:
         names = tuple(field.name.lower() for field in table.partitionKeys or [])
@@ -533,8 +533,8 @@ _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
     """Return Hive's name of an Iceberg type (Iceberg Java: HiveSchemaUtil.convertToTypeString).
 
-    Types are the JSON values of a metadata file, because a view of another catalog may have types that PyIceberg does
-    not know. Raises KeyError with the name of a type that Hive lacks.
+    Types are JSON values from a metadata file, because a view of another catalog may have types that PyIceberg does not
+    have. Raises KeyError with the name of a type that Hive does not have.
     """
     if isinstance(field_type, str):
         return _primitive(field_type, hive2_compatible)
@@ -591,7 +591,7 @@ def _primitive(name: str, hive2_compatible: bool) -> str:
 
 
 def encode_row(row: Row) -> bytes:
-    """Serialize a row with all fields by Thrift's binary protocol."""
+    """Serialize a row with all fields in Thrift's binary protocol."""
     buffer = TMemoryBuffer()
     # The order of maps in a server's answer is arbitrary.
     _sorted(copy.deepcopy(row.table)).write(TBinaryProtocol(buffer))
@@ -618,10 +618,10 @@ def row_as_json(row: Row) -> dict[str, Any]:
 
 
 def row_fingerprint(row: Row) -> str:
-    """Return a digest of a row by which a change is detected.
+    """Return a digest of a row, to detect changes.
 
-    Not included are the order of parameters, the time of the last change, the UUID assigned to Hive's tables, and the
-    spelling of the location that a server's alter_table changes.
+    The digest excludes the order of parameters, the time of the last change, the UUID assigned to Hive's tables, and
+    the parts of the location's spelling that a server changes in alter_table.
     """
     document = row_as_json(row)
     if row.location is not None:
@@ -636,7 +636,7 @@ def row_fingerprint(row: Row) -> str:
 
 
 def _normalized_location(location: str) -> str:
-    """Return a location as a server stores it in alter_table: `file:/x` for `file:///x/` (Hadoop's Path.toString)."""
+    """Return a location as alter_table of a server stores it: `file:/x` for `file:///x/` (Hadoop's Path.toString)."""
     scheme, separator, path = location.partition("://" if not location.startswith("file:/") else ":")
     if not separator:
         return location
@@ -656,12 +656,12 @@ def row_with_columns(row: Row, columns: tuple[tuple[str, str, str | None], ...])
 
 
 def row_as_plain_view(row: Row, parameters: Mapping[str, str], texts: RowTexts) -> Row:
-    """Return the row of a materialized view as that of a view, with other parameters and texts."""
+    """Return the row of a materialized view converted to the row of a view, with other parameters and texts."""
     table = copy.copy(row.table)
     table.tableType = VIRTUAL_VIEW
     table.parameters = dict(parameters)
     table.viewOriginalText, table.viewExpandedText = texts.original, texts.expanded
-    # The server stores it separately, and returns it for materialized views only.
+    # The server stores this field separately, and returns it for materialized views only.
     table.creationMetadata = None
     if table.rewriteEnabled is not None:
         table.rewriteEnabled = False
@@ -677,17 +677,17 @@ def converted_row(
     is_dropped: Callable[[str], bool],
     view_texts: tuple[str | None, str | None] | None = None,
 ) -> Row:
-    """Return the Iceberg view's row that replaces a legacy row: a copy with everything that Iceberg's readers need.
+    """Return the row of an Iceberg view that replaces a legacy row: a copy with everything that Iceberg's readers need.
 
     `is_dropped` selects the parameters to remove; `view_texts` overrides the original and the expanded text.
     """
     original = legacy.parameters
-    # Parameters that only a view of this package has come from the new view alone: TBLPROPERTIES can contain any key,
-    # and plain Spark's SHOW CREATE TABLE prints those of an Iceberg view.
+    # Reserved parameters are taken from the new view only: the TBLPROPERTIES of a legacy view can contain any key, for
+    # example if they were copied from plain Spark's SHOW CREATE TABLE of an Iceberg view.
     others = {key: value for key, value in original.items() if not is_reserved_parameter(key)}
     table = changed_row(legacy.with_parameters(others), metadata, metadata, location, config)
-    # As after any other commit, properties of the view have its values: a repaired comment, a `view-override` of the
-    # catalog. Trino's comment belongs to its encoding.
+    # As after any other commit, the view's properties have precedence, such as a repaired comment or a `view-override`
+    # of the catalog. Trino's comment is part of its encoding.
     changed = row_properties(metadata).keys() - (
         {"comment"} if trino_encoding.is_encoded(legacy.texts.original) else ()
     )
@@ -700,7 +700,7 @@ def converted_row(
         # If the columns of a view change, a server rewrites its partitions, and fails on those without a storage
         # descriptor (HIVE-2966): so a partitioned view keeps its column types.
         table.partitionKeys, table.sd.cols = legacy.table.partitionKeys, list(legacy.table.sd.cols)
-    # Servers store names in lower case; with the same names here the fingerprint detects later changes only.
+    # Servers store names in lower case; the same is done here, so that the fingerprint detects only later changes.
     table.sd = copy.copy(table.sd)
     table.sd.cols = [
         FieldSchema(name=field.name.lower(), type=field.type, comment=field.comment) for field in table.sd.cols
@@ -710,7 +710,7 @@ def converted_row(
 
 
 def is_user_parameter(key: str) -> bool:
-    """Whether a row parameter may be one that a user set (TBLPROPERTIES), and not one of a program."""
+    """Whether a user may have set a row parameter (TBLPROPERTIES), as opposed to a program."""
     return (
         key not in _NOT_PROPERTIES
         and not key.startswith(_SPARK_PREFIXES)
@@ -720,12 +720,12 @@ def is_user_parameter(key: str) -> bool:
 
 
 def is_reserved_parameter(key: str) -> bool:
-    """Whether a parameter has a meaning only in the row of an Iceberg view, or is one of this package."""
+    """Whether a parameter has a meaning only in the row of an Iceberg view, or belongs to this package."""
     return key in _ICEBERG_KEYS or (key.startswith(("hive-views.", "hive_views_")) and key != HIVE_UUID)
 
 
 def plain_hive_row(row: Row, *, is_dropped: Callable[[str], bool]) -> Row:
-    """Return a plain Hive view's row that replaces an Iceberg view's: the same texts and columns, no metadata file."""
+    """Return a plain Hive view's row that replaces an Iceberg view's: with its texts and columns, without metadata."""
     table = copy.copy(row.table)
     table.parameters = {
         key: value for key, value in row.parameters.items() if key not in _ICEBERG_KEYS and not is_dropped(key)

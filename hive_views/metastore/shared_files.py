@@ -1,9 +1,9 @@
 """Shared files: which other rows of the metastore reference the files of a table or view, e.g. after a registration.
 
-Checked before files are deleted, so an unreadable answer is an error or counts as shared. The server's filter finds the
-rows with the same UUID, those whose metadata file is in one of the owner's directories, and those whose metadata file
-has the same name; only these are read. Not found is a row without a UUID parameter (PyIceberg writes none for tables)
-whose later files are in another directory.
+This is checked before files are deleted, so a failed check is an error, or the files count as shared. The server's
+filter finds the rows with the same UUID, those whose metadata file is in one of the owner's directories, and those
+whose metadata file has the same name; only these are read. It does not find a row without a UUID parameter (PyIceberg
+writes none for tables) whose later files are in another directory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FILTERED_LEVELS = 2
-"""How many levels of a directory the filter compares, from its end: the rest may be written in several ways."""
+"""The number of levels at the end of a directory that the filter compares; the rest may be written in several ways."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FileOwner:
     metadata_locations: tuple[str, ...]
     """Its metadata files: the current one, and earlier ones in other directories."""
     name: ViewName | None = None
-    """Its name in the store's catalog; None if it has none, so that every row counts as another one."""
+    """Its name in the store's catalog; None if it has no row there, so that every row counts as another owner."""
 
 
 def table_owner(table: Table, name: ViewName | None) -> FileOwner:
@@ -99,10 +99,10 @@ def find_rows_sharing_files(store: MetastoreStore, *owners: FileOwner) -> list[S
 
 
 def files_lock_name(uuid: str) -> ViewName:
-    """Return the name of the lock on the files of a table or view; it needs no row.
+    """Return the name of the lock on the files of a table or view; the lock needs no row of this name.
 
-    A purge takes it exclusively while it checks and deletes, a registration takes it shared while it reads the file and
-    adds the row: otherwise a row could be registered between the check and the deletion.
+    A purge holds it exclusively while it checks and deletes; a registration holds it shared while it reads the file and
+    adds the row. Otherwise a row could be registered between the check and the deletion.
     """
     return ViewName("hive_views_files", re.sub(r"[^0-9a-z]", "", uuid.lower()) or "none")
 
@@ -111,8 +111,8 @@ def files_lock_name(uuid: str) -> ViewName:
 def files_locked(store: MetastoreStore, owner: FileOwner) -> Iterator[Callable[[], None]]:
     """Hold the exclusive lock on the files of an owner, unless the catalog disables locks.
 
-    Yields a check for after a search for other rows, which raises a LockError if the lock was lost meanwhile, or if the
-    metastore that answers now may lag behind.
+    Yields a function to call after a search for other rows. It raises a LockError if the lock was lost meanwhile, or if
+    the metastore that answers now may lag behind.
     """
     if not store.config.lock.enabled:
         yield lambda: None
@@ -133,14 +133,15 @@ def purge_view_files(
 ) -> tuple[str | None, list[str]]:
     """Delete the metadata files and other files of a view that has no row any more, unless other rows reference them.
 
-    Returns why they are kept, or None with the locations that could not be deleted. Raises no error: the row is gone.
+    Returns the reason if the files are kept, otherwise None, and the locations that could not be deleted. Raises no
+    error, because the row is already dropped.
     """
     with ExitStack() as lock:
         try:
             check_current = lock.enter_context(files_locked(store, owner))
             kept = find_reason_to_keep_files(store, owner)
             check_current()
-        except HiveViewsError as error:  # the lock
+        except HiveViewsError as error:  # from the lock
             kept = str(error)
         if kept is not None:
             logger.warning("The files of %s are kept, because %s", owner.name, kept)
@@ -150,7 +151,7 @@ def purge_view_files(
 
 
 def find_reason_to_keep_files(store: MetastoreStore, *owners: FileOwner) -> str | None:
-    """Return why the files of dropped owners must stay; checked again after the drop, because rows may have changed."""
+    """Return why the files of dropped owners must be kept: a check after the drop, since rows may have changed."""
     try:
         sharing_rows = find_rows_sharing_files(store, *(replace(owner, name=None) for owner in owners))
     except MetastoreError as error:
@@ -166,7 +167,7 @@ def _shares_files(store: MetastoreStore, row: Row, owner: FileOwner) -> bool:
         return False
     if path_of(location) in map(path_of, owner.metadata_locations):
         return True
-    # The row's UUID is what some program wrote, and a link may lead to the same file by another path.
+    # The UUID in a row may be wrong, and a link may lead to the same file by another path.
     owner_directories = {path_of(directory_of(owner_location)) for owner_location in owner.metadata_locations}
     owner_files = {_file_name(owner_location) for owner_location in owner.metadata_locations}
     if path_of(directory_of(location)) not in owner_directories and _file_name(location) not in owner_files:
@@ -181,7 +182,7 @@ def _shares_files(store: MetastoreStore, row: Row, owner: FileOwner) -> bool:
 def _directory_condition(location: str) -> str:
     """Return a condition for rows whose metadata file is in the directory of the given file, however it is written."""
     levels = [level for level in directory_of(location).split("/") if level][-_FILTERED_LEVELS:]
-    # '.' matches any character in the server's patterns; it replaces those that may have another meaning there.
+    # '.' matches any character in the server's patterns; it replaces characters that may have a special meaning.
     pattern = "/".join(re.sub(r"[^A-Za-z0-9]", ".", level) for level in levels)
     return f'{FILTER_FIELD}{METADATA_LOCATION} like ".*/{pattern}/.*"'
 

@@ -21,7 +21,7 @@ from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.metadata import ViewMetadata
 
 CAS_REJECTED = "The table has been modified"
-"""How the server's rejection of a compare-and-swap begins; the rest of its wording differs between releases."""
+"""The beginning of the server's message when it rejects a compare-and-swap; the rest differs between releases."""
 
 DECLARED_REJECTIONS = (
     AlreadyExistsException,
@@ -40,7 +40,7 @@ Rejection = (
     | NoSuchObjectException
     | MetastoreRefusedError
 )
-"""An answer by which the server does not carry out a request: an error that it declares, or an internal one."""
+"""An answer with which the server refuses a request: a declared error, or an internal error."""
 
 _MAX_MESSAGE_LENGTH = 500
 
@@ -70,7 +70,7 @@ class MetastoreStore:
 
 
 class LoadedView(NamedTuple):
-    """A view at one moment: its row, and the content of the metadata file that the row points to."""
+    """A view at one point in time: its row, and the content of the metadata file to which the row points."""
 
     row: Row
     """The row."""
@@ -79,7 +79,7 @@ class LoadedView(NamedTuple):
 
 
 def rejection_message(rejection: Rejection) -> str:
-    """Return a server's message shortened for an error message, since servers quote whole view texts."""
+    """Return a server's message shortened for an error message, because servers may quote whole view texts."""
     if isinstance(rejection, MetastoreRefusedError):
         text = str(rejection)
     else:

@@ -21,7 +21,7 @@ from hive_views.sql.resolver.scopes import TableSchema
 
 
 class MetastoreSchemas:
-    """The schemas that one statement uses; create a new object for the next one, so that it sees changes."""
+    """The schemas that one statement uses; create a new object for each statement, so that it sees changes."""
 
     def __init__(self, store: MetastoreStore, rows: RowCache | None = None) -> None:
         """Create it for one statement; `rows` saves requests for rows that were read already."""
@@ -52,14 +52,14 @@ def table_schema(row: Row) -> TableSchema:
     )
 
 
-# A field may be named `timestamp` too; then a colon follows.
+# A field may also be named `timestamp`; then a colon follows the name.
 _TIME = re.compile(r"\btimestamp( with local time zone)?(?=[,>]|$)")
 ZONED, LOCAL = "timestamp with local time zone", "timestamp_ntz"
 """Unambiguous type names for a timestamp with and without a time zone."""
 
 
 class EngineSchemas(MetastoreSchemas):
-    """The schemas that one statement uses, with timestamp types as its engine names them."""
+    """The schemas that one statement uses, with the timestamp type names of the statement's engine."""
 
     def __init__(self, store: MetastoreStore, dialect: str, rows: RowCache | None = None) -> None:
         """Create it for one statement; `rows` saves requests for rows that were read already."""

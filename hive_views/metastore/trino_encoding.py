@@ -1,10 +1,10 @@
 """Trino's encoding of a view in a row: JSON in base64, inside a comment.
 
 The original text is `/* Presto View: <base64> */` or `/* Presto Materialized View: <base64> */` (Athena and forks may
-write Trino in place of Presto), the expanded text the same comment without data. The row has the parameter
+write Trino instead of Presto). The expanded text is the same comment without data. The row has the parameter
 `presto_view`, a fixed comment and, except for Athena, a single column `dummy`. Trino cannot list the views of a catalog
-if one row has the parameter and another text ("View data missing prefix", measured on Trino 483). Source: Trino's
-ViewReaderUtil and TrinoViewUtil.
+if a row has the parameter but a text in another form ("View data missing prefix", measured on Trino 483). Source:
+Trino's ViewReaderUtil and TrinoViewUtil.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_FRACTION_DIGITS = 6
 
 
 def is_encoded(text: str | None) -> bool:
-    """Return whether a row's text is in Trino's encoding, intact or not."""
+    """Return whether a row's text is in Trino's encoding, even if it cannot be decoded."""
     return text is not None and text.lstrip().startswith(_PREFIXES)
 
 
@@ -65,14 +65,14 @@ def decode(text: str | None) -> dict[str, Any]:
 
 
 def encode(document: Mapping[str, Any]) -> RowTexts:
-    """Return the texts of a view's row that hold a JSON object."""
+    """Return the texts of a view's row that encode a JSON object."""
     data = compact_json(document, ensure_ascii=False).encode()
     encoded = base64.b64encode(data).decode("ascii")
     return RowTexts(original=f"/* {VIEW_COMMENT}: {encoded} */", expanded=f"/* {VIEW_COMMENT} */")
 
 
 def query_of(texts: RowTexts) -> str | None:
-    """Return the query of a row in Trino's encoding; None if it is not in it, or cannot be decoded."""
+    """Return the query of a row in Trino's encoding; None if the row is not encoded or cannot be decoded."""
     if not is_encoded(texts.original):
         return None
     try:
@@ -83,7 +83,7 @@ def query_of(texts: RowTexts) -> str | None:
 
 
 def schema_of(texts: RowTexts, database: str) -> str:
-    """Return the database of unqualified names in the query of a row of a database; Trino records it only if needed."""
+    """Return the database of unqualified names in a row's query: the recorded one, or else the row's `database`."""
     schema = decode(texts.original).get("schema")
     return (schema if schema and isinstance(schema, str) else database).lower()
 
@@ -91,7 +91,7 @@ def schema_of(texts: RowTexts, database: str) -> str:
 def columns_of(texts: RowTexts) -> tuple[tuple[str, str, str | None], ...] | None:
     """Return name, Hive type and comment of the columns in Trino's encoding; None if it cannot be decoded.
 
-    A type that Hive does not have is Trino's own.
+    A type that Hive does not have is returned as Trino's type text.
     """
     if query_of(texts) is None:
         return None

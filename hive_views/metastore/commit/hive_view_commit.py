@@ -1,9 +1,9 @@
 """Commits of plain Hive views, which have no metadata location: drop them, or swap a whole row for another one.
 
-Without a metadata location there is no pointer for a compare-and-swap. Three things replace it: the metastore's lock;
-the whole row, compared under the lock with the row that the change was derived from; and the time of the row's last
-change (`transient_lastDdlTime`), which Hive and Spark set with every ALTER and which a server with HIVE-26882 compares.
-That time has a resolution of one second, so a commit waits until a row that was changed within this second is older.
+Without a metadata location there is no pointer for a compare-and-swap. It is replaced by three checks: the metastore's
+lock; a comparison of the whole row, under the lock, with the row from which the change was derived; and the time of the
+row's last change (`transient_lastDdlTime`), which Hive and Spark set with every ALTER and a server with HIVE-26882
+compares. This time has a resolution of one second, so a commit first waits if the row was changed within this second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MIN_AGE_SECONDS = 1.5
 
 
 def drop_hive_view(store: MetastoreStore, expected: Row, *, check: Callable[[], None] = lambda: None) -> None:
-    """Drop a plain Hive view if its row still is the expected one. `check` is called under the lock, and may reject."""
+    """Drop a plain Hive view if its row is still the expected one. `check` is called under the lock and may reject."""
     name = expected.name
     request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
@@ -42,7 +42,7 @@ def drop_hive_view(store: MetastoreStore, expected: Row, *, check: Callable[[], 
             )
         check()
         request.ensure_locked()
-        # No file keeps its definition, which a caller that is killed afterwards does not report.
+        # No file contains the definition, and a caller that is killed after the drop cannot report it.
         logger.warning("Dropping the plain Hive view %s: %s", name, json.dumps(row_as_json(row)))
         send_drop(
             store,
@@ -56,10 +56,10 @@ def drop_hive_view(store: MetastoreStore, expected: Row, *, check: Callable[[], 
 def swap_row(
     store: MetastoreStore, expected: Row, new: Row, on_rejection: Callable[[], None] | None = None
 ) -> tuple[Difference, ...]:
-    """Replace a row by another one of the same name, if it still is the expected one.
+    """Replace a row by another row of the same name, if it is still the expected one.
 
-    Always takes the lock. `on_rejection` is called if the new row was certainly not applied. Returns what the
-    metastore's database damaged.
+    Always takes the lock. `on_rejection` is called if the new row was certainly not applied. Returns the values that
+    the metastore's database damaged.
     """
     name = expected.name
     config = store.config._replace(lock=store.config.lock._replace(enabled=True))
@@ -95,7 +95,7 @@ def _is_same_hive_view(row: Row, expected: Row) -> bool:
 
 
 def _describe_moved(store: MetastoreStore, expected: Row) -> str | None:
-    """Return which row may be a dropped view under another name: a plain Hive view has no identity but its row."""
+    """Describe the row that may be the view under another name: a plain Hive view has no identity except its row."""
     names = [name for database in database_names(store) for name in all_view_names(store, database)]
     for row in read_rows(store, names):
         # The same name and creation time with another text is the view after an ALTER.
@@ -120,10 +120,10 @@ def _check_unchanged(store: MetastoreStore, expected: Row) -> Row:
 
 
 def _seconds_until_old_enough(row: Row) -> float:
-    """Return for how long another change could still get the same change time as the row's last one."""
+    """Return the number of seconds in which another change could still get the same time as the row's last change."""
     change_time = row.parameters.get(CHANGE_TIME, "")
     remaining = int(change_time) + _MIN_AGE_SECONDS - time.time() if change_time.isdigit() else 0.0
-    # A server whose clock is ahead must not delay the commit for longer.
+    # A server whose clock is ahead must not delay the commit any longer.
     return min(remaining, _MIN_AGE_SECONDS)
 
 
@@ -136,7 +136,7 @@ def _alter(store: MetastoreStore, current: Row, new: Row) -> None:
 
 
 def _resolve_swap(store: MetastoreStore, base: Row, new: Row, rejection: Rejection, request: ChangeRequest) -> None:
-    """Return if a rejected swap was applied; raise what happened otherwise."""
+    """Return if a rejected swap was applied after all; otherwise raise the error that describes the outcome."""
     row = request.read_back(lambda: store.get_row(base.name))
     if row is not None and _is_new_row(row, new):
         request.mark_applied()

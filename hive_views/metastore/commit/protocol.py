@@ -1,11 +1,11 @@
 """The commit protocol for one row: under the lock, send a request until the server answers it.
 
-The outcome of a request without a reply is unknown. Such a request is sent again, unchanged, until the server answers
-one of them: an alter carries the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied
-twice. A request without a reply may still arrive at any later time (Iceberg #14096). Where the server would not reject
-it then, the lock is not released but left to its time-out, even after a success.
+The outcome of a request without a reply is unknown. Such a request is sent again, unchanged, until the server answers:
+an alter contains the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied twice. A
+request without a reply may still arrive at any later time (Iceberg #14096). If the server would not reject it then, the
+lock is not released but left to its time-out, even after a success.
 
-A failure of the server is an answer, but no proof that nothing was changed: its database may still carry out the
+A failure of the server is an answer, but does not prove that nothing was changed: its database may still carry out the
 change. `proves_unchanged` decides which errors are a proof.
 """
 
@@ -39,12 +39,12 @@ _MAX_LONG_VALUES = 3
 
 
 class CommitPrecondition(NamedTuple):
-    """A condition on other views under which a commit is allowed, checked again while they are locked."""
+    """A condition on other views that a commit requires, checked again while they are locked."""
 
     locked_names: tuple[ViewName, ...]
     """Views that get a shared lock: no other writer may change them during the commit."""
     check: Callable[[], None]
-    """Raises the error that forbids the commit."""
+    """Raises an error if the condition does not hold."""
 
 
 class ChangeRequest:
@@ -66,8 +66,8 @@ class ChangeRequest:
     ) -> None:
         """Prepare a change; nothing is sent yet.
 
-        `is_conditional` states whether the server can reject the request once others have changed the row. `lock` is
-        one that the caller holds; `locked` acquires one otherwise.
+        `is_conditional` states whether the server can reject the request if others have changed the row. `lock` is a
+        lock that the caller holds; without it, `locked` acquires one.
         """
         self._client = client
         self._config = config
@@ -83,20 +83,20 @@ class ChangeRequest:
         self._server: str | None = None
         self._rejection: Rejection | None = None
         self.lost_reply: MetastoreError | None = None
-        """Why the last request without a reply has none; None if every request was answered."""
+        """The error of the last request that got no reply; None if every request was answered."""
 
     @property
     def may_be_applied(self) -> bool:
-        """Whether the change may have been applied, or may yet be, although no answer confirms it."""
+        """Whether the change may have been applied, or may still be applied, although no answer confirms it."""
         return self.lost_reply is not None or self._has_failed
 
     @property
     def has_lock(self) -> bool:
-        """Whether the lock keeps other writers, who take it as well, from making the same change."""
+        """Whether this change has the lock, which keeps other writers that use locks from making the same change."""
         return self._lock is not None
 
     def may_delete_file(self, error: BaseException) -> bool:
-        """Whether no row references the new metadata file, nor ever will, when the change ends with this error."""
+        """Whether, after this error, no row references the new metadata file or can reference it later."""
         if not self._is_sent:
             return True
         if self._is_applied or self._must_keep_file:
@@ -106,7 +106,7 @@ class ChangeRequest:
 
     @contextmanager
     def locked(self, precondition: CommitPrecondition | None = None, *additional_names: ViewName) -> Iterator[None]:
-        """Hold the metastore's lock for the body, or none if the catalog disables locks."""
+        """Hold the metastore's lock for the body of a `with` statement, unless the catalog disables locks."""
         if not self._config.lock.enabled:
             self._require_cas()
             yield
@@ -128,7 +128,7 @@ class ChangeRequest:
                 self.abandon_lock_if_pending()
 
     def abandon_lock_if_pending(self) -> None:
-        """Leave the lock to its time-out if a request may still arrive and the server would apply it then."""
+        """Leave the lock to its time-out if a request may still arrive and would then be applied by the server."""
         if self._lock is not None and self._pending and not self._is_late_request_rejected():
             self._lock.abandon()
 
@@ -183,7 +183,7 @@ class ChangeRequest:
         return rejection
 
     def read_back(self, read: Callable[[], _T]) -> _T:
-        """Read what determines the outcome, with the same retries as `send`."""
+        """Call a function that reads the state that determines the outcome, with the same retries as `send`."""
         try:
             return self._retrying(MetastoreError)(read)
         except MetastoreError as error:
@@ -191,7 +191,7 @@ class ChangeRequest:
             raise self.outcome_unknown(f"{reason}; then: {error}" if reason else str(error)) from error
 
     def is_read_current(self) -> bool:
-        """Whether the server that answers now reads a state that is as new as the lock.
+        """Whether the state that the current server reads is at least as new as the lock.
 
         Without a lock, only the server of the first request is trusted.
         """
@@ -200,7 +200,7 @@ class ChangeRequest:
         return self._lock.is_listed()
 
     def mark_applied(self) -> None:
-        """Record that one of the requests without a confirmation was applied, so that it is no longer pending."""
+        """Record that one of the unconfirmed requests was applied, so that it is no longer pending."""
         self._is_applied = True
         self._pending = max(self._pending - 1, 0)
 
@@ -209,7 +209,7 @@ class ChangeRequest:
         self._must_keep_file = True
 
     def verify_lock_held(self) -> None:
-        """After a success: unless the server honors CAS, the lock must have been held the whole time."""
+        """After a success, check that the lock was held the whole time, unless the server honors CAS."""
         try:
             self.ensure_locked()
         except LockError as error:
@@ -222,7 +222,7 @@ class ChangeRequest:
             raise self.outcome_unknown(f"the lock was lost during the change, and {why} ({error})") from error
 
     def cause(self, rejection: Rejection) -> str:
-        """Return why the outcome is in doubt: the lost reply if there is one, else the rejection."""
+        """Return why the outcome is uncertain: the error of the lost reply if there is one, else the rejection."""
         return str(self.lost_reply or rejection_message(rejection))
 
     def outcome_unknown(self, reason: str) -> CommitStateUnknownError:
@@ -232,9 +232,10 @@ class ChangeRequest:
     def rejection_error(
         self, method: str, rejection: Rejection, long_values: Sequence[str] = ()
     ) -> MetastoreRefusedError | CommitStateUnknownError:
-        """Return the error for a rejection after which the row is unchanged: it proves that or the outcome is unknown.
+        """Return the error for a rejection after which the row was read unchanged.
 
-        A rejected compare-and-swap of an unchanged row is a contradiction (another server may answer the read).
+        It reports an unknown outcome unless the rejection proves that nothing was changed. A rejected compare-and-swap
+        of an unchanged row is a contradiction (another server may have answered the read).
         """
         text = rejection_message(rejection).rstrip(". ")
         if long_values:
@@ -274,7 +275,7 @@ class ChangeRequest:
         )
 
     def _send_to_verified_server(self, call: Callable[[], None]) -> Rejection | None:
-        """Send the request; without a lock, verify the CAS support of a server that the client switched to first."""
+        """Send the request; without a lock, first verify the CAS support of a server to which the client switched."""
         try:
             return self.send_once(call)
         except MetastoreUnavailableError:

@@ -1,9 +1,9 @@
-"""An adapter that lets PyIceberg's HiveCatalog use this package's metastore client, with the methods it calls.
+"""An adapter with which PyIceberg's HiveCatalog uses this package's metastore client; it has the methods it calls.
 
 PyIceberg opens a connection for each call, without time-outs and fail-over, calls methods that Hive 4.0.1 removed, and
-locks without heartbeats. With this adapter its table methods use the connection pool, the locks, and compare-and-swap
-for table commits. PyIceberg catches exceptions and passes structs of its own stubs (`hive_metastore`), so both are
-translated, by class name.
+takes locks without heartbeats. With this adapter its table methods use the connection pool, the locks, and
+compare-and-swap for table commits. PyIceberg catches exceptions and passes structs of its own stubs (`hive_metastore`),
+so both are translated, by class name.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _INCOMPATIBLE_COLUMNS = "types incompatible with the existing columns"
-"""Part of the server's rejection of other column types (2.3 to 4.1)."""
+"""Part of the server's message when it rejects changed column types (2.3 to 4.1)."""
 
 _NO_LOCK_ID = 0
-"""The id of a lock that was not taken; the server's ids begin at 1."""
+"""The id that stands for no lock; the server's ids begin at 1."""
 
 
 class PyIcebergClient:
@@ -46,15 +46,15 @@ class PyIcebergClient:
     def __init__(
         self, client: MetastoreClient, config: CatalogConfig, may_replace_columns: Callable[[Mapping[str, str]], bool]
     ) -> None:
-        """Make an adapter.
+        """Create an adapter.
 
-        `may_replace_columns` tells, from a row's parameters, whether its table may get columns of other types.
+        `may_replace_columns` decides, by a row's parameters, whether its table may get columns of other types.
         """
         self._client = client
         self._config = config
         self._may_replace_columns = may_replace_columns
         self._locks: dict[int, tuple[ViewName, MetastoreLock]] = {}
-        """The held locks with the tables they are on, by lock id."""
+        """The held locks with the locked tables, by lock id."""
 
     def __enter__(self) -> PyIcebergClient:
         return self
@@ -62,7 +62,7 @@ class PyIcebergClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to close: connections are kept."""
+        """Do nothing: the pool keeps the connections."""
 
     # -- Tables -----------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class PyIcebergClient:
                     lambda: self._is_applied(table, None),
                 )
             except ttypes.AlreadyExistsException as error:
-                # The server may have retried internally, and others may have renamed its first result since.
+                # The server may have retried internally, and others may have renamed the row of the first attempt.
                 if self._client.get_table(*name.identifier) is None:
                     raise MetastoreConnectionLostError("create_table", f"{_message(error)}; it is gone now") from error
                 raise
@@ -97,13 +97,13 @@ class PyIcebergClient:
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
     ) -> None:
-        """Change a row; a table commit becomes a compare-and-swap, since its row names the replaced metadata location.
+        """Change a row; a table commit becomes a compare-and-swap with the previous metadata location in the new row.
 
         A server compares columns by position and rejects other types (hive.metastore.disallow.incompatible.col.type.
         changes, on by default). A table whose columns may be replaced has its columns removed from the row first. The
         row's columns are for Hive's own readers; Iceberg's read the metadata file.
         """
-        # Fields that PyIceberg's stubs lack are kept from the row that PyIceberg was given.
+        # Fields that PyIceberg's stubs do not have are copied from the row that PyIceberg received.
         origin: Any = getattr(new_tbl, "hive_views_origin", None)
         table = _translate(new_tbl, ttypes, into=copy.copy(origin))
         old_name, name = ViewName(dbname, tbl_name), ViewName(table.dbName, table.tableName)
@@ -125,7 +125,7 @@ class PyIcebergClient:
                 without_columns = copy.copy(origin)
                 without_columns.sd = copy.copy(origin.sd)
                 without_columns.sd.cols = []
-                # This keeps the metadata location, so the row does not show whether a lost request was applied.
+                # This change keeps the metadata location, so the row does not show whether a lost request was applied.
                 self._alter(name, without_columns, context, lambda: False)
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
 
@@ -156,7 +156,7 @@ class PyIcebergClient:
             try:
                 send()
             except MetastoreUnavailableError:
-                # The client may have switched to another server; nothing was sent to it.
+                # The client may have switched to another server, to which nothing was sent.
                 if not only_verified_cas:
                     raise
                 if not self._is_cas_verified(name.database):
@@ -258,13 +258,13 @@ class PyIcebergClient:
         try:
             return is_cas_verified(self._client, database)
         except MetastoreRefusedError:
-            return False  # the server does not allow the temporary row that verifies it
+            return False  # the server rejects the temporary row for the verification
 
 
 class _TranslatedErrors:
-    """Translates exceptions declared by the server into those of PyIceberg's stubs where PyIceberg catches them.
+    """Translates exceptions declared by the server into those of PyIceberg's stubs if PyIceberg catches them.
 
-    The others become errors of this package, so that callers need not know two sets of stubs.
+    Other exceptions become errors of this package, so that callers need not know two sets of stubs.
     """
 
     def __init__(self, method: str, *, is_rename: bool = True) -> None:
@@ -294,7 +294,7 @@ def _message(error: BaseException) -> str:
 
 
 def _translate(value: Any, module: Any, *, into: Any = None) -> Any:
-    """Return a Thrift value in the classes of another stub module; fields that one of them lacks are left out."""
+    """Return a Thrift value in the classes of another stub module; fields that only one module has are omitted."""
     if isinstance(value, list):
         return [_translate(item, module) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Drops of Iceberg tables that are materialized views, with which CASCADE treats them as views."""
+"""Drops of Iceberg tables that are materialized views, so that CASCADE can drop them like views."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hive_views.metastore.store import MetastoreStore
 
 
 def drop_iceberg_table(store: MetastoreStore, expected: Row, *, check: Callable[[], None] = lambda: None) -> Row:
-    """Drop an Iceberg table, but not its files, if it still is the expected one with the same definition.
+    """Drop an Iceberg table, but not its files, if it is still the expected table with the same definition.
 
     Args:
         store: The metastore.
         expected: The row as it was read.
-        check: Is called under the lock on the table, and may reject the drop.
+        check: A function that is called under the lock on the table, and may reject the drop.
 
     Returns:
         The row that was dropped; a refresh may have changed its metadata file.

@@ -24,15 +24,15 @@ def is_commit_applied(files: MetadataFiles, base: LoadedView, new: LoadedView, r
             return True
     except MetadataFileError:
         return None
-    # Another commit replaced the same base, so this one was never applied in between.
+    # Another commit replaced the same base, so this commit was not applied.
     return False if row.previous_metadata_location == base.row.metadata_location else None
 
 
 def includes_commit(later: ViewMetadata, base: ViewMetadata, new: ViewMetadata) -> bool:
     """Return whether a later state proves that the commit from `base` to `new` is part of its history.
 
-    Only a commit that made a version current can be proved: by its entry of the version log, behind all entries of
-    the base. All other parts of the commit must be present as well, so that a success is never reported for a change
+    This can be proved only for a commit that made a version current: by its entry in the version log, after all entries
+    of the base. All other parts of the commit must be present too, so that a success is never reported for a change
     that the caller would not find.
     """
     if new.version_log == base.version_log or later.view_uuid != new.view_uuid:
@@ -53,13 +53,13 @@ def includes_commit(later: ViewMetadata, base: ViewMetadata, new: ViewMetadata) 
 
 
 def _definition(version: ViewVersion) -> tuple[object, ...]:
-    """Return what every writer keeps of a version of another writer: Java drops the fields it does not know."""
+    """Return the parts of a version that all writers preserve: Java drops fields that it does not know."""
     texts = [(text.dialect.lower(), text.sql) for text in version.sql_representations]
     return version.version_id, version.timestamp_ms, version.schema_id, texts
 
 
 def _continues(later: ViewMetadata, log: Sequence[ViewHistoryEntry]) -> bool:
-    """Return whether a state's log begins with another log, or with its rest after the oldest entries expired."""
+    """Return whether the log of a later state begins with `log`, or with its rest after the oldest entries expired."""
     actual = [(entry.timestamp_ms, entry.version_id) for entry in later.version_log]
     expected = [(entry.timestamp_ms, entry.version_id) for entry in log]
     return any(

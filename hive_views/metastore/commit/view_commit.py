@@ -1,7 +1,7 @@
-"""Commits of Iceberg views: create, replace, rename and drop by one protocol.
+"""Commits of Iceberg views: create, replace, rename and drop, with the same protocol.
 
-Every change carries the metadata location that it expects (compare-and-swap, HIVE-26882) and, by default, is sent under
-the metastore's lock: servers before HIVE-26882 ignore the expectation, and Iceberg's Java writers that lock send none.
+Every change contains the expected metadata location (compare-and-swap, HIVE-26882) and, by default, is sent under the
+metastore's lock: servers before HIVE-26882 ignore the expected value, and Iceberg's Java writers with locks send none.
 
 `protocol` sends a request until the server answers it; `verification` determines from the row whether a change was
 applied when the answer cannot be trusted. A new metadata file is deleted only after a rejection that proves that
@@ -67,7 +67,7 @@ from hive_views.spec.metadata import ViewMetadata
 logger = logging.getLogger(__name__)
 
 _MAX_NAME_PART = 90
-"""How much of its name a view keeps that is renamed before it is dropped; names have up to 128 characters."""
+"""The number of characters of its name that a view keeps when it is renamed for a drop; names have at most 128."""
 
 
 def commit(
@@ -80,12 +80,12 @@ def commit(
     discard_text: bool = False,
     precondition: CommitPrecondition | None = None,
 ) -> LoadedView:
-    """Make `metadata` the current state of a view that still is in the state `base`, or create the view.
+    """Make `metadata` the current state of a view that is still in the state `base`, or create the view.
 
     Args:
         store: The metastore, its files and configuration.
         name: The view.
-        base: The state that `metadata` was derived from; None creates the view.
+        base: The state from which `metadata` was derived; None creates the view.
         metadata: The new state. If it is the object `base.metadata` itself, nothing is committed.
         registered_location: An existing metadata file that holds `metadata`; it is neither written nor deleted.
         discard_text: Whether to overwrite a view text in the row that no metadata file holds.
@@ -103,7 +103,7 @@ def commit(
     check_columns(name, metadata, store.config)
     location = registered_location
     if location is None:
-        # Another program may have written a relative one, which each process would resolve differently.
+        # Another program may have set a relative location, which each process would resolve differently.
         check_location(metadata_directory(metadata))
         base_location = base.row.metadata_location if base else None
         location = new_location(metadata, base_location, file_id(metadata.current_version()))
@@ -140,7 +140,7 @@ def commit(
 def rename(
     store: MetastoreStore, loaded: LoadedView, target: ViewName, *, precondition: CommitPrecondition | None = None
 ) -> LoadedView:
-    """Rename a view, also to another database. Its files and its history stay where they are."""
+    """Rename a view, possibly to another database. Its files are not moved, and its history is unchanged."""
     name = loaded.row.name
     request = ChangeRequest(store.client, store.config, name)
     with request.locked(precondition, target):
@@ -157,10 +157,10 @@ def drop(
     *,
     check: Callable[[], None] = lambda: None,
 ) -> Row:
-    """Drop a view's row and return it. Its files stay. `check` is called under the lock and may reject the drop.
+    """Drop a view's row and return it, but keep its files. `check` is called under the lock and may reject the drop.
 
-    A drop names no state. Without the lock another client may commit between the read and the drop, so the view is
-    renamed first, with a compare-and-swap, to a name that no other client knows.
+    A drop request contains no expected state. Without the lock another client may commit between the read and the drop,
+    so the view is first renamed, with a compare-and-swap, to a name that no other client knows.
     """
     request = ChangeRequest(store.client, store.config, name, is_conditional=False)
     with request.locked():
@@ -203,7 +203,7 @@ def _send_view_drop(store: MetastoreStore, row: Row, request: ChangeRequest) -> 
 
 
 def _drop_renamed(store: MetastoreStore, row: Row) -> None:
-    """Rename a view in the state that was read, and drop it under its new name."""
+    """Rename a view if it is unchanged since it was read, and drop it under its new name."""
     hidden = ViewName(row.name.database, f"{row.name.name[:_MAX_NAME_PART]}__dropped_{uuid.uuid4().hex[:12]}")
     try:
         _rename_and_drop(store, row, hidden)
@@ -281,13 +281,13 @@ def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> R
     return current
 
 
-# -- The request, and what its rejection means ------------------------------------------------------------------------
+# -- The request, and the meaning of its rejection --------------------------------------------------------------------
 
 
 def _send_create(
     store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, is_new_uuid: bool
 ) -> None:
-    """Add the row. `is_new_uuid` states that no other client can create a view of this UUID."""
+    """Add the row. `is_new_uuid` states that no other client can create a view with this UUID."""
     rejection = request.send(lambda: store.client.create_table(table))
     if rejection is None:
         return
@@ -299,7 +299,7 @@ def _send_create(
             request.mark_applied()
             return
         if is_ours or request.may_be_applied:
-            # The server's first attempt may have added the row, or another client that registers the same file.
+            # The row may come from the server's first attempt, or from another client that registered the same file.
             raise request.outcome_unknown(
                 f"{request.cause(rejection)}; the view's metadata location is {row.metadata_location} now"
             )
@@ -321,7 +321,7 @@ def _send_swap(
     rejection = request.send(lambda: _alter(store, base.row, table))
     if rejection is None:
         return
-    # The server's internal retries may have applied the request before they rejected it (Iceberg #17074).
+    # The server may have applied the request in its first attempt and rejected its own retry (Iceberg #17074).
     row = request.read_back(lambda: store.get_row(name))
     new = LoadedView(read_row(table), metadata)
     is_applied = None if row is None else is_commit_applied(store.files, base, new, row)
@@ -359,7 +359,7 @@ def _alter(store: MetastoreStore, current: Row, table: Table) -> None:
 def _resolve_rename(
     store: MetastoreStore, current: Row, target: ViewName, rejection: Rejection, request: ChangeRequest
 ) -> None:
-    """Return if a rejected rename was applied; raise what happened otherwise."""
+    """Return if a rejected rename was applied after all; otherwise raise the error that describes the outcome."""
     name = current.name
     target_row = request.read_back(lambda: store.get_row(target))
     source_row = request.read_back(lambda: store.get_row(name))
@@ -386,9 +386,10 @@ def send_drop(
     is_same: Callable[[Row], bool],
     find_moved: Callable[[], str | None],
 ) -> None:
-    """Drop a row. The request carries only a name, so it is repeated only while that name has the same view.
+    """Drop a row. The request contains only a name, so it is repeated only while the row of that name is the same view.
 
-    `is_same` returns whether a row is the view to drop; `find_moved` describes where it may be under another name.
+    `is_same` returns whether a row is the view to drop; `find_moved` describes the row that it may have under another
+    name.
     """
     name = row.name
 
@@ -418,7 +419,7 @@ def send_drop(
 
 
 def _check_not_renamed(store: MetastoreStore, table: Table, rejection: Rejection, request: ChangeRequest) -> None:
-    """After a rejection, check that no row references the new metadata file when the name has another view or none.
+    """After a rejection, check that no row under another name references the new metadata file.
 
     The server may have applied the change before it rejected its own retry, and others may have renamed the view since.
     """
@@ -458,7 +459,7 @@ def _find_renamed(store: MetastoreStore, row: Row) -> list[Row] | None:
 
 
 def _read_committed_row(store: MetastoreStore, name: ViewName, table: Table) -> Row:
-    """Return the row after a commit; read it back if the metastore's database may have damaged it without an error."""
+    """Return the row after a commit; read it again if the metastore's database may have damaged it without an error."""
     if not may_be_damaged(table):
         return read_row(table)
     try:

@@ -24,10 +24,10 @@ _RETRIES = ("commit.retry.num-retries", 4)
 _RETRY_MIN_WAIT_MS = ("commit.retry.min-wait-ms", 100)
 _RETRY_MAX_WAIT_MS = ("commit.retry.max-wait-ms", 60_000)
 _RETRY_TOTAL_MS = ("commit.retry.total-timeout-ms", 1_800_000)
-"""View properties and their defaults as in Iceberg's TableProperties."""
+"""View properties with their defaults, as in Iceberg's TableProperties."""
 
 _MAX_RETRY_NUMBER = 86_400_000
-"""A day in milliseconds: a metadata file of another writer must not let a commit wait forever."""
+"""The maximum wait, a day in milliseconds: properties of another writer must not make a commit wait forever."""
 
 
 def check_view_properties(properties: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ def commit_retries(properties: Mapping[str, str], is_retryable: Callable[[BaseEx
         stop=stop_after_attempt(1 + _stored_number(properties, _RETRIES)) | stop_after_delay(total_s),
         wait=wait_random_exponential(
             multiplier=_stored_number(properties, _RETRY_MIN_WAIT_MS) / 1000,
-            # The time limit is checked between two waits only.
+            # The time limit is checked only between waits.
             max=min(_stored_number(properties, _RETRY_MAX_WAIT_MS) / 1000, total_s),
         ),
         reraise=True,
@@ -94,7 +94,7 @@ def commit_retries(properties: Mapping[str, str], is_retryable: Callable[[BaseEx
 
 
 def _stored_number(properties: Mapping[str, str], key: tuple[str, int]) -> int:
-    """Return a stored number, or its default: an invalid value must not prevent the commit that corrects it."""
+    """Return a stored number, or the default if it is invalid, so that a commit can correct an invalid value."""
     try:
         return _number(properties, key)
     except InvalidPropertyError as error:

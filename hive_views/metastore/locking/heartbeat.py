@@ -1,8 +1,8 @@
 """Heartbeats of held locks, sent by one daemon thread per process.
 
-A server drops a lock that has had no heartbeat for `hive.txn.timeout` (300 s by default), so a killed program blocks
-others no longer than that. A heartbeat that fails because the metastore is unreachable is retried; the lock counts as
-lost after 1.25 intervals without an answer, which for the defaults (240 s, 300 s) is when the server drops it.
+A server drops a lock that has had no heartbeat for `hive.txn.timeout` (300 s by default), so the lock of a killed
+program expires after that time. A heartbeat that fails because the metastore is unreachable is retried; the lock counts
+as lost after 1.25 intervals without an answer, which for the defaults (240 s, 300 s) is when the server drops it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hive_views.metastore.transport.client import MetastoreClient
 logger = logging.getLogger(__name__)
 
 GONE = (NoSuchLockException, NoSuchTxnException, TxnAbortedException)
-"""The errors that a server answers for a lock that it has dropped."""
+"""The errors that a server returns for a lock that it has dropped."""
 
 _GRACE_FACTOR = 1.25
 _RETRIES_PER_INTERVAL = 16
@@ -32,7 +32,7 @@ _IDLE_SECONDS = 60.0
 
 
 def clock() -> float:
-    """Return seconds of a clock that, like the server's, counts while the machine sleeps, if there is such a clock."""
+    """Return the time of a clock that, like the server's, counts while the machine sleeps, if there is such a clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -49,7 +49,7 @@ class Heartbeat:
         self._confirmed_at = confirmed_at
         self._loss: str | None = None
         self._is_stopped = False
-        # The first one after half an interval, as in Iceberg's Java catalog: it shows early whether they work.
+        # The first heartbeat after half an interval, as in Iceberg's Java catalog, shows early whether heartbeats work.
         self.due = confirmed_at + interval / 2
         _thread.add(self)
 
@@ -121,7 +121,7 @@ class _HeartbeatThread:
                     if is_idle and not self._heartbeats:
                         self._thread = None
                         return
-                    # An idle thread stays for a while, so that frequent short locks do not start a thread each.
+                    # An idle thread is kept for a while, so that frequent short locks do not each start a thread.
                     is_idle = not self._heartbeats
                     self._wakes_at = min((heartbeat.due for heartbeat in self._heartbeats), default=now + _IDLE_SECONDS)
                     self._condition.wait(min(self._wakes_at - now, threading.TIMEOUT_MAX))

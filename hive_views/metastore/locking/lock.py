@@ -1,8 +1,8 @@
-"""The metastore's exclusive lock on a view: acquired, kept alive by heartbeats, and never left behind.
+"""The metastore's exclusive lock on a view: acquired, kept alive by heartbeats, and always released or abandoned.
 
 It is the lock of Iceberg's Java catalog (MetastoreLock): EXCLUSIVE on the table, outside any transaction. Each request
-carries an `agentInfo` of its own, so that a lock can be found and removed if the server's reply to the request was
-lost: a forgotten lock blocks every writer of the view until the server's `hive.txn.timeout`.
+has a unique `agentInfo`, so that the lock can be found and removed if the server's reply to the request was lost. A
+lock that is not removed blocks every writer of the view until the server's `hive.txn.timeout`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ LOCKABLE_NAME_LENGTH = 128
 """The longest name that every metastore can lock (HIVE_LOCKS.HL_TABLE of Hive 2.3); a view's name may be longer."""
 
 OUTAGE_SECONDS = 15.0
-"""For how long a metastore may be unreachable during the wait for a lock before the wait ends with an error."""
+"""The time for which a metastore may be unreachable during the wait for a lock before the wait fails."""
 
 MAX_REFUSALS = 8
-"""How often a request is sent that the server fails on: deadlocks of its database are temporary, other failures not."""
+"""The number of attempts if the server fails: deadlocks of its database are temporary, other failures are not."""
 
 _RELEASE_PAUSES = (0.0, 0.1, 0.5, 2.0)
 _RELEASE_SECONDS = 30.0
@@ -62,15 +62,15 @@ _WAIT_FACTOR = 1.5
 _LEFTOVER_SECONDS = 600.0
 
 _leftovers: dict[tuple[frozenset[str], ViewName], dict[str, float]] = {}
-"""Agents of this process whose locks may still exist, or may be granted late, by metastore and view; with the time
-until which to look for them. Guarded by the process lock on the same key."""
+"""By metastore and view, the agents of this process whose locks may still exist or may be granted late, with the time
+until which to search for these locks. Guarded by the process lock on the same key."""
 
 
 class MetastoreLock:
     """A held lock, kept alive by heartbeats until `release`."""
 
     def __init__(self, acquisition: _Acquisition, key: object) -> None:
-        """Start the heartbeats of an acquired lock; use `acquire_lock`."""
+        """Start the heartbeats of an acquired lock. Call `acquire_lock` instead of this constructor."""
         assert acquisition.lock_id is not None
         self.lock_id: int = acquisition.lock_id
         """The metastore's id of the lock."""
@@ -93,9 +93,9 @@ class MetastoreLock:
             raise LockError(str(self._acquisition.name), reason, lock_id=self.lock_id)
 
     def is_listed(self) -> bool:
-        """Return whether the server that answers now lists the lock: then what it returns is as new as the lock.
+        """Return whether the current server lists the lock, so that its data are at least as new as the lock.
 
-        With several URIs it may be another server than before, and its database a replica that lags.
+        With several URIs it may be another server than before, whose database is a replica that lags behind.
         """
         locks = self._acquisition.client.show_locks(*self._acquisition.name.identifier)
         return any(lock.lockid == self.lock_id for lock in locks)
@@ -109,9 +109,9 @@ class MetastoreLock:
         self._finish(withdraw=True)
 
     def abandon(self) -> None:
-        """Leave the lock to the server's time-out, so that it keeps other writers away for a while.
+        """Leave the lock to the server's time-out, so that it blocks other writers for a while.
 
-        For a change whose request may still arrive. Stops the heartbeats; `release` does nothing afterwards.
+        Used for a change whose request may still arrive. Stops the heartbeats; `release` does nothing afterwards.
         """
         self._finish(withdraw=False)
 
@@ -190,7 +190,7 @@ def hold_lock(
 
 
 def _release_leftovers(client: MetastoreClient, name: ViewName) -> None:
-    """Remove earlier locks of this process that it could not release: a metastore may grant them late."""
+    """Remove earlier locks that this process could not release, including those that the metastore granted late."""
     key = (frozenset(client.uris), name)
     now = time.monotonic()
     agents = {agent: until for agent, until in _leftovers.pop(key, {}).items() if until > now}
@@ -255,7 +255,7 @@ class _Acquisition:
             raise LockError(str(self.name), f"the server refused it (state {state_name})", lock_id=self.lock_id)
 
     def withdraw(self) -> None:
-        """Remove all locks of this acquisition. Raises no error; an interruption only after another try."""
+        """Remove all locks of this acquisition. Raises no errors, and an interruption only after a second attempt."""
         try:
             self._withdraw()
         except BaseException:
@@ -312,7 +312,7 @@ class _Acquisition:
             wait = min(wait * _WAIT_FACTOR, self.config.check_max_wait_ms / 1000)
 
     def _recover(self, error: MetastoreError) -> int | None:
-        """After a request without a reply: return the state of the lock that it created, None if it created none."""
+        """Return the state of the lock that a request without a reply created; None if it created none."""
         try:
             own_locks = self._own_locks()
         except MetastoreRefusedError as refused:
@@ -321,7 +321,7 @@ class _Acquisition:
                 self._tolerate_outage(refused)  # a temporary failure, most often of its database
                 return None
             if self._refusals < MAX_REFUSALS:
-                return None  # an overloaded database fails in the same way as one without tables for locks
+                return None  # an overloaded database fails in the same way as a database without lock tables
             self._may_have_unknown_locks = False
             raise LockError(
                 str(self.name),
@@ -345,7 +345,7 @@ class _Acquisition:
         return None
 
     def _check(self, state: int) -> int:
-        """Return the current state of the lock; the given one during a short outage of the metastore."""
+        """Return the current state of the lock, or the given state during a short outage of the metastore."""
         now = clock()
         try:
             # A server that retried internally waits for the lock of its own first attempt: reconcile at least once.
@@ -370,10 +370,10 @@ class _Acquisition:
         return new_state
 
     def _is_shared(self) -> bool:
-        """Whether others hold locks on what this lock, which is granted, locks exclusively.
+        """Whether others hold locks on objects that this granted lock locks exclusively.
 
-        Hive 2.3 grants a shared lock before an exclusive one that was requested earlier and still waits, and then the
-        exclusive one, because it compares that with earlier requests only (docs/facts/metastore.md).
+        Hive 2.3 grants a shared lock while an exclusive lock that was requested earlier still waits, and then grants
+        the exclusive lock too, because it compares it only with earlier requests (docs/facts/metastore.md).
         """
         return any(
             lock.state == LockState.ACQUIRED and lock.agentInfo != self._agent
@@ -383,7 +383,7 @@ class _Acquisition:
         )
 
     def _reconcile(self, own_locks: list[ShowLocksResponseElement]) -> int:
-        """Keep the lock that is granted, or will be first, and remove the other locks of this acquisition."""
+        """Keep the lock that is granted, or will be granted first, and remove the other locks of this acquisition."""
         own_locks.sort(key=lambda lock: (lock.state != LockState.ACQUIRED, lock.lockid))
         for lock in own_locks[1:]:
             self._unlock(lock.lockid)
@@ -410,7 +410,7 @@ class _Acquisition:
             ) from error
 
     def _length_hint(self) -> str:
-        """Return the probable reason if a request for a long name is refused: the server does not state it."""
+        """Return the probable reason why a request for a long name is refused; the server does not return it."""
         if max(len(self.name.database), len(self.name.name)) <= LOCKABLE_NAME_LENGTH:
             return ""
         return (
@@ -450,7 +450,7 @@ class _Acquisition:
         )
 
     def _remember_leftover(self) -> None:
-        """Let the next acquisition of the same lock by this process remove what this one may leave."""
+        """Record the agent, so that the next acquisition in this process removes locks that this one may leave."""
         key = (frozenset(self.client.uris), self.name)
         _leftovers.setdefault(key, {})[self._agent] = time.monotonic() + _LEFTOVER_SECONDS
 

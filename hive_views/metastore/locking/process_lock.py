@@ -1,6 +1,6 @@
-"""A fair lock within one process: threads that want the same metastore lock queue here before one requests it.
+"""A fair lock within one process: threads that need the same metastore lock queue here before one requests it.
 
-Otherwise each waiting thread would have its own request in the metastore and poll it. Iceberg's Java catalog does the
+Otherwise each waiting thread would have a request in the metastore, and poll its state. Iceberg's Java catalog does the
 same (MetastoreLock, a fair lock of the JVM).
 """
 

@@ -1,12 +1,12 @@
 """The metastore's Thrift calls as Python methods, with retries, fail-over and defined errors.
 
-Reads are repeated over a fresh connection, also to the other metastores of the `uri` property. A write is sent once,
-unless it is certain that no byte of it has left. Errors that the server declares for a write (`MetaException` …) are
-raised unchanged, because only the caller can determine whether they prove that nothing was changed. All others become
-errors of this package.
+Reads are repeated over a new connection, if necessary to another metastore of the `uri` property. A write is sent once,
+unless it is certain that no byte of it was sent. Errors that the server declares for a write (`MetaException` …) are
+raised unchanged, because only the caller can determine whether they prove that nothing was changed. All other errors
+become errors of this package.
 
-A connection that delivered anything but an answer or a declared error is closed and never used again: otherwise the
-answer to a request that timed out would be taken for the answer to the next one.
+If a call on a connection ends without an answer or a declared error, the connection is closed and not used again:
+otherwise the answer to a request that timed out would be taken for the answer to the next request.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BATCH_SIZE = 100
-"""Names in one request for whole objects, as Iceberg's Java catalog asks for them."""
+"""The number of names in one request for whole objects, as in Iceberg's Java catalog."""
 
 _TEXT_FIELDS = ["dbName", "tableName", "tableType", "viewOriginalText", "viewExpandedText"]
-"""Fields of a projection, as Hive 4 names them. Without the type it returns no texts (measured on 4.0.1)."""
+"""The fields of a projection, by Hive 4's names. Without the type, Hive returns no texts (measured on 4.0.1)."""
 
 MAX_SENDS = 3
-"""How often a repeatable request is sent at most."""
+"""The maximum number of attempts for a repeatable request."""
 
 CAS_VERIFIED = "compare-and-swap"
 """Key of `Connection.capabilities`: whether `hive_views.metastore.capabilities` has verified its CAS."""
@@ -71,11 +71,11 @@ _DECLARED = (
     ttypes.NoSuchLockException,
 )
 _FAILED_READS = (ttypes.MetaException, ttypes.InvalidOperationException)
-"""Declared errors by which a read fails; the others state that an object is missing."""
+"""Declared errors that mean that a read failed; the others mean that an object is missing."""
 
 _INCOMPARABLE_NAME = "Illegal mix of collations"
-"""In the MetaException for a name that MySQL or MariaDB cannot compare with Hive's latin1 columns, nor store in them
-(4.2.0). Hive 3.1.3 does not quote the database's message, so that the name cannot be told from a failed read."""
+"""Part of the MetaException for a name that MySQL or MariaDB can neither compare with Hive's latin1 columns nor store
+in them (4.2.0). Hive 3.1.3 does not quote the database's message, so this case looks like any failed read."""
 
 _DROPPED_DURING_READ = "No such database row"
 """The message of the MetaException if a row was dropped while the server read its parts (DataNucleus; 2.3.10)."""
@@ -86,7 +86,7 @@ _UNREADABLE_ANSWER = (TProtocolException, TTransportException, StructError, Over
 class MetastoreClient:
     """Calls to one metastore, or to several that serve the same data.
 
-    Thread-safe: each call has a connection to itself. After a fork the child starts without connections. Errors that
+    Thread-safe: each call uses a connection exclusively. After a fork the child starts without connections. Errors that
     the server declares for a write are raised as the generated classes. In addition, every method raises
 
     * `MetastoreUnavailableError` if no metastore can be reached; nothing was executed;
@@ -144,7 +144,7 @@ class MetastoreClient:
             raise
 
     def get_tables(self, database: str, names: Sequence[str]) -> list[ttypes.Table]:
-        """Return the rows of several tables and views of one database, read in batches; missing ones are left out."""
+        """Return the rows of several tables and views of one database, read in batches; missing rows are omitted."""
         tables: list[ttypes.Table] = []
         with suppress(ttypes.UnknownDBException):
             for batch in _batches(names, BATCH_SIZE):
@@ -154,9 +154,9 @@ class MetastoreClient:
         return tables
 
     def get_view_texts(self, database: str, names: Sequence[str]) -> list[ttypes.Table]:
-        """Return only the names and texts of several views of one database; missing ones are left out.
+        """Return only the names and texts of several views of one database; missing views are omitted.
 
-        Only servers of Hive 4 leave the other fields out (HIVE-23949); it saves them a dozen queries for each row.
+        Only servers of Hive 4 omit the other fields (HIVE-23949), which saves them a dozen queries for each row.
         """
         request = ttypes.GetTablesRequest(
             dbName=database, catName=self._catalog, projectionSpec=ttypes.GetProjectionsSpec(_TEXT_FIELDS)
@@ -175,7 +175,7 @@ class MetastoreClient:
     def get_table_names_by_filter(self, database: str, filter: str) -> list[str]:
         """Return the names of the tables and views that match an expression of Hive's filter language.
 
-        None if the database does not exist, as with the other names.
+        The list is empty if the database does not exist, as in the other methods that return names.
         """
         qualified_database = _qualified(self._catalog, database)
         with suppress(ttypes.UnknownDBException):
@@ -194,7 +194,7 @@ class MetastoreClient:
         return []
 
     def get_all_tables(self, database: str) -> list[str]:
-        """Return the names of all tables and views of a database, in no order."""
+        """Return the names of all tables and views of a database, in no particular order."""
         qualified_database = _qualified(self._catalog, database)
         with suppress(ttypes.UnknownDBException):
             return self._read(
@@ -205,14 +205,14 @@ class MetastoreClient:
     # -- Databases ----------------------------------------------------------------------------------------------------
 
     def get_all_databases(self) -> list[str]:
-        """Return the names of all databases, in no order."""
+        """Return the names of all databases, in no particular order."""
         if self._catalog == METASTORE_CATALOG_DEFAULT:
             return self._read("get_all_databases", lambda client: client.get_all_databases())
         pattern = _qualified(self._catalog, "")
         return self._read("get_databases", lambda client: client.get_databases(pattern))
 
     def get_catalogs(self) -> list[str]:
-        """Return the names of the metastore's catalogs; the default one for Hive 2, which has no catalogs."""
+        """Return the names of the metastore's catalogs; for Hive 2, which has no catalogs, only the default catalog."""
         if not self.supports("get_catalogs"):
             return [METASTORE_CATALOG_DEFAULT]
         return list(self._read("get_catalogs", lambda client: client.get_catalogs()).names or ())
@@ -279,7 +279,7 @@ class MetastoreClient:
     # -- Partitions -------------------------------------------------------------------------------------------------
 
     def get_partition_names(self, database: str, name: str) -> list[str]:
-        """Return the names of all partitions, e.g. `ds=2026-01-01/hr=7`, escaped as in paths; in no order."""
+        """Return the names of all partitions, e.g. `ds=2026-01-01/hr=7`, escaped as in paths, in no defined order."""
         qualified_database = _qualified(self._catalog, database)
         return self._read(
             "get_partition_names",
@@ -288,7 +288,7 @@ class MetastoreClient:
         )
 
     def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
-        """Return partitions of a table or view, read in batches; missing ones are left out."""
+        """Return partitions of a table or view, read in batches; missing partitions are omitted."""
         qualified_database = _qualified(self._catalog, database)
         partitions: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
@@ -300,7 +300,7 @@ class MetastoreClient:
         return partitions
 
     def get_delegation_token(self, owner: str, renewer: str) -> str:
-        """Return a token with which Spark's executors connect as its owner; available over Kerberos only."""
+        """Return a token with which Spark's executors can connect as its owner; available over Kerberos only."""
         return self._read("get_delegation_token", lambda client: str(client.get_delegation_token(owner, renewer)))
 
     def add_partition(self, partition: ttypes.Partition) -> None:
@@ -318,7 +318,7 @@ class MetastoreClient:
     # -- Locks --------------------------------------------------------------------------------------------------------
 
     def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
-        """Request a lock; sent once, because each request creates a lock of its own."""
+        """Request a lock; sent once, because each request creates a new lock."""
         response = self._write("lock", lambda client: client.lock(request))
         self.can_lock = True
         return response
@@ -367,12 +367,12 @@ class MetastoreClient:
     def current_server(self) -> tuple[str, dict[str, bool]]:
         """Return the URI of the server that the next call most likely goes to, and the known capabilities of it.
 
-        Entries added to the latter are kept for as long as the connections to it last.
+        Entries that are added to the capabilities are kept as long as the connections to the server.
         """
         return self._exchange("connect", lambda connection: (connection.uri, connection.capabilities), repeat=True)
 
     def for_server(self, uri: str) -> MetastoreClient:
-        """Return a client of one of the metastores only, to be closed after use."""
+        """Return a client for only one of the metastores, to be closed after use."""
         return MetastoreClient(self._config._replace(uris=(uri,)))
 
     # -- Making a call -------------------------------------------------------------------------------------------
@@ -429,9 +429,9 @@ class MetastoreClient:
         only_verified_cas: bool = False,
         probe: bool = False,
     ) -> T:
-        """Make one call; the only method that decides about repetition and maps failures to errors.
+        """Make one call; only this method decides about repetition and converts failures to errors.
 
-        `subject` is what a read concerns, for messages. `repeat` states that the call is a read.
+        `subject` is the object that is read, for messages. `repeat` states that the call may be repeated, as a read.
         """
         for attempt in range(1, MAX_SENDS + 1):
             connection = self._pool.take(method)
@@ -496,7 +496,7 @@ class MetastoreClient:
             except _UNREADABLE_ANSWER as error:
                 connection.close()
                 if not transport.request_left:
-                    raise  # the caller's value cannot be serialized as Thrift
+                    raise  # a value of the caller cannot be serialized by Thrift
                 if isinstance(error, NoThriftAnswerError) and repeat:
                     self._pool.distrust(connection.uri)
                     if attempt < MAX_SENDS and len(self._config.uris) > 1:
@@ -515,7 +515,7 @@ class MetastoreClient:
 
 
 def _is_incomparable(error: Exception, name: str) -> bool:
-    """Whether a read failed because no row of MySQL or MariaDB can have the name."""
+    """Whether a read failed because MySQL or MariaDB cannot store the name, so that no row has it."""
     return not name.isascii() and _INCOMPARABLE_NAME in str(error)
 
 
@@ -544,7 +544,7 @@ def _partitions_by_names(database: str, name: str, names: list[str]) -> Callable
     return lambda client: list(client.get_partitions_by_names(database, name, names))
 
 
-# Variants of one call, by Thrift method; the one that most servers know comes first. Hive 4.0.1 removed the plain
+# Variants of one call, by Thrift method; the variant that most servers know comes first. Hive 4.0.1 removed the plain
 # forms of get_table and get_table_objects_by_name; alter_table_req exists since Hive 4.
 
 

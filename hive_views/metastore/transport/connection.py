@@ -1,8 +1,8 @@
 """A connection to a metastore: a socket with Thrift's binary protocol and the generated client.
 
 A connection is used by one thread at a time. Two properties decide whether a request may be repeated: whether any byte
-of the request has left (`request_left`), and whether an idle connection has no unread data (`is_quiet`). An end of file
-or unread bytes mean that the server closed it, or that it still carries the answer to an earlier request.
+of the request was sent (`request_left`), and whether an idle connection has no unread data (`is_quiet`). An end of file
+means that the server closed the connection; unread bytes may be the answer to an earlier request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CHUNK = 64 * 1024
 _LARGE_CHUNK = 1024 * 1024
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-"""A dead peer is noticed after a minute; to firewalls and load balancers the connection does not look idle."""
+"""Keep-alive settings: a dead peer is detected after a minute, and firewalls do not consider the connection idle."""
 
 _VERSION_AND_CALL = 0x80010001
 _VERSION = b"\x80\x01\x00"
@@ -47,7 +47,7 @@ _INT32 = Struct("!I")
 
 
 class Layer(Protocol):
-    """What is between Thrift's binary protocol and the socket."""
+    """The layer between Thrift's binary protocol and the socket."""
 
     @property
     def is_reusable(self) -> bool:
@@ -101,7 +101,7 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
         return self._socket.fileno() != -1
 
     def is_quiet(self) -> bool:
-        """Return whether nothing is there to be read: no end of file, no error, no bytes."""
+        """Return whether nothing can be read: no end of file, no error, no bytes."""
         if self._in.tell() != len(self._in.getbuffer()) or (self._layer and not self._layer.is_reusable):
             return False
         pending = getattr(self._socket, "pending", None)  # TLS: the number of decrypted bytes
@@ -142,18 +142,18 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """Received data that were not read yet; Thrift's C extension reads them directly."""
+        """Received data that have not been read yet; Thrift's C extension reads them directly."""
         return self._in
 
     def cstringio_refill(self, partial: bytes, wanted: int) -> BytesIO:
-        """Receive until `wanted` bytes are there, `partial` first; for Thrift's C extension."""
+        """Return `wanted` bytes that begin with `partial`, receiving the rest; for Thrift's C extension."""
         if wanted <= _CHUNK:
             data = partial + self._receive(_CHUNK)
             while len(data) < wanted:
                 data += self._receive(_CHUNK)
             self._in = BytesIO(data)
         else:
-            # Grow the buffer with the data that arrive: the announced length may be wrong.
+            # The buffer grows with the received data, because the announced length may be wrong.
             buffer = bytearray(partial)
             while len(buffer) < wanted:
                 buffer += self._receive(min(_LARGE_CHUNK, wanted - len(buffer)))
@@ -179,12 +179,12 @@ class SocketTransport(CReadableTransport):  # type: ignore[misc]
 
 
 _FIRST_NUMBER = int.from_bytes(b"\r\n\r\n", "big")
-"""The sequence number of the first request: to an HTTP server it ends a request line, so that it answers at once.
-Python's http.server otherwise waits for the end of the line until the call times out."""
+"""The sequence number of the first request. For an HTTP server its bytes end a request line, so that the server answers
+at once; otherwise Python's http.server waits for the end of the line until the call times out."""
 
 
 class NoThriftAnswerError(TProtocolException):  # type: ignore[misc]
-    """The server speaks HTTP: it is no metastore, and no request had an effect."""
+    """The server uses HTTP: it is not a metastore, and no request had an effect."""
 
     def __init__(self) -> None:
         super().__init__(TProtocolException.BAD_VERSION, "")
@@ -199,8 +199,9 @@ class NoThriftAnswerError(TProtocolException):  # type: ignore[misc]
 class NumberedProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
     """Thrift's binary protocol, with the C extension if available, that matches answers to requests.
 
-    Generated Python clients send the sequence number 0 and ignore that of the answer, so a late answer is taken for the
-    answer to the next call. This class numbers the requests and checks the number and the method name of each answer.
+    Generated Python clients send the sequence number 0 and ignore the number in the answer, so a late answer is taken
+    for the answer to the next call. This class numbers the requests and checks the number and the method name of each
+    answer.
     """
 
     def __init__(self, transport: SocketTransport) -> None:
@@ -239,7 +240,7 @@ class Connection:
         self.client: Client = Client(NumberedProtocol(transport))
         self.transport = transport
         self.idle_since: float | None = None
-        """When it was last given back to the pool (monotonic seconds); None before the first time."""
+        """When the connection was last returned to the pool (monotonic seconds); None before that."""
         self.capabilities: dict[str, bool] = {}
         """Whether the server knows a method, by name. Shared by the connections to it; see `ConnectionPool`."""
 
@@ -294,7 +295,7 @@ _AUTHENTICATION_HINT = "Perhaps it waits for its directory (LDAP) or KDC; see it
 
 @contextmanager
 def _handshake_errors(step: str, hint: str, config: ConnectionConfig) -> Iterator[None]:
-    """Name the step that the server did not answer in time."""
+    """Convert a time-out in the handshake to an error that names the step."""
     try:
         yield
     except TimeoutError as error:
@@ -310,7 +311,7 @@ def _connect(host: str, port: int, timeout: float) -> socket.socket:
     for index, (family, kind, protocol, _, address) in enumerate(addresses):
         sock = socket.socket(family, kind, protocol)
         try:
-            # An address that drops packets must leave time for the others.
+            # An address that drops packets must not use up the time for the other addresses.
             sock.settimeout(max((deadline - monotonic()) / (len(addresses) - index), 0.001))
             sock.connect(address)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

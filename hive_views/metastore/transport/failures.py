@@ -1,4 +1,4 @@
-"""Failures of a connection that are not failures of its socket, and those that a server reports as missing objects."""
+"""Failures of TLS, authentication and HTTP, and failures of a server that it reports as missing objects."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FAILED_LOOKUP = re.compile(r"(?:^|stack\.|\bdatabase )[^\s:]+: (?!There is no d
 
 
 def is_failed_lookup(error: BaseException) -> bool:
-    """Return whether a server failed to look up a database, although it answers that the database does not exist.
+    """Return whether a server failed to look up a database, although it reports that the database does not exist.
 
-    Hive's ObjectStore.getDatabase answers each failure of its own database with a NoSuchObjectException: the name, a
-    colon and the failure (docs/facts/metastore.md). Other requests pass the message on with other types.
+    Hive's ObjectStore.getDatabase reports each failure of the server's own database as a NoSuchObjectException whose
+    message is the name, a colon and the failure (docs/facts/metastore.md). Other requests return it with other types.
     """
     is_of_object = isinstance(error, (NoSuchObjectException, InvalidObjectException, InvalidOperationException))
     return is_of_object and _FAILED_LOOKUP.search(getattr(error, "message", None) or "") is not None

@@ -41,7 +41,7 @@ class HttpLayer:
         return f"{self._head}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
 
     def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
-        """Receive a whole response, since its end may come after that of the Thrift message; see `Layer`."""
+        """Receive a whole response, since it may end after the Thrift message; see `Layer`."""
         self.is_reusable = False
         response = HTTPResponse(cast("io.BytesIO", _Received(receive)), method="POST")  # type: ignore[arg-type]
         try:
@@ -72,7 +72,7 @@ class HttpLayer:
         return b"".join(parts)
 
     def _failure(self, response: HTTPResponse, body: bytes) -> OSError:
-        """The error for a response other than 200."""
+        """Return the error for a response with a status other than 200."""
         text = body[:_MAX_PAGE].decode("utf-8", "replace")
         if text.lstrip().lower().startswith(("<!doctype html", "<html")):
             text = re.sub(r"(?si)<(style|script|title)\b.*?</\1>|<!--.*?-->|<[^>]*>", " ", text)
@@ -137,7 +137,7 @@ def _authorization(credentials: Credentials) -> str:
 
 
 def _header_value(value: str) -> str:
-    """A value that is safe in a header; others could add headers."""
+    """Return a value if it is safe in a header; reject a value that could add headers."""
     if not (value.isascii() and value.isprintable()):
         raise SecurityFailure("send the user or token", "it contains characters that are not allowed in HTTP headers")
     return value

@@ -1,8 +1,8 @@
 """Which Thrift methods a metastore knows, determined by calling them: its version string is unreliable.
 
-For a call that exists in several variants the first variant that the server knows is used, and unknown ones are
-remembered with the connections to it (`Connection.capabilities`). If none is left, because a metastore was replaced by
-another version, all of them are tried again.
+For a call that exists in several variants the first variant that the server knows is used. Unknown variants are
+remembered with the connections to the server (`Connection.capabilities`). If none is left, because the metastore was
+replaced by another version, all variants are tried again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UnknownMethodError(Exception):
 
 
 def supports_method(connection: Connection, method: str) -> bool:
-    """Return whether a server knows a method: as remembered, or by a call without effect."""
+    """Return whether a server knows a method, from an earlier call or by a call without effect."""
     call = _PROBES.get(method)
     if call is None:
         raise ValueError(f"{method} cannot be probed without an effect; choose one of {', '.join(sorted(_PROBES))}")

@@ -1,10 +1,10 @@
 """A connection pool for several metastores that serve the same data.
 
-The metastore that answered last is used first; the others are tried in turn when it is unreachable, so that an
-unreachable one costs a connect time-out once and not with every call.
+The metastore that answered last is used first. The others are tried in turn if it is unreachable, so that an
+unreachable metastore causes a connect time-out once, not with every call.
 
-The known capabilities of a server are kept with its connections. They are forgotten when one of these breaks and when
-all are closed: the server may have been replaced by another version by then.
+The known capabilities of a server are kept with its connections. They are removed when one of the connections breaks
+and when all are closed, because the server may then have been replaced by another version.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hive_views.metastore.transport.connection import Connection
 from hive_views.metastore.transport.failures import SecurityFailure
 
 MAX_IDLE_SECONDS = 45.0
-"""A connection that idled longer is replaced: load balancers and firewalls forget connections after a minute or more,
-and a request sent over a forgotten connection is lost silently."""
+"""Connections that were idle for longer are replaced: load balancers and firewalls drop connections after a minute or
+more, and a request over a dropped connection is lost without an error."""
 
 
 class ConnectionPool:
@@ -41,7 +41,7 @@ class ConnectionPool:
         _pools.add(self)
 
     def take(self, method: str) -> Connection:
-        """Return a connection for one call: an idle one that is usable, or a new one."""
+        """Return a connection for one call: a usable idle connection, or a new one."""
         while True:
             with self._lock:
                 if self._closed:
@@ -65,9 +65,9 @@ class ConnectionPool:
         connection.close()
 
     def renew(self, connection: Connection) -> None:
-        """Replace a connection whose server answers, but reads no further requests from it.
+        """Replace a connection that got an answer, but cannot be used for further requests.
 
-        The new one is opened at once, so that the known capabilities of the server are kept.
+        The new connection is opened at once, so that the known capabilities of the server are kept.
         """
         try:
             fresh = Connection.open(connection.uri, self._config)
@@ -105,7 +105,7 @@ class ConnectionPool:
             connection.close()
 
     def forget_after_fork(self) -> None:
-        """Close inherited connections; the parent process goes on using them."""
+        """Close inherited connections, which the parent process continues to use."""
         self._lock = threading.Lock()
         self._idle = []
         for connection in list(self._all):

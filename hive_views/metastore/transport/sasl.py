@@ -1,7 +1,7 @@
 """SASL for metastore connections: Thrift's negotiation, Kerberos, delegation tokens, user and password.
 
-The negotiation is that of Thrift's TSaslTransport: one byte of status, four of length, the message. Afterwards every
-frame is preceded by its length, and is signed or encrypted if both sides agreed on that.
+The negotiation is that of Thrift's TSaslTransport: one byte of status, four bytes of length, the message. Afterwards
+every frame is preceded by its length, and is signed or encrypted if both sides agreed on that.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Kerberos:
         try:
             return [self._context.wrap(part, self._level == _PRIVACY).message for part in parts]
         except self._gssapi.exceptions.GSSError as error:
-            # Usually the ticket has expired: a new connection reports that, or uses a new ticket.
+            # Usually the ticket has expired: a new connection either reports that or uses a new ticket.
             raise ConnectionError(f"the request cannot be encrypted: {error}") from error
 
     def unwrap(self, frame: bytes) -> bytes:

@@ -35,7 +35,7 @@ def secure(sock: socket.socket, config: TlsConfig, host: str, timeout: float) ->
 
 
 def _modification_time(path: str | None) -> int | None:
-    """Return what changes when a file is renewed, so that the cached context is not used any more."""
+    """Return the modification time of a file, so that a cached context is not used after the file was renewed."""
     try:
         return None if path is None else Path(path).stat().st_mtime_ns
     except OSError:
