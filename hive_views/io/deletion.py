@@ -1,7 +1,8 @@
 """Deletion of all metadata files of a dropped view, which Iceberg's Java catalog leaves behind (Iceberg #9433).
 
-A metadata file does not name its predecessor, so directories are listed where the FileIO can list: that of new files,
-and those of the current and the previous metadata file. Only files that contain the view's UUID are deleted.
+A metadata file does not name its predecessor, so the files are found by listing directories, if the FileIO can list:
+the directory of new files, and those of the current and the previous metadata file. Only files that contain the view's
+UUID are deleted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def delete_view_files(
 ) -> list[str]:
     """Delete a dropped view's metadata files.
 
-    Returns the locations of files that remain or may belong to the view, and of directories that cannot be listed.
+    Returns the locations of files that could not be deleted or may belong to the view, and of directories that could
+    not be listed.
     """
     candidates = {location for location in metadata_locations if location}
     # A view whose location was changed has files in the directories of its earlier metadata files.
@@ -63,8 +65,8 @@ def delete_view_files(
 def _remove_empty_directories(directory: str) -> None:
     """Remove a local directory and the view's directory around it, if they are empty.
 
-    Spark creates no table where a directory has entries (LOCATION_ALREADY_EXISTS). Other storages have no directories,
-    or no removal that fails if another program has written a file meanwhile.
+    Spark refuses to create a table in an existing directory with entries (LOCATION_ALREADY_EXISTS). Other storages have
+    no directories, or cannot remove a directory only if it is still empty.
     """
     if urlparse(directory).scheme not in ("", "file"):
         return
@@ -76,7 +78,7 @@ def _remove_empty_directories(directory: str) -> None:
 
 
 def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool | None:
-    """Return whether a file is one of a view; None if it exists and cannot be read."""
+    """Return whether a file belongs to a view; None if it exists but cannot be read."""
     try:
         return files.read(location).view_uuid.lower() == view_uuid.lower()
     except (MetadataFileNotFoundError, InvalidMetadataError):

@@ -1,4 +1,4 @@
-"""Directory listings through PyIceberg's FileIOs, as far as these can list."""
+"""Directory listings through those of PyIceberg's FileIOs that can list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ListedEntry(NamedTuple):
 
 def list_entries(files: MetadataFiles, location: str, *, recursive: bool) -> Iterator[ListedEntry]:
     """Yield the entries of a directory; none if it does not exist or its FileIO is not PyArrow's."""
-    # Heavy imports that few programs need.
+    # Imported here because these modules are large and few programs need them.
     from pyarrow.fs import FileSelector
     from pyiceberg.io.pyarrow import PyArrowFileIO
 

@@ -1,9 +1,9 @@
 """Comparison of storage locations by their URIs.
 
-One location can be written in many ways, and some storages do not show that two URIs mean the same one:
-`hdfs:///x` and `hdfs://name:8020/x`, links, access points, percent-encoded characters. Hence two functions: `is_below`
-is true only if it is certain, for files to delete. `path_of` is equal for all URIs that may mean the same location, and
-may be equal for different ones, for files to keep.
+A location can be written in many ways, and for some storages it cannot be determined whether two URIs mean the same
+location: `hdfs:///x` and `hdfs://name:8020/x`, links, access points, percent-encoded characters. Hence two functions:
+`is_below` decides which files may be deleted, and is true only if a file is certainly in a directory. `path_of` decides
+which files must be kept, and is equal for all URIs that may mean the same location, possibly also for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import unquote
 _URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?)?(.*)", re.DOTALL)
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 _SCHEME_ALIASES = {"": "file", "s3a": "s3", "s3n": "s3"}
-"""Schemes that mean the same storage as another one."""
+"""Schemes that are other names of a storage, each with the scheme to which it is normalized."""
 
 
 def path_of(location: str) -> str:
@@ -34,7 +34,7 @@ def base_of(metadata_location: str) -> str:
 
 
 def is_absolute(location: str) -> bool:
-    """Return whether a location is a URI or an absolute path; another one depends on the process that reads it."""
+    """Return whether a location is a URI or an absolute path; a relative path depends on the process that reads it."""
     return _ABSOLUTE.match(location) is not None
 
 
@@ -46,7 +46,7 @@ def is_below(location: str, directory: str) -> bool:
 
 
 def steps_out(location: str) -> bool:
-    """Return whether a path has a `..`, escaped or not: its meaning depends on the reader."""
+    """Return whether a path contains `..`, escaped or not: the meaning of such a path depends on the reader."""
     return ".." in re.split(r"[/\\]", unquote(location))
 
 

@@ -46,10 +46,10 @@ from hive_views.spec.metadata import ViewMetadata
 logger = logging.getLogger(__name__)
 
 _CHUNK = 256 * 1024
-"""How many bytes of a file are read at once; nearly every file is shorter."""
+"""The number of bytes that are read at once; nearly all files are shorter."""
 
 READ_ATTEMPTS = 3
-"""How often a read is attempted before an error of the storage is raised; a missing file is reported at once."""
+"""The number of attempts to read before an error of the storage is raised; a missing file is reported at once."""
 
 GOOGLE_RETRIES = timedelta(seconds=15)
 """For how long Google's client retries requests for a token or a file without an answer."""
@@ -63,7 +63,7 @@ def _is_no_fallback_warning(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _without_fallback_warnings() -> Iterator[None]:
-    """Drop PyIceberg's warnings about each FileIO that is not installed, before it uses another one or raises."""
+    """Suppress PyIceberg's warning about each FileIO that is not installed; it tries the next FileIO, or raises."""
     logger = logging.getLogger("pyiceberg.io")
     logger.addFilter(_is_no_fallback_warning)
     try:
@@ -76,7 +76,7 @@ class MetadataFiles:
     """The metadata files of one catalog; thread-safe."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Take the catalog's properties, which configure PyIceberg's FileIO."""
+        """Create the object; `properties` are the catalog's properties, which configure PyIceberg's FileIO."""
         self._properties = dict(properties)
         self._schemes = metadata_schemes(properties)
         self._local = is_local(properties)
@@ -120,7 +120,7 @@ class MetadataFiles:
             )
             raise RefusedLocationError(location, scheme, reason)
         if scheme == "file" and parsed.scheme and parsed.netloc:
-            # PyArrow takes the host for a directory below the working directory, fsspec ignores it.
+            # PyArrow takes the host for a directory below the working directory; fsspec ignores it.
             raise RefusedLocationError(location, scheme, "a local file has no host: write file:/dir or /dir")
         check_no_special_file(location)
 
@@ -142,11 +142,11 @@ class MetadataFiles:
         return table_text(self._read_bytes(location, MAX_TABLE_BYTES), location)
 
     def write(self, location: str, metadata: ViewMetadata) -> None:
-        """Write a new metadata file; a local one is synchronized to disk before this returns."""
+        """Write a new metadata file; a local file is synchronized to disk before this method returns."""
         data = serialize(metadata, codec=compression_codec(metadata.properties))
         is_created = False
         try:
-            # On other storages checking for an existing file needs the permission to list; the name has a unique UUID.
+            # On other storages a check for an existing file requires the permission to list; names have a unique UUID.
             overwrite = not _is_local(location)
             with self.io(location).new_output(location).create(overwrite=overwrite) as stream:
                 is_created = True
@@ -224,7 +224,7 @@ _RETRIES = Retrying(
 
 
 def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
-    """Limit the retries of Google's client: PyIceberg sets no limit, and the client's own is several minutes."""
+    """Limit the retries of Google's client, which by default take several minutes; PyIceberg sets no limit."""
     if scheme in _GOOGLE and hasattr(io, "fs_by_scheme"):
         rebuild, (options,) = io.fs_by_scheme(scheme, bucket).__reduce__()
         limited = rebuild({**options, "retry_time_limit": GOOGLE_RETRIES})
@@ -234,11 +234,11 @@ def _with_time_limit(io: Any, scheme: str, bucket: str) -> FileIO:
 
 
 def _guarded(io: FileIO) -> FileIO:
-    """Protect PyIceberg from the locations in a table's metadata and manifests, which it uses whatever they are.
+    """Make a FileIO reject some locations: PyIceberg uses any location in a table's metadata and manifests.
 
-    A special file is not read, and no file is created at a relative path, which each process has elsewhere.
+    Special files are not read, and no file is created at a relative path, which depends on the process.
     """
-    # Of this instance, and as partial functions, which can be pickled with it.
+    # The methods are replaced in this instance only, by partial functions, because these can be pickled with it.
     io.new_input = partial(_new_input, io)  # type: ignore[method-assign]
     io.new_output = partial(_new_output, io)  # type: ignore[method-assign]
     return io
@@ -280,7 +280,7 @@ def parse_table_metadata(text: str, location: str) -> TableMetadata:
 
 
 def _check_ancestors(metadata: TableMetadata, location: str) -> None:
-    """Reject a snapshot that is its own ancestor: everything that follows the parents would never end."""
+    """Reject a snapshot that is its own ancestor: a loop over the parents of a snapshot would never end."""
     parents = {snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots}
     checked: set[int | None] = set()
     for snapshot_id in parents:
@@ -315,7 +315,7 @@ def check_no_special_file(location: str) -> None:
 
 
 def _is_empty_local_file(location: str) -> bool:
-    """Whether a local file has no content. Those of procfs claim so, and reading one (/proc/kmsg) may never end."""
+    """Whether a local file has the size 0. Files of procfs have it too, and reading one (/proc/kmsg) may never end."""
     with suppress(OSError, ValueError):
         return _is_local(location) and os.stat(_local_path(location)).st_size == 0  # noqa: PTH116
     return False

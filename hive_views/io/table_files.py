@@ -1,8 +1,8 @@
 """The files that an Iceberg table references, and which of them a purge deletes.
 
-Manifests contain complete URIs, and a table may reference foreign files: added by `add_files` or Spark's `snapshot`, or
-written into a manifest by hand. So only files below the table's own directories are deleted, and a location that the
-catalog does not allow is not even read.
+Manifests contain complete URIs, and a table may reference foreign files: files added by `add_files` or Spark's
+`snapshot`, or entered into a manifest by hand. So a purge deletes only files below the table's own directories, and
+does not read locations that the catalog does not allow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GC_ENABLED = "gc.enabled"
 """Property of tables and views (Iceberg's TableProperties): `false` keeps all files in a purge."""
 
 NOT_COLLECTED = f"its property {GC_ENABLED} is false"
-"""The reason to keep files, for messages."""
+"""The reason for keeping files, for messages."""
 
 _LOCATION_PROPERTIES = (
     "write.data.path",
@@ -38,7 +38,7 @@ METADATA_FILE_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 """The suffixes of metadata file names, also of older Iceberg releases."""
 
 _MAX_LISTED = 3
-"""How many files a warning lists."""
+"""The maximum number of files in a warning."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class TableFiles:
     """The files that a table references."""
 
     own: tuple[str, ...]
-    """Those below its directories, sorted."""
+    """The files below the table's directories, sorted."""
     foreign: tuple[str, ...]
-    """Those elsewhere, sorted."""
+    """The files in other directories, sorted."""
     directories: tuple[str, ...]
-    """Its location, and the directories in its properties."""
+    """The table's location, and the directories in its properties."""
 
 
 def all_files(table: Table, files: MetadataFiles) -> set[str]:
@@ -77,7 +77,7 @@ def all_files(table: Table, files: MetadataFiles) -> set[str]:
 
 
 def files_to_purge(table: Table, files: MetadataFiles) -> TableFiles | None:
-    """Return the files that a table references, own and foreign, or None if they are kept; call before the drop."""
+    """Return the files that a table references, or None if a purge keeps them; call this before the drop."""
     if not is_collected(table.metadata.properties):
         return None
     properties = table.metadata.properties
@@ -94,7 +94,7 @@ def is_collected(properties: Mapping[str, str]) -> bool:
 
 
 def delete_files(name: object, table_files: TableFiles, files: MetadataFiles) -> tuple[str, ...]:
-    """Delete the own files of a dropped table; return those that could not be deleted, and log the foreign ones."""
+    """Delete a dropped table's own files; return those that could not be deleted, and log the foreign files."""
     # Metadata files last: after an interruption they show which table the remaining files belong to.
     own = sorted(table_files.own, key=lambda file: file.endswith(METADATA_FILE_SUFFIXES))
     remaining = tuple(location for location in own if not files.delete(location))

@@ -92,7 +92,7 @@ class MetastoreDirectory:
             raise EmbeddedMetastoreError(str(self), f"cannot create the directory: {error}") from error
 
     def acquire(self) -> int:
-        """Lock the directory for one metastore; the descriptor of the lock."""
+        """Lock the directory for one metastore; return the descriptor of the lock file."""
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + LOCK_WAIT_S
         while not _try_lock(descriptor, fcntl.LOCK_EX):
@@ -111,7 +111,7 @@ class MetastoreDirectory:
         return descriptor
 
     def prepare_database(self) -> None:
-        """Remove a database whose first start was interrupted (Derby cannot open it); mark a new one incomplete."""
+        """Remove a database whose first start was interrupted (Derby cannot open it); mark a new one as incomplete."""
         database = self.path / self.database_name
         if self._incomplete_marker.exists():
             shutil.rmtree(database, ignore_errors=True)
@@ -119,7 +119,7 @@ class MetastoreDirectory:
             self._incomplete_marker.touch()
 
     def finish_database(self) -> None:
-        """Mark the database as complete, and make it readable by its owner only, as it holds all definitions."""
+        """Mark the database as complete, and make it readable by its owner only: it contains all definitions."""
         database = self.path / self.database_name
         if database.exists():
             database.chmod(0o700)
@@ -137,7 +137,7 @@ class MetastoreDirectory:
             os.close(descriptor)
 
     def record(self) -> MetastoreRecord | None:
-        """Read `metastore.json`; None if it is missing. The metastore may have ended since: see `in_use`."""
+        """Read `metastore.json`; None if it is missing. The metastore may have ended meanwhile; see `in_use`."""
         try:
             with self._record.open("rb") as file:
                 record = MetastoreRecord(**parse_json(file.read(_MAX_RECORD_BYTES)))
@@ -178,7 +178,7 @@ class MetastoreDirectory:
         for name, value in properties.items():
             lines.append(f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>")
         lines.append("</configuration>")
-        # It contains the database's password: a new file, so that other users can never read it.
+        # The file contains the database's password. It is created anew, so that other users can never read it.
         self.site.unlink(missing_ok=True)
         descriptor = os.open(self.site, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as site:
@@ -191,7 +191,7 @@ class MetastoreDirectory:
             return "\n".join(log.read().decode(errors="replace").splitlines()[-15:])
 
     def terminate(self) -> MetastoreRecord | None:
-        """Stop the metastore that runs here, whichever program started it."""
+        """Stop the metastore that runs in this directory, regardless of which program started it."""
         if not self.in_use():
             self.remove_record()
             return None

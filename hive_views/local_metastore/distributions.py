@@ -48,7 +48,7 @@ _DATANUCLEUS = tuple(
 
 _ARCHIVE_4_0 = Artifact("org.apache.hive", "hive-standalone-metastore-server", "4.0.1", "tar.gz", "bin")
 _IN_HIVE_EXEC = ("hive-", "datanucleus-", "libthrift-", "libfb303-", "orc-", "protobuf-java-")
-"""Jars of 4.0's archive that a later `hive-exec`, or a jar downloaded with it, contains in another version."""
+"""Jars of 4.0's archive that are omitted because `hive-exec`, or another downloaded jar, has another version."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Release:
     archive: Artifact
     """The archive that Hive publishes."""
     dependencies: tuple[Artifact, ...]
-    """Jars that are neither in its archive nor in PySpark."""
+    """Jars that are neither in the archive nor in PySpark."""
     server: Artifact | None = None
-    """The jar of the server, if the archive is that of an earlier release."""
+    """The jar of the server, if the archive belongs to an earlier release."""
     oldest_java: int = OLDEST_JAVA
     """The oldest Java version that runs it."""
     schema_tool: str = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
@@ -121,7 +121,7 @@ class Distribution:
 
 
 def find_release(version: str, directory: str) -> Release:
-    """The release of a version."""
+    """Return the release for a version; raise an error if it is not supported."""
     if version not in RELEASES:
         raise EmbeddedMetastoreError(
             directory,
@@ -165,7 +165,7 @@ def unpack(release: Release, jars: Path, cache: str | os.PathLike[str]) -> Distr
 
 
 def _convert_archive(home: Path, release: Release) -> None:
-    """Convert 4.0's archive for a later release: remove the jars that it replaces, and add its schemas."""
+    """Convert 4.0's archive for a later release: remove the jars that the release replaces, and add its schemas."""
     for jar in (home / "lib").glob("*.jar"):
         if jar.name.startswith(_IN_HIVE_EXEC):
             jar.unlink()

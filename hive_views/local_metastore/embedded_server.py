@@ -24,7 +24,7 @@ def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: floa
     system.setOut(system.err)
     hive = jvm.org.apache.hadoop.hive
     thrift = jvm.org.apache.thrift
-    # First, because it fails if the port is in use. It listens from here on, and answers when the server runs.
+    # First, because this fails if the port is in use. The socket listens from here on; the server answers once it runs.
     socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
     hive.conf.HiveConf.setHiveSiteLocation(jvm.java.net.URL(directory.site.as_uri()))
     conf = hive.conf.HiveConf()
@@ -71,7 +71,7 @@ def _create_lock_tables(hive: Any, conf: Any) -> None:
 
 
 def _connection_cleaner(jvm: Any, no_arguments: Any) -> Any:
-    """Hive's event handler that closes the transactions of a closed connection: an anonymous class of HiveMetaStore.
+    """Create Hive's handler that ends the transactions of closed connections, an anonymous class of HiveMetaStore.
 
     `no_arguments` is an empty array of Java objects: the arguments of its constructor.
     """
@@ -86,7 +86,7 @@ def _connection_cleaner(jvm: Any, no_arguments: Any) -> Any:
 
 
 def _thread(jvm: Any, target: Any, method: str, name: str) -> Any:
-    """A Java thread that calls a method without arguments, and ignores exceptions."""
+    """Create a Java thread that calls a method without arguments, and ignores exceptions."""
     create = jvm.java.beans.EventHandler.create
     find = jvm.java.lang.Class.forName
     thread = jvm.java.lang.Thread(create(find("java.lang.Runnable"), target, method), name)

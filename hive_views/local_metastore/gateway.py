@@ -18,8 +18,8 @@ PY4J_LOGGER = logging.getLogger("py4j.java_gateway")
 class GatewayProcess:
     """A JVM with a gateway; it ends with this program unless it is detached.
 
-    The gateway runs any code for a client that has its token. The JVM creates the token and sends it through a pipe: it
-    is in no argument, environment or file. `options` are those of `subprocess.Popen`.
+    The gateway runs any code for a client that has its token. The JVM creates the token and sends it through a pipe, so
+    that no argument, environment variable or file contains it. `options` are options of `subprocess.Popen`.
     """
 
     def __init__(self, command: Sequence[str], *, detached: bool = False, **options: Any) -> None:
@@ -37,8 +37,8 @@ class GatewayProcess:
     def gateway(self, deadline: float, *, has_call_timeout: bool = False) -> Iterator[Any]:
         """Connect to the gateway, and close it at the end.
 
-        `deadline` (`time.monotonic`) limits the start of the JVM, and with `has_call_timeout` each call. A
-        ConnectionError if the JVM ends, a TimeoutError if it does not start in time.
+        `deadline` (`time.monotonic`) limits the start of the JVM and, with `has_call_timeout`, each call. Raises
+        ConnectionError if the JVM ends, and TimeoutError if it does not start in time.
         """
         from py4j.java_gateway import GatewayParameters, JavaGateway
 
@@ -80,7 +80,7 @@ class GatewayProcess:
         if self.process.poll() is None:
             if self.process.stdin:
                 try:
-                    # Writes a line first, since a forked copy of this program may keep the pipe open.
+                    # A line is sent first, since a forked copy of this program may keep the pipe open.
                     self.process.stdin.write(b"\n")
                     self.process.stdin.close()
                 except BrokenPipeError:

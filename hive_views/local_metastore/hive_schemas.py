@@ -1,7 +1,7 @@
 """The database schemas of Hive 4.1 and 4.2, for which Hive publishes no scripts in Maven repositories.
 
-They are the script in 4.0's archive plus the changes since, written for each database. Sources: HIVE-27725 (statistics
-without names), HIVE-28292 and HIVE-28828 (indexes; not on Derby), HIVE-29178 (parameters of catalogs).
+The scripts consist of the script in 4.0's archive and the later changes, for each database. Sources: HIVE-27725
+(statistics without names), HIVE-28292 and HIVE-28828 (indexes; not on Derby), HIVE-29178 (parameters of catalogs).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STATISTICS = (
         ("CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"),
     ),
 )
-"""Table, its index, the new columns of the index, the dropped columns."""
+"""For each change: the table, its index, the new columns of the index, the dropped columns of the table."""
 
 
 def write_schemas(scripts: Path, version: str) -> None:
@@ -53,7 +53,7 @@ def _to_4_1(kind: str) -> Iterator[str]:
         yield _drop_index(kind, table, index)
         yield _index(table, index, columns)
         if kind == "postgres":
-            # This index is a prefix of the new one.
+            # This index is redundant: its columns are a prefix of those of the new index.
             yield _drop_index(kind, table, f"{table}_N49")
         for column in dropped_columns:
             yield f'ALTER TABLE "{table}" DROP COLUMN "{column}"'

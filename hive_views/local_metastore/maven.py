@@ -66,7 +66,7 @@ class Artifact:
 
 
 def fetch(artifacts: Sequence[Artifact], cache: str | os.PathLike[str]) -> list[Path]:
-    """Download the files that are missing in the cache, without their dependencies; the paths of all."""
+    """Download files that are missing in the cache, without their dependencies; return the paths of all files."""
     directory = Path(cache).resolve()
     paths = [directory / artifact.file_name for artifact in artifacts]
     missing = [artifact for artifact, path in zip(artifacts, paths, strict=True) if not path.exists()]
@@ -98,10 +98,10 @@ def without_credentials(text: str) -> str:
 
 
 def _retrieve(artifacts: Sequence[Artifact], scratch: Path) -> str:
-    """Download the files into `scratch` with Ivy; its messages."""
+    """Download the files into `scratch` with Ivy; return Ivy's messages."""
     settings, module = scratch / "ivysettings.xml", scratch / "ivy.xml"
     mirror = os.environ.get(MIRROR)
-    # Without a root, Ivy uses its default: Maven Central.
+    # Without `root` Ivy uses Maven Central.
     root = f" root={quoteattr(mirror)}" if mirror else ""
     settings.write_text(_SETTINGS.format(cache=quoteattr(str(scratch / "cache")), root=root), encoding="utf-8")
     module.write_text(_MODULE.format(dependencies="\n".join(map(_dependency, artifacts))), encoding="utf-8")

@@ -1,6 +1,6 @@
 """A metastore that runs as a child process of this program.
 
-The common part of the embedded metastore (PySpark's jars, Derby) and the standalone ones (any release, any database).
+The common part of the embedded metastore (PySpark's jars, Derby) and standalone metastores (any release and database).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MetastoreProcess(ABC):
 
     @abstractmethod
     def _prepare(self) -> Launch:
-        """Determine the command to run; called before any file is written."""
+        """Determine how to start the JVM; called before any file is written."""
 
     @abstractmethod
     def _site(self) -> Mapping[str, str]:
@@ -130,7 +130,7 @@ class MetastoreProcess(ABC):
             self._directory.finish_database()
             self._directory.write_record(jvm.process.pid, f"thrift://{LOOPBACK}:{port}", detached=self._detached)
         except BaseException:
-            # Also after Ctrl-C: leave no process behind.
+            # Also after Ctrl-C, so that no process is left behind.
             jvm.kill()
             self._directory.remove_record()
             raise

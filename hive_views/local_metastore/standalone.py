@@ -56,7 +56,7 @@ class StandaloneMetastore(MetastoreProcess):
     Args:
         directory: The directory of its log, warehouse and (with Derby) data; created if missing.
         version: The release; see `distributions.RELEASES`.
-        database: Its database; None is Derby in `directory`. The schema is created if there is none.
+        database: Its database; None means Derby in `directory`. The schema is created if there is none.
         port: The port to listen on, at 127.0.0.1; 0 chooses a free one at every start.
         cache: The directory of downloaded releases (180 MB each; 4.1 and later 280 MB).
         java: The `java` command; None takes JAVA_HOME's, else the one on the PATH.
@@ -148,7 +148,7 @@ class StandaloneMetastore(MetastoreProcess):
             self._directory.prepare_database()
         info = self._run_schema_tool(launch, kind, "-info")
         if info.returncode:
-            # Creating a schema in addition to one of another release would mix both.
+            # Creating a schema in a database with the schema of another release would mix the two.
             schema_version = re.search(r"Metastore schema version:\s*(\S+)", info.stdout + info.stderr)
             if schema_version is not None:
                 raise EmbeddedMetastoreError(
@@ -182,7 +182,7 @@ class StandaloneMetastore(MetastoreProcess):
             raise EmbeddedMetastoreError(self.directory, f"Hive's schema tool cannot be run: {error}") from error
 
     def _is_ready(self, port: int, timeout_s: float) -> bool:
-        # A secured server answers no plain request; it is ready when it listens.
+        # A server with TLS or authentication does not answer a plain request; it counts as ready when it listens.
         is_secured = any(
             self._site().get(name, "NONE").upper() not in ("FALSE", "NONE", "NOSASL") for name in _SECURITY
         )
@@ -194,7 +194,7 @@ def _environment(directory: MetastoreDirectory, distribution: Distribution) -> d
 
 
 def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float, *, lock_cleaner: str) -> int:
-    """Call Hive's `main` in a thread, since it returns only when the server ends; the server's port."""
+    """Call Hive's `main` in a thread, since it returns only when the server ends; return the server's port."""
     jvm = gateway.jvm
     port = port or free_port()
     options = gateway.new_array(jvm.java.lang.String, 2)
@@ -221,7 +221,7 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: flo
 
 
 def _start_lock_cleaner(gateway: Any, lock_cleaner: str) -> None:
-    """Remove expired locks periodically; in Hive that is a service that a standalone server does not start."""
+    """Start the service that removes expired locks periodically, which a standalone server does not start itself."""
     jvm = gateway.jvm
     cleaner = jvm.java.lang.Class.forName(lock_cleaner).getDeclaredConstructor(None).newInstance(None)
     cleaner.setConf(jvm.org.apache.hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())

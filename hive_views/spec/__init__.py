@@ -1,1 +1,1 @@
-"""The Iceberg view format: metadata as values, changes to them, and metadata files as bytes. No I/O, no clock."""
+"""The Iceberg view format: metadata as values, changes to them, the encoding of files. No I/O, no clock."""

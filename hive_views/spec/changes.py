@@ -6,14 +6,14 @@ After a conflict, a commit applies its changes again to the newer base. The rule
 - **Ids.** The id of a new version is the highest id of the versions *and of the version log* plus one, so an id in the
   log never gets another meaning. The id of a new schema is the highest id plus one, from 0. Ids and timestamps in the
   caller's version and schema are ignored; the version's timestamp is the time of the change.
-- **Reuse.** If the metadata has an equal version, that one becomes current, and none is added. Versions are equal if
-  schema, default catalog, default namespace, unknown keys, the summary except `operation` (which follows from the
-  history), and the representations in their order are equal. A representation's own defaults are compared by their
-  effect, because Java drops them, and a draft file has them only there. `field-aliases` and `field-comments` are
-  compared only if the new version has them: Java drops those too, and the schema has the same information.
+- **Reuse.** If the metadata has an equal version, that version becomes current, and none is added. Versions are equal
+  if schema, default catalog, default namespace, unknown keys, the summary except `operation` (which follows from the
+  history), and the representations in their order are equal. The defaults in a representation are compared by their
+  effect, because Java drops them, and draft files may have defaults only there. `field-aliases` and `field-comments`
+  are compared only if the new version has them: Java drops those too, and the schema has the same information.
 - **Dialects.** A version with a generated text (`GENERATED_DIALECTS`) sets the view property
   `replace.drop-dialect.allowed=true`, unless it is set already: otherwise Spark's CREATE OR REPLACE VIEW, which writes
-  one dialect only, would fail. A generated text may be lost; an authored one only if the change allows it.
+  one dialect only, would fail. A generated text may be dropped; an authored text only if the change allows it.
 - **Order.** Properties, expiry and the check for lost dialects use the state after all changes, whatever their order.
 """
 
@@ -60,12 +60,13 @@ DROP_DIALECT_ALLOWED_DEFAULT = False
 
 @dataclass(frozen=True)
 class AddVersion:
-    """Make a definition the current version; adds it unless the metadata has an equal one."""
+    """Make a definition the current version; add a version unless the metadata has an equal one."""
 
     schema: Schema | Mapping[str, Any]
     """The columns. A mapping is the JSON object of a schema, for types that PyIceberg does not have."""
     version: iceberg.ViewVersion
-    """The texts and defaults: PyIceberg's class or `hive_views.spec.ViewVersion`, which may have a column list."""
+    """The texts and defaults: PyIceberg's class, or `hive_views.spec.metadata.ViewVersion`, which may have a column
+    list."""
     may_lose_dialects: bool = False
     """Whether the version may lack an authored dialect of the current one."""
 
@@ -97,7 +98,7 @@ class SetProperties:
 
 @dataclass(frozen=True)
 class SetLocation:
-    """Change the base location, for new metadata files."""
+    """Change the base location, which determines where new metadata files are written."""
 
     location: str
     """The URI of the new base location."""
@@ -143,7 +144,7 @@ def apply(base: ViewMetadata, changes: Iterable[Change], *, identifier: str, now
 
 
 def version_at(metadata: ViewMetadata, timestamp_ms: int) -> ViewVersion | None:
-    """The version that was current at a time; None if the log starts later, or the version has expired."""
+    """The version that was current at a given time; None if the log starts later, or the version has expired."""
     version_ids = [entry.version_id for entry in metadata.version_log if entry.timestamp_ms <= timestamp_ms]
     return metadata.version(version_ids[-1]) if version_ids else None
 
@@ -196,7 +197,7 @@ class _MetadataBuilder:
             return base
         self._check_dialects()
         if self._added and self._current().generated_dialects:
-            # For other writers. Set after the check, so that it does not allow this change to lose a text.
+            # For other writers. Set after the check, so that it does not allow this change to drop a text.
             self._properties.setdefault(DROP_DIALECT_ALLOWED, "true")
         log = list(base.version_log) if base else []
         if base is None or self._current_id != base.current_version_id:
@@ -239,8 +240,8 @@ class _MetadataBuilder:
         if self._base is None:
             return
         previous, new = self._base.current_version(), self._current()
-        # A view with a generated text has the property only for other writers, whose replacements drop that text. Here
-        # an authored text is lost only if the change itself allows it.
+        # In a view with a generated text the property is meant for other writers, whose replacements drop that text.
+        # This package drops an authored text only if the change itself allows it.
         generated = previous.generated_dialects
         allowed = self._properties.get(DROP_DIALECT_ALLOWED, str(DROP_DIALECT_ALLOWED_DEFAULT)).lower() == "true"
         if self._may_lose_dialects or (allowed and not generated):
@@ -283,7 +284,7 @@ class _MetadataBuilder:
         return document
 
     def _version(self, version: object, schema: dict[str, Any]) -> ViewVersion:
-        """A caller's version with the next id, as it will be written."""
+        """A caller's version as it will be written, with the next id."""
         if not isinstance(version, iceberg.ViewVersion):
             raise self._invalid("it has no definition: pass a ViewVersion")
         if getattr(version, "default_namespace", None) is None:
@@ -377,7 +378,7 @@ def _expire(versions: Sequence[ViewVersion], max_versions: int, current_id: int)
 
 
 def _trim(log: Iterable[ViewHistoryEntry], retained: set[int]) -> list[ViewHistoryEntry]:
-    """The log after its last entry for a version that is not retained."""
+    """The part of the log after the last entry for a version that is not retained."""
     trimmed: list[ViewHistoryEntry] = []
     for entry in log:
         if entry.version_id in retained:
@@ -388,7 +389,7 @@ def _trim(log: Iterable[ViewHistoryEntry], retained: set[int]) -> list[ViewHisto
 
 
 def _is_equal_version(existing: ViewVersion, new: ViewVersion) -> bool:
-    """Whether an existing version makes a new one redundant; see the docstring of the module."""
+    """Whether an existing version equals a new one; see **Reuse** in the docstring of the module."""
     return (
         (existing.schema_id, existing.default_catalog, existing.default_namespace)
         == (new.schema_id, new.default_catalog, new.default_namespace)

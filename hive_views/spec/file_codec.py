@@ -31,10 +31,11 @@ MAX_TABLE_BYTES = 256 * 1024 * 1024
 
 MAX_SYMBOLS = 2_000_000
 """Maximum number of braces, brackets, commas and colons in a document, also inside strings. Each may become a value of
-40 to 80 bytes: 31 KB of gzip took nearly 1 GB of memory. Ten versions with 10,000 columns each have half as many."""
+40 to 80 bytes: a file of 31 KB (gzip) took nearly 1 GB of memory. Ten versions with 10,000 columns each have half as
+many symbols."""
 
 MAX_TABLE_SYMBOLS = 5_000_000
-"""The same for the metadata of a table; 100,000 snapshots have 4.7 million."""
+"""The same limit for the metadata of a table; 100,000 snapshots have 4.7 million symbols."""
 
 Codec = Literal["gzip", "none"]
 """The compression of a file."""
@@ -70,7 +71,7 @@ def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
     try:
         data = _ENCODER.encode(document).encode()
     except UnicodeEncodeError:
-        # A file may contain half a surrogate pair as an escape, which can only be written as an escape.
+        # A file may contain a lone surrogate as an escape, which can be written only as an escape.
         data = _ASCII_ENCODER.encode(document).encode()
     limits = ((len(data), MAX_BYTES, "bytes"), (_count_symbols(data), MAX_SYMBOLS, "braces, commas and the like"))
     for count, limit, unit in limits:
@@ -164,7 +165,7 @@ def _decompress(data: bytes, location: str, max_bytes: int) -> bytes:
     except zlib.error as error:
         raise InvalidMetadataError(location, "", f"it is not valid gzip: {error}") from None
     if len(document) > max_bytes:
-        return document  # the caller rejects it
+        return document  # longer than the limit: the caller rejects it
     if not stream.eof:
         raise InvalidMetadataError(location, "", "it is truncated: the gzip stream does not end")
     if stream.unused_data:

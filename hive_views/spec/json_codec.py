@@ -1,8 +1,8 @@
 """Conversion between the JSON document of a metadata file and `ViewMetadata`.
 
-Reads today's format, and the earlier draft of the specification (Iceberg View Spec), which it converts to today's form.
-Writes one document that readers of both accept, with the required keys of both. Values are not coerced, and unknown
-keys are preserved.
+Reads today's format, and the earlier draft of the specification (Iceberg View Spec), which is converted to today's
+form. Writes one document that readers of both formats accept, with the required keys of both. Values are not coerced,
+and unknown keys are preserved.
 
 | the draft's form | becomes |
 |---|---|
@@ -29,7 +29,7 @@ from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.schemas import is_id, shorten
 
 MAX_DEPTH = 200
-"""The maximum nesting depth of a document, in objects and lists; a column in a struct costs three."""
+"""The maximum nesting depth of a document, in objects and lists; each nested struct adds three levels."""
 
 
 def read_document(document: object, location: str) -> ViewMetadata:
@@ -136,7 +136,7 @@ def _derived_uuid(view_location: object, location: str) -> str:
 
 def _convert_version(version: Any, current_schema_id: int | None, is_draft: bool, location: str, path: str) -> Any:
     if type(version) is not dict:
-        return version  # the model reports it
+        return version  # the model rejects it
     converted = dict(version)
     if "schema-id" not in version and current_schema_id is not None:
         converted["schema-id"] = current_schema_id
@@ -166,7 +166,7 @@ def _convert_representation(representation: Any) -> Any:
 
 
 def _check_strings(value: object, location: str, path: str) -> None:
-    # Before pydantic, which would create an error for each of possibly many invalid entries.
+    # Checked before pydantic does, which would create an error for each of possibly many invalid entries.
     if type(value) is not dict:
         raise InvalidMetadataError(location, path, f"it must be an object of strings, not {shorten(value)}")
     for key, entry in value.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON of any program; every fault is a ValueError, also a nesting that is too deep for Python."""
+    """Parse JSON from any program; all errors are ValueErrors, even if the nesting is too deep for Python."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -3,8 +3,8 @@
 Source: the Iceberg proposal "Materialized Views: Lineage and State Representation". A version's summary has the lineage
 under one key, which Iceberg's Java catalog preserves when it rewrites the metadata. The row has a copy in parameters
 that the metastore can filter by, so that one request finds the dependents of an object. Each commit of this package
-rewrites the copy. Other writers do not, so the copy names the metadata file that it belongs to, and the file's name is
-marked if its row has a copy (`file_id`).
+rewrites the copy. Other writers do not, so the copy names the metadata file to which it belongs, and the name of a
+metadata file is marked if its row has a copy (`file_id`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROW_LINEAGE_OF = "hive_views_lineage_of"
 """Row parameter: the name of the metadata file that `ROW_LINEAGE` belongs to."""
 
 MAX_ROW_LINEAGE = 4000
-"""Maximum length of a row's lineage in characters (PARAM_VALUE before HIVE-12274): about 60 dependencies."""
+"""Maximum length of a row's lineage in characters (PARAM_VALUE before HIVE-12274), enough for 60 dependencies."""
 
 FILE_NODE = "687669657773"
 """The last group of the UUID in the names of metadata files whose row has a lineage: `hviews` in ASCII."""

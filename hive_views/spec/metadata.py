@@ -1,9 +1,9 @@
 """The contents of a view metadata file as frozen values.
 
-The attributes have the names of PyIceberg's (`pyiceberg.view.metadata`), and versions, log entries and representations
-are instances of PyIceberg's classes. Unlike PyIceberg's, these values preserve unknown keys at any level (pydantic's
-`model_extra`), unknown types of representation, and unknown column types: a catalog rewrites the files of other
-engines, so a key that it dropped would be lost.
+The attributes have the same names as in PyIceberg (`pyiceberg.view.metadata`), and versions, log entries and
+representations are instances of PyIceberg's classes. Unlike PyIceberg's classes, these preserve unknown keys at any
+level (pydantic's `model_extra`), unknown types of representation, and unknown column types: a catalog rewrites files of
+other engines, so a key that it dropped would be lost.
 
 Values are frozen, and their lists and dicts must not be changed either; `hive_views.spec.changes` creates new values.
 """
@@ -54,9 +54,9 @@ class SQLViewRepresentation(iceberg.SQLViewRepresentation):
     model_config = _LOSSLESS
 
     default_catalog: str | None = None
-    """Catalog of references without one. In a draft file, possibly the only place."""
+    """Catalog of references without one. A draft file may have it only here."""
     default_namespace: Namespace | None = None
-    """Namespace of references that are a single identifier. In a draft file, possibly the only place."""
+    """Namespace of references that are a single identifier. A draft file may have it only here."""
     field_aliases: Annotated[list[str], Field(fail_fast=True)] | None = None
     """Column names in the author's column list; None if there was none."""
     field_comments: Annotated[list[str | None], Field(fail_fast=True)] | None = None
@@ -186,7 +186,7 @@ class ViewMetadata(IcebergBaseModel):
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        # For error messages: the file that is read, or else the location of the view.
+        # For error messages: the location of the file if one is being read, otherwise that of the view.
         location: str = (info.context or {}).get("location", self.location)
         if not _UUID.fullmatch(self.view_uuid):
             raise InvalidMetadataError(location, "view-uuid", f"it must be a UUID, not {shorten(self.view_uuid)}")
@@ -204,7 +204,7 @@ class ViewMetadata(IcebergBaseModel):
         return self
 
     def version(self, version_id: int) -> ViewVersion | None:
-        """Return a version by its id; None if the metadata does not have it (any more)."""
+        """Return a version by its id; None if it does not exist or has expired."""
         return next((version for version in self.versions if version.version_id == version_id), None)
 
     def current_version(self) -> ViewVersion:

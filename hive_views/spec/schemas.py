@@ -45,7 +45,7 @@ def shorten(value: object) -> str:
 def is_same_schema(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two schemas have the same columns, like Java's `Schema.sameSchema`.
 
-    Compares id, name, type, comment, defaults and `required` of the columns, but not unknown keys and the schema ids.
+    Compares id, name, type, comment, defaults and `required` of the columns, but neither unknown keys nor schema ids.
     """
     return (
         len(one["fields"]) == len(other["fields"])

@@ -2,12 +2,12 @@
 
 Two lists are derived from the settings of a session, by rules on the keys of Spark's own configuration entries:
 
-- `is_captured_by_spark`: what Spark itself stores with a view and applies when the view is read, the rule of
-  `org.apache.spark.sql.catalyst.CapturesConfig` (4.1; in 4.0 the same rule is in `ViewHelper`): every setting that was
-  set and can be modified, except some families. The time zone and ANSI mode are captured even if they were not set.
-- `can_change_results`: those of them that can change the rows of a query, which a refresh records and a read compares.
-  It excludes families of settings for performance, display, streaming and writing, so that an entry that a later Spark
-  adds counts until it is excluded.
+- `is_captured_by_spark`: the settings that Spark itself stores with a view and applies when the view is read, by the
+  rule of `org.apache.spark.sql.catalyst.CapturesConfig` (4.1; in 4.0 the same rule is in `ViewHelper`): every setting
+  that was set and can be modified, except some families. The time zone and ANSI mode are captured even if not set.
+- `can_change_results`: those of these settings that can change the rows of a query, which a refresh records and a read
+  compares. Families of settings for performance, display, streaming and writing are excluded; an entry that a later
+  Spark release adds is included until it is excluded explicitly.
 
 `hive_views.spark.sessions.captured_settings` applies a rule to a session.
 """
@@ -50,7 +50,7 @@ _CAPTURED_BY_SPARK = frozenset({"spark.sql.optimizer.disableHints"})
 """`configAllowList` of CapturesConfig."""
 
 _SAME_RESULTS = (
-    # Which join, partitioning, buffer or plan computes the rows; how they are split into tasks and files.
+    # How rows are computed: joins, partitioning, buffers, plans, and the split into tasks and files.
     "addPartitionInBatch.",
     "autoBroadcastJoinThreshold",
     "broadcastTimeout",
@@ -106,7 +106,7 @@ _SAME_RESULTS = (
     "statistics.",
     "subexpressionElimination.",
     "windowExec.",
-    # Logs, pages, messages and clients.
+    # Logs, web pages, messages and clients.
     "artifact.",
     "cli.",
     "dataFrameQueryContext.",
@@ -128,7 +128,7 @@ _SAME_RESULTS = (
     "thriftServer.",
     "thriftserver.",
     "ui.",
-    # Streams, and what only writes use.
+    # Streams and writes.
     "avro.compression.",
     "avro.deflate.",
     "avro.xz.",
@@ -145,7 +145,7 @@ _SAME_RESULTS = (
     "sources.partitionOverwriteMode",
     "streaming.",
     "truncateTable.",
-    # Texts of views are completed with their own catalog and database, and always read with these off.
+    # Names in view texts are completed with the view's catalog and database; texts are read with these settings off.
     "ansi.doubleQuotedIdentifiers",
     "catalog.",
     "defaultCatalog",
@@ -183,9 +183,9 @@ def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
 
 
 def differing_settings(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
-    """The settings whose values differ between two sessions; none if one of the sessions is not known (empty).
+    """The settings whose values differ between two sessions; none if the settings of a session are unknown (empty).
 
-    A setting that only one of them has differs: settings with their default values are not recorded.
+    A setting that only one session has counts as different, because default values are not recorded.
     """
     if not recorded or not current:
         return []

@@ -2,8 +2,8 @@
 
 Source: Iceberg Materialized View Concept, Design 1: the optional field `allow-stale-data` of the JSON in the view
 property `materialized_view_metadata`. Users set a view property (ALTER … SET TBLPROPERTIES, in any engine), and engines
-that implement the draft read the field, so each commit sets both to the value that was set last. To detect which of
-them another program changed since, the JSON also has a copy of the property.
+that implement the draft read the field, so each commit sets both to the value that was set last. The JSON also has a
+copy of the property, which shows whether another program has changed the property or the field since.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_stale_data_allowed(properties: Mapping[str, str]) -> bool:
 
 
 def synchronize_properties(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Set the field and the property in `after` to the value that was set last; `before` is the previous commit."""
+    """Set the field and the property in `after` to the value that was set last, compared with `before`."""
     synchronized = dict(after)
     document, previous_document = _decode_document(after), _decode_document(before)
     if document is None:

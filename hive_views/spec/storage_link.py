@@ -25,11 +25,11 @@ STORAGE_OF = "hive-views.storage-of"
 """Property of a storage table: the UUID of its materialized view."""
 
 STORAGE_SUFFIX = "__storage"
-"""The end of a storage table's name, but for a unique suffix."""
+"""The end of a storage table's name; a unique suffix may follow."""
 
 
 STAGING_MARK = "__refresh_"
-"""In the names of tables to which a refresh writes before it publishes the rows."""
+"""Part of the names of staging tables, to which a refresh writes rows before it publishes them."""
 
 _STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
 
@@ -65,7 +65,7 @@ class StorageLink(NamedTuple):
     name: str
     """The table's name."""
     catalog: str | None = None
-    """The catalog; None is the materialized view's."""
+    """The catalog; None means the catalog of the materialized view."""
 
     def to_json(self) -> dict[str, Any]:
         """The identifier as a JSON object."""
@@ -101,7 +101,7 @@ def link_of(version: ViewVersion) -> StorageLink | None:
 
 
 def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
-    """A version with another storage table; None removes it."""
+    """Return a copy of a version with another storage table, or without one if `link` is None."""
     summary = {key: value for key, value in version.summary.items() if key != STORAGE_TABLE_COPY}
     extra = {key: value for key, value in (version.model_extra or {}).items() if key != STORAGE_TABLE}
     if link is not None:
@@ -112,7 +112,7 @@ def with_link(version: ViewVersion, link: StorageLink | None) -> ViewVersion:
 
 
 def restore_link(version: ViewVersion) -> ViewVersion:
-    """A version with the field restored from its copy, if another writer dropped it."""
+    """Return a version with the field restored from its copy, if another writer dropped the field."""
     if STORAGE_TABLE_COPY not in version.summary or STORAGE_TABLE in (version.model_extra or {}):
         return version
     link = StorageLink.decode(version.summary[STORAGE_TABLE_COPY])

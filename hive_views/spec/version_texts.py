@@ -16,7 +16,7 @@ from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 ORIGINAL_SQL = "hive-views.original-sql"
-"""Summary key: the typed text, if it is not in a representation."""
+"""Summary key: the typed text, if no representation contains it."""
 
 LEGACY_ORIGINAL = "hive-views.legacy-original-sql"
 """Summary key: the original text of a legacy row, if it differs from the typed text or may mean something else."""
@@ -56,9 +56,9 @@ def define(
         sql: The text as the author typed it.
         dialect: The author's dialect, e.g. `spark`, `hive`, `trino`.
         default_namespace: The database for unqualified names, as a sequence of one name.
-        default_catalog: The catalog for names without one; None is the view's catalog.
+        default_catalog: The catalog for names without one; None means the view's catalog.
         stored: The text with stars replaced by columns; None if it equals `sql`.
-        expanded: Hive's expansion of the text; None stores none, and the row then has the stored text.
+        expanded: Hive's expansion of the text. If None, none is stored, and the row has the stored text instead.
         field_aliases: The names in the author's column list; None if there was none.
         field_comments: The comments in the column list, None for a column without one.
         partitioned_on: The columns of PARTITIONED ON; None keeps the partition columns of an existing view.
@@ -109,7 +109,7 @@ def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
 
 
 def sql_texts(version: ViewVersion) -> dict[str, str]:
-    """The SQL texts of a version by dialect in lower case, in order; the first one of each dialect."""
+    """The first SQL text of each dialect of a version, by dialect in lower case, in order."""
     texts: dict[str, str] = {}
     for representation in version.representations:
         if isinstance(representation.root, SQLViewRepresentation):
@@ -133,7 +133,7 @@ def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
 def row_texts(version: ViewVersion) -> RowTexts:
     """The texts of the metastore row for a version.
 
-    The expanded text is chosen like in Iceberg's Java catalog (HiveViewOperations.sqlForView): the `hive`
+    The expanded text is chosen as in Iceberg's Java catalog (HiveViewOperations.sqlForView): the `hive`
     representation, else the first SQL representation. The original text is the typed text.
     """
     texts = sql_texts(version)
