@@ -1,9 +1,9 @@
 """The key columns of a query: output columns through which its rows depend on the rows of one table.
 
-If rows of a table change, they affect only the result rows whose keys have the values of the changed rows. These result
-rows are recomputed and replaced as a whole. This also works for queries whose results cannot be merged: any
-aggregate by group, DISTINCT, outer, semi and anti joins by equality, IN and EXISTS, windows by partition, HAVING, UNION,
-INTERSECT and EXCEPT.
+If rows of a table change, they affect only the result rows whose keys have the values of the changed rows. These
+result rows are recomputed and replaced as a whole. This also works for queries whose results cannot be merged: any
+aggregate by group, DISTINCT, outer, semi and anti joins by equality, IN and EXISTS, windows by partition, HAVING,
+UNION, INTERSECT and EXCEPT.
 
 A key is one output column, or two columns of which one may be NULL: the key of a row of `t FULL JOIN u ON t.a = u.x` is
 `coalesce(t.a, u.x)`.

@@ -1,4 +1,4 @@
-"""Expressions that Coral computes before it groups rows: it merges a derived table into the block that reads only it."""
+"""Functions that Coral computes before it groups rows; it merges a derived table into a block that reads only it."""
 
 from __future__ import annotations
 

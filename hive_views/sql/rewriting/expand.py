@@ -175,8 +175,9 @@ def _name_columns(resolution: Resolution) -> None:
 
 
 def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | None:
-    """Return a function that replaces unedited tokens as Hive's lexer does, which drops identifier quotes and hint
-    delimiters; None if the text has neither.
+    """Return a function that replaces unedited tokens: Hive's lexer drops identifier quotes and hint delimiters.
+
+    None if the text has neither.
     """
     text: Text = resolution.text
     regex = resolution.context.regex_names

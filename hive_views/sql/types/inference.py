@@ -194,7 +194,7 @@ class TypeInference:
         return self._widened(arithmetic(type(node).__name__, left, right), [left, right])
 
     def _widened(self, result: str | None, kinds: Sequence[str | None]) -> str | None:
-        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, which also fits values of other modes."""
+        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, wider than in other modes."""
         is_mixed = self.text.dialect == "spark" and result == "float" and any(kind in INTEGERS for kind in kinds)
         return "double" if is_mixed else result
 

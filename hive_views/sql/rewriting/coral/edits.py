@@ -114,7 +114,7 @@ def from_token(text: Text, index: int, level: int, *, before: bool = False) -> i
 
 
 def foreign_columns(query: exp.Expr) -> Iterator[exp.Column]:
-    """Yield the columns in a query of an expanded text, where all are qualified, that belong to tables outside of it."""
+    """Yield the columns in a query that belong to outer tables; all columns of an expanded text are qualified."""
     aliases = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
     for column in query.find_all(exp.Column):
         if len(column.parts) == 1 or column.parts[0].name.lower() not in aliases:
