@@ -47,11 +47,11 @@ class DropBehavior(Enum):
     """How a drop treats dependents; the values are SQL's keywords."""
 
     NONE = ""
-    """Ignore them, as Hive does: they can no longer be read."""
+    """Ignore dependents, as Hive does; they can no longer be read."""
     RESTRICT = "restrict"
-    """Drop nothing if there are any."""
+    """Drop nothing if there are dependents."""
     CASCADE = "cascade"
-    """Drop them too."""
+    """Drop the dependents too."""
 
     @staticmethod
     def of(restrict: bool, cascade: bool, *, strict: bool) -> DropBehavior:
@@ -106,7 +106,7 @@ class DropPlan:
 
     @property
     def left_dangling(self) -> tuple[ViewName, ...]:
-        """The views that will stay and can no longer be read."""
+        """The views that will remain but can no longer be read."""
         return self.dependents if self.behavior is DropBehavior.NONE else ()
 
 

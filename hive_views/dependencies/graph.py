@@ -79,7 +79,7 @@ class TransitiveDependents:
     """Pairs of a dependent and the object or other dependent that it reads."""
     unknown: tuple[Lineage, ...] = ()
     """Views whose dependencies are unknown: they may depend on the object too. A plain Hive view whose text contains
-    the name of neither the object nor a dependent is left out."""
+    neither the name of the object nor that of a dependent is omitted."""
 
     def __iter__(self) -> Iterator[Dependent]:
         return (dependent for level in self.levels for dependent in level)

@@ -108,7 +108,7 @@ def read_partitions(store: MetastoreStore, row: Row, version: str | None) -> Tab
     columns = [column for column, _ in keys]
     values: dict[str, dict[str, str | None]] = {}
     for name, stored in partition_values(store.client, row).items():
-        # A NULL equals nothing; a text that is not a value of its type cannot be compared (None).
+        # NULL equals no value; a text that is not a value of its type cannot be compared (None).
         values[name] = {
             column: value if value == DEFAULT_PARTITION else canonical(value, kind)
             for (column, kind), value in zip(keys, stored, strict=False)
@@ -158,7 +158,7 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
             return unpartitioned(None, reason if is_ambiguous else missing, is_determined=False)
         types = {column.lower(): kind for column, kind, _ in row.columns}
         schema = table.schema()
-        # A snapshot is read with the names of its own schema.
+        # Engines read a snapshot with the column names of the schema at that time.
         old_schema = (
             table.schemas().get(snapshot.schema_id or 0, schema) if version is not None and snapshot else schema
         )

@@ -178,7 +178,7 @@ def _check(
         columns = [(name, kind) for name, kind, _ in view.row.declared_columns]
         text_problems, tables = find_problems(view.text, schemas, columns)
         if tables is None and any(schemas.table(*name.identifier) for names in other_names.items() for name in names):
-            # The resolver does not know the columns of `database.table.files` and the like.
+            # The resolver does not know the columns of metadata tables such as `database.table.files`.
             reason = f"it may read states or metadata of tables: {text_problems[0].text}"
             text_problems = [ViewProblem(Validity.UNKNOWN, reason)]
         problems += text_problems

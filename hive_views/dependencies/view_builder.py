@@ -119,7 +119,7 @@ def build_definition(
 
 
 def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dialect: str) -> tuple[str, ...] | None:
-    """Return the names that a query gives its columns, in lower case; None if it cannot be resolved."""
+    """Return the column names of a query in lower case; None if it cannot be resolved."""
     statement = CreateView(text=sql, dialect=dialect, name=ObjectName(("", "")), query=Query(sql))
     try:
         functions = _user_functions(statement)
@@ -168,7 +168,7 @@ def build_definition_of_statement(
     to_text = row_text if for_trino else hive_text
     expanded = to_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
-    # The lineage of a text that does not name all its sources stays unknown.
+    # If a text does not name all of its sources, its lineage is unknown.
     is_known = not references(statement.parsed_query).opaque
     lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
     version = define(
@@ -249,7 +249,7 @@ def _partitioned_on(
 
 
 def _user_functions(statement: CreateView | AlterViewAs) -> dict[str, str]:
-    """Return the functions that are qualified with a database; reject unqualified ones that are not built in.
+    """Return the functions that are qualified with a database; reject unqualified functions that are not built in.
 
     An unqualified function is temporary, or belongs to the author's current database, which readers do not have. Texts
     of Trino are not checked: Trino has no temporary functions, and its built-in functions are not listed here.

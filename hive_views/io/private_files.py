@@ -1,4 +1,4 @@
-"""Files that only their owner may read, whatever the umask: plans and journals hold the definitions of views."""
+"""Files that only their owner may read, regardless of the umask: plans and journals contain view definitions."""
 
 from __future__ import annotations
 

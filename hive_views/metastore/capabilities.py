@@ -133,7 +133,7 @@ class TemporaryRow:
         """The row's name."""
         self.clock: tuple[float, int, float] | None = None
         """Seconds since the epoch: local time before the creation, creation time by the server's clock, local time
-        after the creation. None if the server stores the creation time in the request instead of its own."""
+        after the creation. None if the server stores the time in the request instead of its own time."""
         self._may_exist = False
 
     def __enter__(self) -> TemporaryRow:

@@ -76,7 +76,7 @@ def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple
     try:
         columns = column_definitions(row.name, metadata, config)
     except InvalidViewError:
-        # Another catalog wrote a column type that Hive does not know; there is nothing to compare.
+        # Another catalog wrote a column type that Hive does not have, so the columns cannot be compared.
         return (*drift, *_property_changes(row, metadata))
     expected_columns = [(name.lower(), kind.lower()) for name, kind, _ in columns]
     # Iceberg's Java catalog writes timestamptz as either name, depending on its Hive version: both mean the same.

@@ -1,4 +1,4 @@
-"""The Spark settings that query results depend on: which ones, and how a view version and a refresh record them.
+"""The Spark settings on which query results depend, and their records in view versions and refreshes.
 
 Two lists are derived from the settings of a session, by rules on the keys of Spark's own configuration entries:
 

@@ -169,7 +169,7 @@ def make_picture(
             if name not in checked_names and edge.state in (DependencyState.RENAMED, DependencyState.MISSING):
                 problems.append(ViewProblem(Validity.INVALID, _REMARKS[edge.state].format(edge)))
             elif edge.state in _REMARKS:
-                # The lineage alone makes no checked view invalid: its text may no longer read the dependency.
+                # The recorded lineage does not make a checked view invalid: its text may not read the object now.
                 remarks[name].append(_REMARKS[edge.state].format(edge))
         lineage = node.lineage
         if lineage is not None and lineage.origin is LineageOrigin.NONE and name not in checked_names:

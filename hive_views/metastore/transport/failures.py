@@ -23,7 +23,7 @@ def is_failed_lookup(error: BaseException) -> bool:
     return is_of_object and _FAILED_LOOKUP.search(getattr(error, "message", None) or "") is not None
 
 
-class SecurityFailure(OSError):  # noqa: N818 (callers that know the metastore convert it)
+class SecurityFailure(OSError):  # noqa: N818 (callers convert it to an error that names the metastore)
     """TLS or authentication failed; `step` names the step that failed."""
 
     def __init__(self, step: str, reason: str) -> None:

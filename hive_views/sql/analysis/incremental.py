@@ -117,7 +117,7 @@ class IncrementalQuery:
         leaves: list[TableLeaf] = []
         for node in self.tree.find_all(exp.Table):
             if isinstance(node.this, exp.Dot):
-                # A branch, a tag or a metadata table: it may change while the table's current snapshot does not.
+                # A branch, a tag or a metadata table may change although the table's current snapshot does not.
                 raise NotIncrementalError(f"{node.this.sql(dialect)} has more than three parts: it is not a table")
         for node in table_nodes(self.tree):
             first, last = node.parts[0]._meta, node.parts[-1]._meta

@@ -234,7 +234,7 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
 
 _HIVE_NAMES = HIVE_FUNCTIONS | PARSED_ELSEWHERE
 _NOT_REGISTERED = _HIVE_NAMES | RESERVED
-# The lookbehind lets a match begin at the first character of a word only: linear time in long words.
+# Because of the lookbehind, matches begin only at the first character of a word: linear time in long words.
 _CALL = re.compile(r"(\.\s*)?(`[^`]*`|(?<!\w)\w+)\s*\(")
 
 

@@ -482,7 +482,7 @@ def _comparison(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 _TEXTS = frozenset({"string", "varchar", "char"})
 _FORMATTED = frozenset({"float", "double", "decimal", "timestamp", "char"})
-"""Types that Trino formats in another way when they become strings."""
+"""Types whose values Trino formats differently as strings."""
 
 
 def _string_function(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:

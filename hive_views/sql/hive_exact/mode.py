@@ -26,7 +26,7 @@ from hive_views.sql.resolver.sources import resolve_table
 def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     """Resolve the clauses: names of the result first, then names of the inputs of the SELECT list.
 
-    The planner drops ORDER BY and SORT BY of a derived table without LIMIT, so their names stay unresolved.
+    The planner drops ORDER BY and SORT BY of a derived table without LIMIT, so their names are not resolved.
     """
     node = query.node
     has_limit, has_sort = node.args.get("limit") is not None, node.args.get("sort") is not None

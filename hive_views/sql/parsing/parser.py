@@ -199,7 +199,7 @@ def _is_empty_call(tokens: list[Token], index: int) -> bool:
 
 
 def check_depth(text: Text) -> None:
-    """Refuse a text that is too long or too deeply nested to be parsed safely."""
+    """Reject a text that is too long or too deeply nested to be parsed safely."""
     tokens = text.tokens
     if len(tokens) > MAX_TOKENS:
         raise _error(text, f"The text has {len(tokens)} tokens; at most {MAX_TOKENS} are read", 0)
@@ -386,7 +386,7 @@ def _unsupported_error(text: Text, index: int) -> ParseTextError:
 
 
 def _check_pairs(text: Text) -> None:
-    """Refuse what sqlglot accepts: a comma or AS that nothing follows, names that begin with an underscore."""
+    """Reject errors that sqlglot accepts: a comma or AS that nothing follows, names that begin with an underscore."""
     tokens, kinds = text.tokens, text.kinds
     if kinds[-1] in _NEVER_LAST or not _PAIRS.isdisjoint(pairwise(kinds)):
         pair = unsupported_pair(text)

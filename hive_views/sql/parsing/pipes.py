@@ -68,7 +68,7 @@ def chain_tokens(text: Text, first: int, last: int, operators: Sequence[int], em
 
 
 def _end_of_with(text: Text, first: int) -> int:
-    """Return the token behind the WITH clause that begins a query."""
+    """Return the first token after the WITH clause at the beginning of a query."""
     if text.kinds[first] is not TokenType.WITH:
         return first
     index = first
@@ -247,7 +247,7 @@ class _Chain:
             self._query([self._star("all", self._end, self._end)])
 
     def _query(self, items: Iterable[Token], tail: Sequence[Token] = ()) -> None:
-        """Put a SELECT list, and clauses behind WHERE, around the operators so far."""
+        """Build a query of a SELECT list and final clauses over the operators so far."""
         self._split()
         select = self._token(TokenType.SELECT, "SELECT")
         from_ = self._token(TokenType.FROM, "FROM")

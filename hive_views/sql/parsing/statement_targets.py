@@ -1,4 +1,4 @@
-"""The views that a Spark statement changes, found by its keywords alone, for statements that the parser cannot read.
+"""The views that a Spark statement changes, found by keywords, for statements that the parser cannot read.
 
 Callers reject statements by what these functions find. So the functions must report too much rather than too little,
 for any text.

@@ -335,7 +335,7 @@ class ResolutionContext:
         regex_names: Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`).
         quotes_names: Whether names are written in quotes.
         edits: The replacements that complete every name.
-        star_edits: The replacements of stars alone.
+        star_edits: The replacements of stars only, for the stored text.
         bindings: The column that an expression refers to, by the id of its node.
         fields: The field names after the column in an expression such as `a.x.y`, by the id of its node.
         star_columns: The columns that a star in a function stands for, by the id of its node.

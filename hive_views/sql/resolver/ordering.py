@@ -44,7 +44,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
 def _check_expression(
     context: ResolutionContext, item: exp.Expr, query: OrderedQuery, ungrouped: Scope, shadowed: Set[str | None]
 ) -> None:
-    """Reject an expression, other than a plain column, that Hive reads in another way after GROUP BY.
+    """Reject an expression, other than a plain column, that Hive interprets differently after GROUP BY.
 
     Hive reads the name of a table as a column of the result, and with DISTINCT it knows only columns of the result.
     """

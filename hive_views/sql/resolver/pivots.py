@@ -31,7 +31,7 @@ _Columns = list[tuple[str, str, TypeSource, tuple[Any, ...]]]
 def resolve_pivots(
     context: ResolutionContext, node: exp.Expr, alias: str | None, scope: Scope, block: QueryBlock
 ) -> Scope:
-    """Resolve the PIVOT and UNPIVOT clauses behind a table or derived table; returns the columns of the last one."""
+    """Resolve the PIVOT and UNPIVOT clauses after a table or derived table; return the columns of the last clause."""
     if node.args.get("sample"):
         raise context.fail("TABLESAMPLE with PIVOT or UNPIVOT is not supported: put the sample into a query", node)
     if scope.ambiguous or any(_is_renamed(context, column) for column in scope.columns):
@@ -78,7 +78,7 @@ def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequenc
 
 
 def _is_renamed(context: ResolutionContext, column: ScopeColumn) -> bool:
-    """Return whether a column gets another name than in the author's text, since the text has its name twice."""
+    """Return whether a column is renamed because the author's text has its name twice."""
     origin = column.origins[0] if column.origins else None
     inner = origin if isinstance(origin, ScopeColumn) else column
     return context.renamed_columns.get(inner, inner.name) != inner.name
@@ -88,7 +88,7 @@ def _is_renamed(context: ResolutionContext, column: ScopeColumn) -> bool:
 
 
 def _pivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
-    """The columns that neither the aggregates nor FOR name are grouping keys; then a column per value and aggregate."""
+    """Return the grouping keys (all columns not named in the clause), then a column per value and aggregate."""
     clauses: list[Any] = pivot.args.get("fields") or []
     if len(clauses) != 1 or not isinstance(clauses[0], exp.In) or pivot.args.get("group"):
         raise context.fail("PIVOT needs (aggregates FOR column IN (values))", pivot)
@@ -156,7 +156,7 @@ def _value_name(context: ResolutionContext, item: Any, width: int, clause: exp.E
 
 
 def _literal_name(context: ResolutionContext, value: Any, clause: exp.Expr) -> str:
-    """Return a literal as Spark casts it to a string; refuses other values without alias."""
+    """Return a literal as Spark casts it to a string; reject other values, which need an alias."""
     is_negative = type(value) is exp.Neg
     literal = value.this if is_negative else value
     if type(literal) is exp.Boolean and not is_negative:
@@ -172,7 +172,7 @@ def _literal_name(context: ResolutionContext, value: Any, clause: exp.Expr) -> s
 
 
 def _is_plain_number(text: str) -> bool:
-    """Return whether a number is its own text: `1` and `1.50`, not `01`, `.5` or `1e3`."""
+    """Return whether Spark formats a number as it is written: `1` and `1.50`, but not `01`, `.5` or `1e3`."""
     whole, point, fraction = text.partition(".")
     is_whole = whole.isdigit() and (whole == "0" or whole[0] != "0") and len(whole) <= 9
     return is_whole and (not point or (fraction.isdigit() and len(fraction) <= 5))
@@ -182,7 +182,7 @@ def _is_plain_number(text: str) -> bool:
 
 
 def _unpivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
-    """The columns that IN does not name; then the column of names, and the columns of values."""
+    """Return the columns that IN does not name, then the column of names, then the columns of values."""
     clauses: list[Any] = pivot.args.get("fields") or []
     if len(clauses) != 1 or not isinstance(clauses[0], exp.In) or len(pivot.expressions) != 1:
         raise context.fail("UNPIVOT needs (value FOR name IN (columns))", pivot)
@@ -209,7 +209,7 @@ def _unpivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
 
 
 def _input_column(context: ResolutionContext, node: exp.Expr, scope: Scope, clause: str) -> ScopeColumn:
-    """Return the input column that a name in FOR or IN means."""
+    """Return the input column to which a name in FOR or IN refers."""
     name = exp.Column(this=node.copy()) if type(node) is exp.Identifier else node
     if type(name) is not exp.Column:
         raise context.fail(f"{clause} of PIVOT and UNPIVOT takes columns", node)
@@ -224,7 +224,7 @@ def _input_column(context: ResolutionContext, node: exp.Expr, scope: Scope, clau
 
 
 def _resolve_without_edits(context: ResolutionContext, node: exp.Expr, scope: Scope) -> None:
-    """Resolve an expression whose text stays as it is."""
+    """Resolve an expression without editing its text."""
     edits, copies = len(context.pending_edits), len(context.pending_copies)
     try:
         visit(context, node, Environment((scope,), reuses_computed=False, allows_aggregates=True))
@@ -246,7 +246,7 @@ def _kept(scope: Scope, column: ScopeColumn) -> tuple[str, str, TypeSource, tupl
 
 
 def _scope(columns: _Columns) -> Scope:
-    """Return the columns as a scope that keeps their order; a name that several have is ambiguous."""
+    """Return a scope with the columns in order; a name of several columns is ambiguous."""
     result = Scope()
     for position, (table, name, type_source, origins) in enumerate(columns):
         result.put(table, name, ScopeColumn(f"_col{position}", table, name, type_source, origins))
@@ -255,7 +255,7 @@ def _scope(columns: _Columns) -> Scope:
 
 
 def _with_alias(context: ResolutionContext, pivot: exp.Expr, alias_node: exp.Expr, columns: _Columns) -> Scope:
-    """Return the columns of an UNPIVOT under its alias; Spark's PIVOT has none."""
+    """Return the columns of an UNPIVOT under its alias; a PIVOT of Spark has no alias."""
     identifier = alias_node.this
     if not pivot.args.get("unpivot") or alias_node.args.get("columns"):
         raise context.fail("Spark reads no alias behind PIVOT and no column names behind UNPIVOT", pivot)

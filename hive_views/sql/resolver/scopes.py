@@ -209,7 +209,7 @@ class MergedColumns:
         return sorted(self._positions, key=self._positions.__getitem__)
 
     def append(self, entries: Iterable[JoinColumn], tables: Tables) -> None:
-        """Add columns behind the others, and count the names of their tables."""
+        """Add columns after the existing ones, and count the columns of their tables by name."""
         for entry in entries:
             self._positions[entry] = self._end
             self._end += 1
@@ -225,14 +225,14 @@ class MergedColumns:
             del self.named[entry.name]
 
     def put_first(self, entries: Sequence[JoinColumn]) -> None:
-        """Add columns in front of the others."""
+        """Add columns in front of the existing ones."""
         for entry in reversed(entries):
             self._first -= 1
             self._positions[entry] = self._first
             self.named.setdefault(entry.name, []).insert(0, entry)
 
     def hide(self, first: Sequence[JoinColumn], last: Iterable[JoinColumn]) -> None:
-        """Add hidden keys in front of the others and behind them."""
+        """Add hidden keys in front of the existing ones and after them."""
         self.hidden.extendleft(reversed(first))
         self.hidden.extend(last)
 

@@ -426,7 +426,7 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
 def values_scope(
     context: ResolutionContext, node: exp.Expr, alias: str | None = None, names: Sequence[str] = ()
 ) -> Scope:
-    """Return the columns of VALUES; columns without a name are `col1`, `col2` …"""
+    """Return the columns of VALUES; columns without a name are named `col1`, `col2` and so on."""
     rows = node.expressions
     width = len(rows[0].expressions) if rows and isinstance(rows[0], exp.Tuple) else 1
     for row in rows:
