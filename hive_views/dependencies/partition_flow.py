@@ -160,7 +160,7 @@ class _Views:
         default_factory=dict
     )
 
-    def explains(self, restrictions: Iterable[Restriction]) -> bool:
+    def reports_reasons(self, restrictions: Iterable[Restriction]) -> bool:
         """Whether to report why a column restricts nothing: if a value of it, or of no column at all, is given."""
         return not self.has_values or any(item.is_given for item in restrictions)
 
@@ -409,7 +409,7 @@ class _TextAnalysis:
         """Restrict the source columns that the query returns unchanged."""
         group_keys = self._group_keys(select)
         partitions = [
-            [self._followed(key, select.inputs) for key in window.args.get("partition_by") or ()]
+            [self._qualified(key, select.inputs) for key in window.args.get("partition_by") or ()]
             for window in _nodes_of_block(select.node, exp.Window)
         ]
         for position, equal in restrictions.items():
@@ -417,7 +417,7 @@ class _TextAnalysis:
             shown = select.output.names[output][1]
             value = self._value(output, select.inputs)
             column = single_column(value) if value is not None else None
-            reasons = select.reasons if self._views.explains(equal) else []
+            reasons = select.reasons if self._views.reports_reasons(equal) else []
             if column is None:
                 item = unwrapped(self._context.select_items.get(output, select.node))
                 kind = "a constant" if isinstance(item, exp.Literal) else "computed"
@@ -445,9 +445,9 @@ class _TextAnalysis:
             if len(item.origins) != 1:
                 return None
             (item,) = item.origins
-        return self._followed(item, inputs) if isinstance(item, exp.Expr) else None
+        return self._qualified(item, inputs) if isinstance(item, exp.Expr) else None
 
-    def _followed(self, node: exp.Expr, *scopes: Scope) -> exp.Expr | None:
+    def _qualified(self, node: exp.Expr, *scopes: Scope) -> exp.Expr | None:
         """Return a copy of an expression with qualified columns; None if one is not a column of the scopes."""
         node = unwrapped(node)
         if node.find(exp.TimeToStr) is not None and self._has_week_years:
@@ -534,7 +534,7 @@ class _TextAnalysis:
                 item = resolve_ordinal(item, select.node.expressions)
                 if isinstance(item, exp.Column) and id(item) not in self._context.bindings:
                     item = items.get(item.name.lower(), item)
-            keys.append(self._followed(item, select.inputs))
+            keys.append(self._qualified(item, select.inputs))
         return keys
 
     def _rules(self, select: _Select) -> list[Callable[[], bool]]:
@@ -584,10 +584,10 @@ class _TextAnalysis:
             kind = self._type(first[0]) if first is not None else None
             text = literal_text(other, kind) if kind is not None else None
             if not isinstance(one, exp.Column) or (text is None and not isinstance(other, (exp.Column, exp.Literal))):
-                followed = self._followed(part, *scopes)
-                column = single_column(followed) if followed is not None else None
-                if followed is not None and column is not None and column.table in select.sources:
-                    rules.append(_bind(rule, Restriction(None).of(followed, column), _key(column)))
+                qualified = self._qualified(part, *scopes)
+                column = single_column(qualified) if qualified is not None else None
+                if qualified is not None and column is not None and column.table in select.sources:
+                    rules.append(_bind(rule, Restriction(None).of(qualified, column), _key(column)))
                 continue
             second = self._source_column(other, *scopes)
             if first is None:

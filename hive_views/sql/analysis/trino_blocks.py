@@ -17,7 +17,7 @@ _UNTYPED = (
 """Functions that Coral can read in that position, as measured."""
 
 
-def _groups(select: exp.Select) -> bool:
+def _is_grouped(select: exp.Select) -> bool:
     """Whether a block groups its rows by GROUP BY, DISTINCT or IN."""
     is_operand = isinstance(select.parent, exp.Subquery) and isinstance(select.parent.parent, exp.In)
     return bool(select.args.get("group") or select.args.get("distinct") or is_operand)
@@ -30,7 +30,7 @@ def _clauses(select: exp.Select) -> list[exp.Expr]:
 
 def functions_before_grouping(select: exp.Select) -> Iterator[exp.Func]:
     """Yield the functions of columns that a block computes before it groups its rows."""
-    if not _groups(select):
+    if not _is_grouped(select):
         return
     for clause in _clauses(select):
         for function in clause.find_all(exp.Func):
@@ -57,13 +57,13 @@ def _column_names(nodes: Iterable[exp.Expr]) -> set[str]:
 def typed_functions_of_sources(context: ResolutionContext, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
     """Yield the functions of columns in the queries that are merged into a block that groups, with their blocks."""
     names, block, source = _column_names(_clauses(select)), select, _merged_source(context, select)
-    is_merged = _groups(select)
+    is_merged = _is_grouped(select)
     while is_merged and source is not None and not block.args.get("where"):
         items = [item for item in source.expressions if item.alias_or_name.lower() in names]
         for function in (function for item in items for function in item.find_all(*TYPED)):
             if function.find(exp.Column) is not None:
                 yield source, function
-        is_merged = not _groups(source)
+        is_merged = not _is_grouped(source)
         names, block, source = _column_names(items), source, _merged_source(context, source)
 
 

@@ -115,7 +115,7 @@ def with_source_problems(
     validity is unknown is unknown.
     """
     neighbors = {name: [source for source in names if source in sources] for name, names in sources.items()}
-    judged = {name: result for name, result in checked.items() if name not in sources}
+    results = {name: result for name, result in checked.items() if name not in sources}
     for group in components(neighbors):
         for name in group:
             problems = checked[name].problems if name in checked else ()
@@ -123,31 +123,39 @@ def with_source_problems(
                 reason = f"it reads itself: {', '.join(map(str, group))} read each other"
                 problems = (ViewProblem(Validity.INVALID, reason), *problems)
             if not any(problem.validity.is_unreadable for problem in problems):
-                problems = (*_blocking(sources[name], judged), *problems, *_doubts(sources[name], judged))
-            judged[name] = CheckedView(name, tuple(dict.fromkeys(problems)))
-    return judged
+                problems = (
+                    *_unreadable_source_problems(sources[name], results),
+                    *problems,
+                    *_unknown_source_problems(sources[name], results),
+                )
+            results[name] = CheckedView(name, tuple(dict.fromkeys(problems)))
+    return results
 
 
 _MAX_SHOWN_CAUSES = 3
 
 
-def _blocking(sources: Sequence[ViewName], judged: Mapping[ViewName, CheckedView]) -> Iterator[ViewProblem]:
+def _unreadable_source_problems(
+    sources: Sequence[ViewName], results: Mapping[ViewName, CheckedView]
+) -> Iterator[ViewProblem]:
     """Yield a problem for each source that cannot be read, with the root causes."""
     for name in sources:
-        source = judged.get(name)
+        source = results.get(name)
         if source is None or not source.validity.is_unreadable:
             continue
         causes = dict.fromkeys(cause for problem in source.problems for cause in problem.blocked_by) or (name,)
-        shown = "; ".join(_description(judged[cause]) for cause in islice(causes, _MAX_SHOWN_CAUSES))
+        shown = "; ".join(_description(results[cause]) for cause in islice(causes, _MAX_SHOWN_CAUSES))
         more = f"; and {len(causes) - _MAX_SHOWN_CAUSES} more" if len(causes) > _MAX_SHOWN_CAUSES else ""
         path = f"{name}, which is blocked by " if source.validity is Validity.BLOCKED else ""
         yield ViewProblem(Validity.BLOCKED, f"it reads {path}{shown}{more}", blocked_by=tuple(causes))
 
 
-def _doubts(sources: Sequence[ViewName], judged: Mapping[ViewName, CheckedView]) -> Iterator[ViewProblem]:
+def _unknown_source_problems(
+    sources: Sequence[ViewName], results: Mapping[ViewName, CheckedView]
+) -> Iterator[ViewProblem]:
     """Yield a problem for each source of which it is unknown whether it can be read."""
     for name in sources:
-        source = judged.get(name)
+        source = results.get(name)
         if source is not None and any(problem.validity is Validity.UNKNOWN for problem in source.problems):
             yield ViewProblem(Validity.UNKNOWN, f"it reads {name}, which cannot be checked completely")
 

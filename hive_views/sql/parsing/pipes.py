@@ -100,7 +100,7 @@ class _Chain:
         text = self._text
         kind = text.kinds[first] if first <= last else None
         self._end = last
-        items = list(self._at_top(first, last))
+        items = list(self._outside_parentheses(first, last))
         if kind is TokenType.TABLE or (kind is TokenType.FROM and TokenType.SELECT not in map(self._kind, items)):
             self._source = self._emit(first + 1, last)
             self._can_join = {TokenType.COMMA, TokenType.LATERAL}.isdisjoint(map(self._kind, items))
@@ -117,7 +117,7 @@ class _Chain:
         """Add the operator in a range of tokens."""
         text = self._text
         kind, word = text.kinds[first], text.raw(first).upper()
-        for index in self._at_top(first + 1, last):
+        for index in self._outside_parentheses(first + 1, last):
             is_star = text.raw(index - 1) == "*"
             if text.kinds[index] in _SET_OPERATORS and not is_star and kind not in _SET_OPERATORS:
                 reason = f"Cannot read the text: write |> in front of {text.raw(index).upper()}"
@@ -176,7 +176,7 @@ class _Chain:
         kinds = self._text.kinds
         is_window = (
             index
-            for index in self._at_top(first, last)
+            for index in self._outside_parentheses(first, last)
             if kinds[index] is TokenType.WINDOW and index < last and kinds[index + 1] is not TokenType.L_PAREN
         )
         window = next(is_window, last + 1)
@@ -212,7 +212,9 @@ class _Chain:
     def _aggregate(self, first: int, last: int) -> None:
         """`AGGREGATE f(b) AS s GROUP BY k AS key`: the result has the keys as its first columns."""
         text = self._text
-        group = next((at for at in self._at_top(first, last) if text.kinds[at] is TokenType.GROUP_BY), last + 1)
+        group = next(
+            (at for at in self._outside_parentheses(first, last) if text.kinds[at] is TokenType.GROUP_BY), last + 1
+        )
         aggregates = self._emit(first + 1, group - 1) if group > first + 1 else []
         selected: list[Token] = []
         keys: list[Token] = []
@@ -285,7 +287,7 @@ class _Chain:
         near = text.tokens[min(self._end, len(text.tokens) - 1)]
         return Token(kind, word, near.line, near.col, start, start, [])
 
-    def _at_top(self, first: int, last: int) -> Iterable[int]:
+    def _outside_parentheses(self, first: int, last: int) -> Iterable[int]:
         """Yield the tokens of a range outside of parentheses, and the opening parentheses."""
         index = first
         while index <= last:

@@ -101,7 +101,7 @@ def _pivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
         raise context.fail("PIVOT needs (aggregates FOR column IN (values))", pivot)
     for item in aggregates:
         used |= _columns_of_aggregate(context, item, scope)
-    columns = [_kept(scope, column) for column in _visible(scope) if column not in used]
+    columns = [_column_entry(scope, column) for column in _visible(scope) if column not in used]
     values = [_value_name(context, item, len(names), clause) for item in clause.expressions]
     for value in values:
         for item in aggregates:
@@ -197,7 +197,7 @@ def _unpivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
             raise context.fail(f"UNPIVOT has {len(names)} value columns, this element has {len(parts)}", item)
         rows.append([_input_column(context, part, scope, "IN") for part in parts])
     used = {column for row in rows for column in row}
-    columns = [_kept(scope, column) for column in _visible(scope) if column not in used]
+    columns = [_column_entry(scope, column) for column in _visible(scope) if column not in used]
     columns.append((_NEW, clause.this.name.lower(), "string", ()))
     for name, sources in zip(names, zip(*rows, strict=True), strict=True):
         types = {source.type for source in sources}
@@ -240,7 +240,7 @@ def _visible(scope: Scope) -> list[ScopeColumn]:
     return [scope.merged.column(entry) for entry in scope.merged.visible]
 
 
-def _kept(scope: Scope, column: ScopeColumn) -> tuple[str, str, TypeSource, tuple[Any, ...]]:
+def _column_entry(scope: Scope, column: ScopeColumn) -> tuple[str, str, TypeSource, tuple[Any, ...]]:
     table, name = scope.names[column]
     return table or _NEW, name, column.type_source, (column,)
 

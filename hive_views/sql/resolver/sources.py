@@ -328,7 +328,7 @@ def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBl
     result = Scope()
     for column in scope.columns:
         table, name = scope.names[column]
-        owner = _owner(context, column, table)
+        owner = _output_alias(context, column, table)
         if name in result.tables.get(owner, {}) or context.renamed_columns.get(column, name) != column.name:
             at = context.select_items.get(column, node)
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", at, name)
@@ -339,7 +339,7 @@ def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBl
     return result
 
 
-def _owner(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
+def _output_alias(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
     """Return the table alias of a column of a SELECT list in Spark; a generated alias if it has none."""
     item = context.select_items.get(column)
     if type(item) is exp.Column and type(item.this) is not exp.Star:
