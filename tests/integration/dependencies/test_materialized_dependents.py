@@ -54,7 +54,7 @@ def test_impact_of_a_drop(market, database):
     assert affected == dict.fromkeys(("mv", "upper", "second"), Effect.BREAKS)
 
 
-def test_impact_of_other_columns(market, database):
+def test_impact_includes_materialized_view_that_loses_a_column(market, database):
     affected = {item.view.name: item.effect for item in market.impact((database, "sales"), [("id", "bigint")])}
     assert affected["mv"] is Effect.BREAKS
 

@@ -229,7 +229,7 @@ def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catal
     assert "metadata_location" not in raw.get_table(views, "base").parameters
 
 
-def test_row_that_is_read_beside_a_swap_is_read_again(plan, views, catalog, journal, monkeypatch):
+def test_row_read_during_a_swap_is_read_again(plan, views, catalog, journal, monkeypatch):
     import_plan, mixed = plan(), []
 
     def read_some(store: MetastoreStore, names: Sequence[ViewName], **options: int) -> Iterator[Row]:

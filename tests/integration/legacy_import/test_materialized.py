@@ -239,7 +239,7 @@ def test_refresh_state_is_adopted_only_if_trino_recorded_it_exactly(catalog, raw
         assert state() is None, case
 
 
-def test_imported_rows_are_fresh_only_if_known(catalog, raw, market, plan, journal):
+def test_imported_rows_are_fresh_only_if_their_state_was_recorded(catalog, raw, market, plan, journal):
     trino(catalog, raw, market, "unknown", visible=False, summary={"made": "by hand"})
     trino(catalog, raw, market, "empty", visible=False, rows=None)
     trino(catalog, raw, market, "stale", visible=False)

@@ -86,7 +86,7 @@ def test_expired_history_is_unknown(catalog: HiveViewCatalog, market: str) -> No
     )
 
 
-def test_errors_are_those_of_a_refresh(catalog: HiveViewCatalog, market: str) -> None:
+def test_explain_fails_with_the_error_of_a_refresh(catalog: HiveViewCatalog, market: str) -> None:
     views, name = catalog.materialized, (market, "mv")
     views.create(name, TOTALS)
     catalog.drop_table((market, "sales"))

@@ -222,7 +222,7 @@ SAME_TOTALS = "select s.shop, SUM(s.amount) as total -- by shop\nfrom sales AS s
 
 
 @pytest.mark.parametrize("layout", SAMPLED_LAYOUTS)
-def test_rows_are_kept_if_only_the_writing_changed(views, engine, market, layout, catalog):
+def test_rows_stay_fresh_if_only_formatting_changed(views, engine, market, layout, catalog):
     """Formatting, comments, the case of keywords and aliases; the next refresh is incremental."""
     name = (market, "mv")
     views.create(name, TOTALS.replace("sales", "sales AS x"), layout=layout)

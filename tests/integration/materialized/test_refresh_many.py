@@ -83,7 +83,7 @@ def test_failure_skips_only_dependents(catalog, views, market):
     assert Counter(outcome.action for outcome in outcomes) == {"full": 3, "unchanged": 1}
 
 
-def test_failed_cascade_reports_what_it_refreshed(catalog, views, market):
+def test_failed_cascade_reports_completed_refreshes(catalog, views, market):
     with pytest.raises(RefreshError, match="disk full") as caught:
         views.refresh((market, "top"), FailingEngine(catalog, "top"), cascade=True)
     assert sorted(caught.value.completed) == [f"{market}.{name}: full" for name in ("low", "mid", "other")]

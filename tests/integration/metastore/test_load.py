@@ -65,7 +65,7 @@ def test_load_reads_matching_row_and_file(
         ("EXTERNAL_TABLE", {"table_type": "iceberg", "metadata_location": "file:/nowhere"}, NoSuchViewError),
     ],
 )
-def test_load_of_other_object(
+def test_load_of_object_that_is_no_iceberg_view_fails(
     store: MetastoreStore,
     raw: Client,
     database: str,

@@ -96,7 +96,7 @@ def test_uncontended_lock_takes_two_calls(client: MetastoreClient, proxy: Thrift
     assert proxy.methods == ["lock", "unlock"]
 
 
-def test_lock_that_is_granted_beside_a_shared_one_is_not_used(
+def test_exclusive_lock_granted_together_with_a_shared_lock_is_not_used(
     client: MetastoreClient, observer: MetastoreClient, proxy: ThriftProxy, name: ViewName
 ) -> None:
     """Hive 2.3 grants the shared lock, which is requested later, and does not compare the exclusive one with it."""

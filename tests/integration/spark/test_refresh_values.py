@@ -129,7 +129,7 @@ def test_type_names_equal_those_of_spark(spark, catalog, database):
     spark.sql(f"DROP TABLE prod.{database}.kinds")
 
 
-def test_all_settings_in_one_piece(spark, connect_spark):
+def test_all_settings_equal_those_of_pyspark(spark, connect_spark):
     for session in (spark, connect_spark):
         assert all_settings(session) == session.conf.getAll and "spark.sql.catalog.prod" in all_settings(session)
 

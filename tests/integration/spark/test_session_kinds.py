@@ -116,7 +116,7 @@ def test_nested_views_have_their_own_settings(session: ViewSession) -> None:
                 assert rows(session, f"SELECT i, o FROM outer_{number}_{inner_number}") == [(inner, outer)]
 
 
-def test_views_inside_other_statements(session: ViewSession, home: str) -> None:
+def test_versions_are_read_in_insert_create_table_and_merge(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     session.sql("ALTER VIEW v AS SELECT a, b FROM iced")
     session.sql("INSERT INTO iced SELECT a + 10, 'new' FROM v VERSION AS OF 1")

@@ -68,7 +68,7 @@ def test_copy_to_rest_and_back_to_metastore_is_equal(catalog, rest, database, na
     assert rest.load_view(name), "the copies share no file"
 
 
-def test_repetition_copies_what_is_missing(catalog, rest, database, name, journal):
+def test_repeated_copy_copies_missing_views(catalog, rest, database, name, journal):
     other = f"{database}.other"
     catalog.create_view_from_sql(other, "SELECT 3 AS id")
     assert statuses(copy_views(catalog, rest, [name], journal=journal)) == [CopyStatus.COPIED]
@@ -114,7 +114,7 @@ def test_revert_keeps_copy_that_another_program_changed(catalog, database, journ
     assert [each.outcome for each in revert_copies(catalog, journal)] == ["dropped"]
 
 
-def test_plan_reports_what_the_target_lacks(catalog, rest, database):
+def test_plan_reports_missing_sources_at_the_target(catalog, rest, database):
     table = catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())]))
     view, materialized = f"{database}.large", f"{database}.totals"
     catalog.create_view_from_sql(view, f"SELECT id FROM {database}.orders")

@@ -24,7 +24,7 @@ VALUES = [
 
 @pytest.mark.parametrize("dialect", ["hive", "spark"])
 @pytest.mark.parametrize(("sql", "expected"), VALUES)
-def test_value_of_expression(dialect: str, sql: str, expected: str | int | None) -> None:
+def test_expression_is_evaluated_on_a_partition_value(dialect: str, sql: str, expected: str | int | None) -> None:
     expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
     expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
     assert evaluate(expression, "2026-03-09") == expected

@@ -39,7 +39,7 @@ from hive_views.io.locations import is_below, path_of
         ("file:/wh/t/a.parquet", "file:/wh/u/../t", False),
     ],
 )
-def test_is_below(location: str, directory: str, below: bool) -> None:
+def test_location_is_below_directory(location: str, directory: str, below: bool) -> None:
     assert is_below(location, directory) is below
 
 

@@ -32,7 +32,7 @@ def test_pieces_contain_both_texts(old: str, new: str) -> None:
         ("select a", "select `t`.a", (("=", "select "), ("+", "`t`."), ("=", "a"))),
     ],
 )
-def test_pieces(old: str, new: str, expected: tuple[tuple[str, str], ...]) -> None:
+def test_diff_texts_returns_changed_pieces(old: str, new: str, expected: tuple[tuple[str, str], ...]) -> None:
     assert diff_texts(old, new) == expected
 
 

@@ -282,7 +282,7 @@ def first_action(
         ("full", "SELECT c AS x, count(*) AS y FROM t GROUP BY c", (A, C), (A, C), "delete"),
     ],
 )
-def test_plan_by_columns(action, sql, before, now, operation):
+def test_first_plan_depends_on_changed_columns(action, sql, before, now, operation):
     assert first_action(sql, before, now, operation) == action
 
 

@@ -39,7 +39,7 @@ def test_sort_terms(term, expected):
     assert f"{column} {field.direction.name} {field.null_order.value.replace('-', ' ').upper()}" == expected
 
 
-def test_without_terms():
+def test_no_terms_give_unsorted_unpartitioned_storage():
     assert sort_order(SCHEMA, []).is_unsorted and partition_spec(SCHEMA, []).is_unpartitioned()
 
 

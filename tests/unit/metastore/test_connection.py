@@ -457,7 +457,9 @@ def test_http_server_is_recognized_at_once(tmp_path: Path) -> None:
         (lambda metastore: metastore.drop_database("d"), "the request may still be executed"),
     ],
 )
-def test_timeout_says_what_may_have_happened(call: Callable[[MetastoreClient], object], consequence: str) -> None:
+def test_timeout_message_states_the_possible_outcome(
+    call: Callable[[MetastoreClient], object], consequence: str
+) -> None:
     with (
         listening(lambda sock: (request(sock), time.sleep(1))) as (uri, _),
         client(uri, call_timeout_ms=100) as metastore,

@@ -120,7 +120,7 @@ def old_java(row: Table) -> None:
         (other_comment, []),
     ],
 )
-def test_drift_by_one_change(change: Callable[[Table], None], fields: list[str]) -> None:
+def test_each_change_of_a_row_is_drift_of_its_field(change: Callable[[Table], None], fields: list[str]) -> None:
     row, metadata = row_and_metadata()
     assert find_drift(read_row(row), metadata, CONFIG) == ()
     change(row)
@@ -200,7 +200,7 @@ def test_may_be_damaged(change: Callable[[Table], None], possible: bool) -> None
         (lambda row: row.sd.cols.pop(), ["column name"]),
     ],
 )
-def test_find_damage(change: Callable[[Table], None], fields: list[str]) -> None:
+def test_find_damage_lists_changed_fields(change: Callable[[Table], None], fields: list[str]) -> None:
     sent = plain_row()
     sent.parameters["p"] = "ü"
     stored = copy.deepcopy(sent)
@@ -272,7 +272,7 @@ def test_find_unrecorded_text(whole: str, text: str, lost: bool) -> None:
     ],
     ids=["none", "fits", "text", "no text", "parameter", "column"],
 )
-def test_long_values(change: Callable[[Table], None], phrases: list[str]) -> None:
+def test_values_above_a_length_limit_are_listed(change: Callable[[Table], None], phrases: list[str]) -> None:
     row = plain_row()
     change(row)
     assert long_values(row) == phrases

@@ -45,7 +45,9 @@ def receiver(data: bytes, piece: int) -> Callable[[int], bytes]:
     ],
     ids=["length", "empty", "chunked", "continue", "closing", "no length", "old"],
 )
-def test_response_is_read(response: bytes, body: bytes, is_reusable: bool, piece: int) -> None:
+def test_response_body_is_read_in_pieces_of_any_size(
+    response: bytes, body: bytes, is_reusable: bool, piece: int
+) -> None:
     http = layer()
     http.outgoing(b"x")
     assert http.incoming(receiver(response, piece), 10) == body

@@ -146,7 +146,9 @@ def test_kind_of_golden_row(golden: str, kind: RowKind) -> None:
         (None, None, RowKind.HIVE_TABLE),
     ],
 )
-def test_kind_by_its_fields(table_type: str | None, parameters: dict[str, str] | None, kind: RowKind) -> None:
+def test_row_kind_depends_on_type_and_parameters(
+    table_type: str | None, parameters: dict[str, str] | None, kind: RowKind
+) -> None:
     assert row_kind(Table(tableType=table_type, parameters=parameters)) is kind
 
 

@@ -47,7 +47,7 @@ INVALID = [
 
 
 @pytest.mark.parametrize(("url", "place"), VALID)
-def test_addresses(url: str, place: str) -> None:
+def test_address_is_parsed_to_its_place(url: str, place: str) -> None:
     assert parse_address(url).place == place
 
 

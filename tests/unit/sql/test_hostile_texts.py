@@ -19,7 +19,7 @@ CASES = [(dialect, case) for dialect in ("spark", "hive", "trino") for case in l
 
 
 @pytest.mark.parametrize("dialect", ["spark", "hive", "trino"])
-def test_expansion_is_the_one_that_was_compared_with_the_engine(dialect: str) -> None:
+def test_expansion_equals_recorded_expansion(dialect: str) -> None:
     different: list[tuple[str, Any]] = []
     for case in load_cases(f"hostile_{dialect}.jsonl"):
         result = expansion_of(case["sql"], dialect)

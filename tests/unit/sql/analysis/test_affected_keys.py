@@ -148,7 +148,7 @@ def test_key_columns(sql: str, of_t: Keys, of_u: Keys | None):
          "SELECT a FROM (SELECT a FROM (SELECT 1 AS a) AS `s`) AS `s`"),
     ],
 )  # fmt: skip
-def test_with_as_subqueries(sql: str, expected: str):
+def test_with_becomes_subqueries(sql: str, expected: str):
     assert without_with(sql, "spark") == expected
 
 
@@ -162,6 +162,6 @@ def test_with_as_subqueries(sql: str, expected: str):
         + " SELECT a FROM q19",
     ],
 )
-def test_with_that_stays(sql: str):
+def test_with_that_cannot_become_subqueries_is_rejected(sql: str):
     with pytest.raises(NotIncrementalError, match="WITH"):
         without_with(sql, "spark")

@@ -241,8 +241,8 @@ def test_random_queries():
     assert counts["keys"] > QUERIES // 10 and counts["incremental"]
 
 
-def test_queries_with_known_keys():
-    """The queries whose keys another module states, as far as DuckDB has their functions."""
+def test_documented_keys_are_correct_on_random_data():
+    """Check the queries whose keys `test_affected_keys` states, if DuckDB has their functions."""
     database, checked = Database(), 0
     columns = {name: names for (_, name), names in COLUMNS.items()}
     for seed, (sql, of_t, of_u) in enumerate(CASES):

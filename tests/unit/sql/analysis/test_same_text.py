@@ -25,12 +25,12 @@ OTHER = (
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_same_query(text):
+def test_query_with_other_formatting_is_the_same(text):
     assert is_same_text(QUERY, text, "spark") and is_same_text(text, QUERY, "spark")
 
 
 @pytest.mark.parametrize("text", OTHER)
-def test_other_query(text):
+def test_query_with_another_meaning_is_not_the_same(text):
     assert not is_same_text(QUERY, text, "spark") and not is_same_text(text, QUERY, "spark")
 
 
@@ -52,7 +52,7 @@ def test_other_query(text):
         ("SELECT a FROM t UNION SELECT a FROM u", "SELECT a FROM t UNION ALL SELECT a FROM u"),
     ],
 )
-def test_pairs_of_other_queries(before, after):
+def test_similar_queries_with_another_meaning_are_not_the_same(before, after):
     assert not is_same_text(before, after, "spark")
 
 

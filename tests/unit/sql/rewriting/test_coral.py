@@ -307,7 +307,7 @@ def test_each_rule_has_an_example():
 
 
 @pytest.mark.parametrize("query", UNCHANGED.values(), ids=UNCHANGED)
-def test_text_is_left_alone(query: str):
+def test_text_without_equivalent_for_trino_is_unchanged(query: str):
     before, after = row(query)
     assert after == before
 
