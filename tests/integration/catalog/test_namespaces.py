@@ -164,7 +164,7 @@ def test_operations_raise_only_package_errors(catalog: HiveViewCatalog) -> None:
     ],
 )
 def test_hive_2_rejects_change(catalog: HiveViewCatalog, name: str, change: dict[str, Any], key: str) -> None:
-    """It says that it did."""
+    """Hive 2 replies with success, but ignores the change."""
     catalog.create_namespace(name, {"comment": "one", "p": "1"})
     before = catalog.load_namespace_properties(name)
     with pytest.raises(MetastoreRefusedError, match=f"cannot change the {key} of a database"):

@@ -18,7 +18,7 @@ from tests.integration.catalog.samples import SCHEMA, version
 
 
 def check_row(theirs: dict[str, Any], raw: Client, database: str) -> None:
-    """What another client read, against the row: every field that it knows."""
+    """Compare every field that another client read with the row."""
     row = plain_slots(raw.get_table(database, "v"))
     assert theirs["tableType"] == "VIRTUAL_VIEW"
     assert theirs["viewOriginalText"] == "select 1 as `id`, 'ü' as `data`"

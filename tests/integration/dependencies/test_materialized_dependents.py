@@ -59,7 +59,7 @@ def test_impact_includes_materialized_view_that_loses_a_column(market, database)
     assert affected["mv"] is Effect.BREAKS
 
 
-def test_checks_include_them(market, database):
+def test_checks_include_materialized_views(market, database):
     assert {item.view.name: item.validity.value for item in market.check_views(database)} == dict.fromkeys(
         ("mv", "upper", "second"), "valid"
     )
@@ -78,7 +78,7 @@ def test_restrict_drops_nothing(market, database):
     assert market.materialized.load((database, "mv")).name == ViewName(database, "mv")
 
 
-def test_cascade_drops_all_of_them(market, database, layout, raw):
+def test_cascade_drops_all_materialized_dependents(market, database, layout, raw):
     plan = market.plan_drop((database, "sales"), cascade=True)
     assert names(step.name for step in plan.steps) == {"sales", "mv", "upper", "second"}
     report = market.drop_table((database, "sales"), cascade=True)

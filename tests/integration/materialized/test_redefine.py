@@ -275,7 +275,7 @@ def test_rows_of_a_replaced_source_are_not_kept(views, engine, market, catalog):
 
 
 def test_rows_of_an_expired_version_are_not_kept(views, engine, market, catalog):
-    """The version that was refreshed is not in the metadata any more: what it was is not known."""
+    """The metadata no longer contains the refreshed version, so its definition is not known."""
     name = (market, "mv")
     views.create(name, TOTALS, properties={"version.history.num-entries": "1"})
     views.refresh(name, engine)

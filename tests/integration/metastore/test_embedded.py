@@ -92,7 +92,7 @@ def alive(pid: int) -> bool:
 
 
 def listening(pid: int) -> list[tuple[str, int]]:
-    """Addresses and ports that a process listens on, as the kernel says."""
+    """Return the addresses and ports that a process listens on, as the kernel lists them."""
     held = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:

@@ -43,7 +43,7 @@ IMPATIENT = LockConfig(timeout_ms=300, check_min_wait_ms=5, check_max_wait_ms=50
 
 @pytest.fixture
 def client(client: MetastoreClient, proxy: ThriftProxy) -> MetastoreClient:
-    """A client that knows that its metastore does not read from a cache."""
+    """A client that has already checked that its metastore does not read from a cache."""
     assert not client.reads_from_cache()
     proxy.clear()
     return client

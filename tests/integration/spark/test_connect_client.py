@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 @pytest.fixture
 def answers(spark: SparkSession, metastore: EmbeddedMetastore) -> Any:
-    """Runs statements in such a process; gives what it says of each."""
+    """Return a function that runs statements in such a process and returns the report for each of them."""
 
     def run(statements: list[str]) -> list[dict[str, Any]]:
         done = subprocess.run(

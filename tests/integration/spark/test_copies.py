@@ -25,7 +25,7 @@ def views(session: ViewSession, database: str) -> ViewSession:
 
 
 def read(views: ViewSession, text: str) -> tuple[list[str], str]:
-    """The rows of a statement, and what it read in place of the view."""
+    """Return the rows of a statement, and what the statement read instead of the view."""
     frame: DataFrame = views.sql(text)
     rows = sorted(map(str, frame.collect()))
     [note] = views.notes

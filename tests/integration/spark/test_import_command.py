@@ -20,7 +20,7 @@ __all__ = ["cli"]
 
 @pytest.fixture
 def shell(cli: Cli, metastore) -> Cli:
-    """The command line, with the catalog that this process' Spark knows by the name prod."""
+    """The command line, with the catalog that has the name prod in the Spark session of this process."""
     configured = {
         "HIVE_VIEWS_URI": None,
         "HIVE_VIEWS_CATALOG": "prod",

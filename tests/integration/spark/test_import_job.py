@@ -225,7 +225,7 @@ def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
 
 
 def check_done(catalog: HiveViewCatalog, plan: ImportPlan, journal: Path) -> None:
-    """Resume in one process, and check that each view is what its report says and can be reverted."""
+    """Resume in one process, and check that each view has the reported state and can be reverted."""
     result = run_plan(plan, catalog, journal)
     while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
         result = run_plan(plan, catalog, journal)

@@ -319,7 +319,7 @@ def test_policy_fail_with_the_partition_column_alone(spark, session):
 
 @pytest.mark.extended
 @pytest.mark.parametrize("kind", ["INT", "BIGINT", "DATE"])
-def test_policy_fail_with_other_types(spark, session, kind):
+def test_policy_fail_with_partition_columns_of_other_types(spark, session, kind):
     """Each filter on one value of the partition column, of which one is stale."""
     values = create_tables(spark, kind)
     session.sql(

@@ -97,7 +97,7 @@ def test_view_without_refreshes(spark: SparkSession, catalog: HiveViewCatalog, m
 
 
 def test_time_means_definition_without_time_travel_property(spark, catalog, market):
-    """So it was before, and a query that says so must not change its rows."""
+    """Earlier releases did the same, and an existing query with a time must not return other rows."""
     first, _ = refreshed_twice(catalog, market, "registered", travel="false")
     with ViewSession(spark, catalog) as session:
         assert session.sql(f"SELECT * FROM prod.{market}.mv TIMESTAMP AS OF current_timestamp()").count() == 4

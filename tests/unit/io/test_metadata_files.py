@@ -43,7 +43,7 @@ INPUTS: list[str] = []
 
 
 class Failing(FileIO):
-    """A FileIO that fails as its location says."""
+    """A FileIO whose location determines how it fails."""
 
     def new_input(self, location: str) -> InputFile:
         INPUTS.append(location)
