@@ -31,7 +31,7 @@ class SnapshotInfo:
     schema_id: int | None
     """The schema with which it was written."""
     has_delete_files: bool = True
-    """Whether it may have delete files."""
+    """Whether it may have manifests of delete files, also only of removed ones: Iceberg's changelog rejects them."""
     rows: int | None = None
     """The number of its rows; None if it is not recorded."""
     changed_rows: int | None = None
@@ -168,7 +168,7 @@ def table_state(metadata: TableMetadata, location: str) -> TableState:
                 snapshot.parent_snapshot_id,
                 _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
                 snapshot.schema_id,
-                summary_of(snapshot).get("total-delete-files") != "0",
+                _may_have_delete_files(summary_of(snapshot)),
                 row_count(summary_of(snapshot)),
                 _changed_rows(summary_of(snapshot)),
             )
@@ -193,6 +193,11 @@ def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
     if has_same_files and all(summary[key] == "0" for key in summary if key.startswith(_CHANGES)):
         return Operation.REPLACE.value
     return snapshot.summary.operation.value
+
+
+def _may_have_delete_files(summary: Mapping[str, str]) -> bool:
+    """Whether a snapshot may have manifests of delete files, also only of those that it removed."""
+    return summary.get("total-delete-files") != "0" or summary.get("removed-delete-files", "0") != "0"
 
 
 def _changed_rows(summary: Mapping[str, str]) -> int | None:

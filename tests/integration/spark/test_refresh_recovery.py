@@ -11,7 +11,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, RefreshError, SqlError
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
-from tests.integration.spark.spark_versions import BY_KEYS
+from tests.integration.spark.spark_versions import BY_KEYS, needs_spark_4
 
 FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
 
@@ -43,6 +43,22 @@ def test_join_with_null_partition(spark, session, refresh):
     refresh("mv")
     assert sorted(map(tuple, session.sql("SELECT * FROM mv").collect())) == [("a", 1, 5), ("b", 2, 2)]
     assert session.notes[0].from_storage
+
+
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=needs_spark_4)])
+def test_files_that_are_removed_with_their_delete_files(spark, session, refresh, version):
+    """Iceberg's changelog rejects the snapshot, although the table has no delete files afterwards."""
+    query = "SELECT v, avg(n) AS m FROM t GROUP BY v"
+    modes = f"'format-version' = '{version}', 'write.delete.mode' = 'merge-on-read'"
+    spark.sql(f"CREATE TABLE t (k STRING, v BIGINT, n BIGINT) USING iceberg PARTITIONED BY (k) TBLPROPERTIES ({modes})")
+    spark.sql("INSERT INTO t VALUES ('a', 1, 1), ('a', 2, 2), ('b', 1, 3), ('b', 2, 4)")
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    spark.sql("DELETE FROM t WHERE k = 'a' AND v = 1")
+    refresh("mv")
+    spark.sql("DELETE FROM t WHERE k = 'a'")
+    report = refresh("mv")
+    assert report.action == BY_KEYS and "failed" not in report.why
+    assert_rows(session, spark, query)
 
 
 def test_storage_partitioned_later_falls_back_to_another_plan(spark, catalog, database, session, refresh):
