@@ -1,7 +1,11 @@
-"""Eight and fifty writers, on one view and each on a view of its own: commits per second, and lost commits."""
+"""Eight and fifty writers, on one view and each on a view of its own: commits per second, and lost commits.
+
+`HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures on another server than the embedded one.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +16,13 @@ from pyiceberg.types import LongType, NestedField
 
 from benchmarks.measure import Result
 from benchmarks.raw import RawMetastore
-from hive_views import EmbeddedMetastore, HiveViewCatalog, define
+from hive_views import HiveViewCatalog, define
 from hive_views.errors import LockError
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION
+from tests.conftest import started
+
+SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
+"""The metastore, `release/database`."""
 
 WRITERS, QUICK_WRITERS = (8, 50), (8,)
 COMMITS, QUICK_COMMITS = 200, 64
@@ -22,8 +31,8 @@ ALWAYS_RETRY = {"commit.retry.num-retries": "10000", "commit.retry.min-wait-ms":
 
 
 def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
-    """Measure on an embedded metastore, with locks and with compare-and-swap alone."""
-    with EmbeddedMetastore(directory / "writers") as metastore:
+    """Measure on one metastore, with locks and with compare-and-swap alone."""
+    with started(directory / "writers", SERVER) as metastore:
         for label, locks in (("locks and compare-and-swap", "true"), ("compare-and-swap alone", "false")):
             properties = {
                 "uri": metastore.uri,
