@@ -283,6 +283,7 @@ _KEYWORDS = frozenset(
 """The nondeterministic functions that are valid without parentheses; some parsers read them as columns."""
 
 _COLLATE = re.compile(r"\bcollate\b")
+_CURRENT_UNIX_TIME = re.compile(rf"\bunix_timestamp`?{_GAP}\({_GAP}\)", re.DOTALL)
 
 _RELATIVE_TIME = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b\s*(?:[\w/+:-]+\s*)?", re.IGNORECASE)
 """The words that Spark casts to a date or time relative to now, with an optional time zone (Spark's
@@ -360,7 +361,10 @@ def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tupl
         causes.add("COLLATE")  # the first of the texts that are equal is returned
     for function in references(query).functions:
         name = function.name.lower()
-        if name in _NONDETERMINISTIC or function.qualified or (function.registered and name not in SPARK_FUNCTIONS):
+        built_in = not function.qualified and (not function.registered or name in SPARK_FUNCTIONS)
+        if built_in and name == "unix_timestamp" and not _CURRENT_UNIX_TIME.search(query.text.lower):
+            continue  # it converts its argument
+        if name in _NONDETERMINISTIC or not built_in:
             causes.add(name)
     return tuple(sorted(causes))
 

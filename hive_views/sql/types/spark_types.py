@@ -24,3 +24,10 @@ def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str
     if isinstance(kind, FixedType):
         return "binary"
     return _NAMES.get(str(kind), str(kind))
+
+
+def has_map(kind: IcebergType | None) -> bool:
+    """Whether a type is or contains a MAP, which Spark does not compare."""
+    if isinstance(kind, StructType):
+        return any(has_map(field.field_type) for field in kind.fields)
+    return isinstance(kind, MapType) or (isinstance(kind, ListType) and has_map(kind.element_type))

@@ -6,6 +6,7 @@ import pytest
 
 from hive_views.sql.analysis.references import CONSTANT_TEXT, find_nondeterminism
 
+_CLOCK = (CONSTANT_TEXT, "current_timestamp", "unix_timestamp")
 _METADATA = ("_deleted", "_partition", "_spec_id")
 
 
@@ -17,6 +18,10 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
         ("SELECT x, current_date AS d FROM t", ("current_date",)),
         ("SELECT now() FROM t", ("now",)),
         ("SELECT uuid() FROM t", ("uuid",)),
+        ("SELECT unix_timestamp(x), UNIX_TIMESTAMP /* now? */ (y, 'yyyy') FROM t", ()),
+        ("SELECT unix_timestamp(x), Unix_Timestamp( /* now */ ) FROM t", _CLOCK),
+        ("SELECT `unix_timestamp`() FROM t", _CLOCK),
+        ("SELECT db.unix_timestamp(x) FROM t", ("unix_timestamp",)),
         ("SELECT collect_list(x) FROM t", ("array_agg", "collect_list")),
         ("SELECT x FROM t LIMIT 1", ("LIMIT",)),
         ("SELECT x FROM t TABLESAMPLE (3 ROWS)", ("TABLESAMPLE",)),
