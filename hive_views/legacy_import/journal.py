@@ -290,8 +290,12 @@ def is_journal(path: Path) -> bool:
         return False
 
 
-def read_journal(path: Path) -> History:
+def read_journal(path: Path, *, with_rows: bool = True) -> History:
     """Read a journal, also while a run is writing it.
+
+    Args:
+        path: The journal's file.
+        with_rows: Whether the announcements have the legacy rows, which are most of a journal; a report needs none.
 
     Raises:
         JournalError: If the file cannot be read or is not a journal.
@@ -300,7 +304,7 @@ def read_journal(path: Path) -> History:
         raise JournalError(str(path), "it is not a file; name a file")
     try:
         with path.open("rb") as file:
-            history = _read_history(path, file, None, with_rows=True)
+            history = _read_history(path, file, None, with_rows=with_rows)
     except OSError as error:
         raise JournalError(str(path), str(error)) from error
     if history is None:

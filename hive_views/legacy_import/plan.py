@@ -35,6 +35,7 @@ from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.rendering import html_table
+from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
 
@@ -241,17 +242,24 @@ def target_metastore(to: HiveViewCatalog | None) -> str | None:
 
 
 class PlannedFiles(MetadataFiles):
-    """Metadata files, including those that a plan would write."""
+    """Metadata files, including those that a plan would write.
+
+    Planned files are kept as bytes, which take a quarter of the memory of parsed ones; few of them are read again.
+    """
 
     def __init__(self, files: MetadataFiles) -> None:
         super().__init__({})
         self._files = files
-        self.planned: dict[str, ViewMetadata] = {}
+        self._planned: dict[str, bytes] = {}
 
     def read(self, location: str) -> ViewMetadata:
         """Read a metadata file or a planned one."""
-        metadata = self.planned.get(location)
-        return self._files.read(location) if metadata is None else metadata
+        planned = self._planned.get(location)
+        return self._files.read(location) if planned is None else parse(planned, location)
+
+    def put(self, location: str, metadata: ViewMetadata) -> None:
+        """Add a planned file; raises InvalidViewError if it would be too large."""
+        self._planned[location] = serialize(metadata, codec="none")
 
     def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class does
         """Return the FileIO of the real files."""
@@ -289,10 +297,10 @@ class PlannedStore(MetastoreStore):
             logger.info("Rows that views read are read one by one: %s", error)
 
     def put(self, name: ViewName, loaded: LoadedView) -> None:
-        """Add a planned view."""
+        """Add a planned view; raises InvalidViewError if its metadata file would be too large."""
         assert isinstance(self.files, PlannedFiles)
+        self.files.put(loaded.row.metadata_location or "", loaded.metadata)
         self.planned[name] = loaded.row
-        self.files.planned[loaded.row.metadata_location or ""] = loaded.metadata
 
 
 def planned_store(store: MetastoreStore, fetched: dict[ViewName, Row | None] | None = None) -> PlannedStore:
@@ -437,10 +445,12 @@ def plan_views(
         planner.add(view)
     planner.fetch_sources(order.views.values(), most_calls=most_calls)
     entries: dict[ViewName, PlanEntry] = {}
-    for name, view in order.views.items():
+    names = list(order.views)
+    for name in names:
+        view = order.views.pop(name)  # so that its row is not kept
         entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
         if progress is not None:
-            progress(len(entries), len(order.views))
+            progress(len(entries), len(names))
     return ImportPlan(tuple(entries.values()), options, order.cycles, target_metastore(to))
 
 
@@ -558,14 +568,16 @@ class Planner:
                 self._targets,
                 is_same_catalog=self._is_same_catalog,
             )
+            new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
+            self._store.put(entry.target, LoadedView(new_row, converted.metadata))
         except ConversionError as error:
             return _refused(entry, error.problem)
         except MetastoreUnavailableError:
             raise
         except HiveViewsError as error:
             return _refused(entry, Problem(Reason.UNSUPPORTED, str(error)))
-        new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
-        self._store.put(entry.target, LoadedView(new_row, converted.metadata))
+        if entry.in_place:
+            self._store.legacy.pop(scanned.name, None)
         return replace(
             entry,
             status=PlanStatus.READY,

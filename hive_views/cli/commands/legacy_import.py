@@ -238,7 +238,7 @@ def run_views(
             result = legacy_import.run_plan(
                 import_plan, catalog, journal_path, to=target, most_calls=most_calls, progress=progress
             )
-            report = legacy_import.report_run(legacy_import.read_journal(journal_path))
+            report = legacy_import.report_run(legacy_import.read_journal(journal_path, with_rows=False))
             return replace(report, file=str(journal_path), complete=result.complete)
         from hive_views.legacy_import.journal import ImportStatus
         from hive_views.spark.legacy_import.command import run_on_spark
@@ -255,7 +255,7 @@ def run_views(
             check_progress=lambda when, done, total: advance(done, total, f"Spark's check {when}"),
         )
     return replace(
-        legacy_import.report_run(legacy_import.read_journal(journal_path)),
+        legacy_import.report_run(legacy_import.read_journal(journal_path, with_rows=False)),
         file=str(journal_path),
         complete=checked_run.complete and checked_run.as_before,
         check_results={name: check.text for name, check in checked_run.checks.items()},
@@ -289,7 +289,7 @@ def report_views(
         _check_writable(html, "--html")
     path = Path(journal)
     try:
-        report = report_run(read_journal(path))
+        report = report_run(read_journal(path, with_rows=False))
     except JournalError as journal_error:
         if not path.is_file() or is_journal(path):
             raise
