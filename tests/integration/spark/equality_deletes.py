@@ -39,5 +39,6 @@ def delete_by_equality(spark: SparkSession, table: str, values: Mapping[str, obj
     writer = factory.newEqDeleteWriter(output, iceberg.FileFormat.PARQUET, None)
     writer.write(record)
     writer.close()
-    delete_file = iceberg.FileMetadata.deleteFileBuilder(spec).copy(writer.toDeleteFile()).build()
+    builder = iceberg.FileMetadata.deleteFileBuilder(spec).copy(writer.toDeleteFile())
+    delete_file = builder.ofEqualityDeletes(ids).build()  # `copy` leaves the ids out
     loaded.newRowDelta().addDeletes(delete_file).commit()
