@@ -9,8 +9,8 @@ silently skips overwrites and deletes, so the plan checks for them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from pyiceberg.types import DecimalType
@@ -26,6 +26,7 @@ from hive_views.materialized.refresh.stage import (
     merged_type,
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spark.refresh.file_comparison import FileComparison
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -48,7 +49,7 @@ from hive_views.sql.types.spark_types import spark_type
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
@@ -101,6 +102,8 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
             raise
 
 
+_CHANGE = "hive_views_change"
+"""The column that has 1 for an added and -1 for a deleted row."""
 _CHANGELOG_COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
 _IS_KEY = "hive_views_is_key"
 _ROWS_VIEW = "hive_views_rows"
@@ -108,10 +111,26 @@ _ICEBERG_PREFIX = "spark.sql.iceberg."
 _SNAPSHOT_PROPERTY = f"{_ICEBERG_PREFIX}snapshot-property."
 
 
-def _exact_values(fields: Sequence[StructField]) -> list[str]:
-    """Expressions that tell values apart which Spark groups as one: 0.0 and -0.0, also in nested columns."""
-    exact = ("double", "float", "array", "map", "struct")
-    return [f"CAST({quote_identifier(field.name)} AS STRING)" for field in fields if field.dataType.typeName() in exact]
+_NORMALIZED_TYPES = ("double", "float", "array", "map", "struct")
+"""Types of columns whose values Spark may change when it groups by them: -0.0 becomes 0.0, also in nested columns."""
+
+
+def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
+    """An expression for a value with arrays of entries in place of maps, by which Spark fails to group some rows."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    item = f"item_{depth}"
+    if isinstance(kind, MapType):
+        inner = _without_maps(f"{item}.value", kind.valueType, depth + 1)
+        return f"transform(map_entries({value}), {item} -> struct({item}.key, {inner}))"
+    if isinstance(kind, ArrayType):
+        inner = _without_maps(item, kind.elementType, depth + 1)
+        return value if inner == item else f"transform({value}, {item} -> {inner})"
+    if isinstance(kind, StructType):
+        fields = {f"{value}.{quote_identifier(field.name)}": field.dataType for field in kind.fields}
+        inners = [_without_maps(name, field, depth) for name, field in fields.items()]
+        return value if inners == list(fields) else f"IF({value} IS NULL, NULL, struct({', '.join(inners)}))"
+    return value
 
 
 def _replacement(work: StagingRequest, target: str, rows: DataFrame) -> str:
@@ -222,6 +241,7 @@ class SparkEngine:
         self._name = name or catalog.name
         # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
         self.can_replace_keys = not is_spark_3(spark)
+        self.can_compare_files = is_classic(spark)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
@@ -282,9 +302,9 @@ class SparkEngine:
             ) from error
         try:
             session.conf.set(WAP_ID, work.refresh_id)
-            with active_session(session):
+            with active_session(session), ExitStack() as comparisons:
                 for item in work.inputs:
-                    self._read(session, item).createOrReplaceTempView(item.alias)
+                    self._read(session, item, work, comparisons).createOrReplaceTempView(item.alias)
                 yield session
         except spark_exceptions() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
@@ -314,40 +334,65 @@ class SparkEngine:
             session.conf.set(key, "false")
         return session
 
-    def _changed_rows(self, session: SparkSession, name: str, item: Input) -> DataFrame:
+    def _changed_rows(
+        self, session: SparkSession, name: str, item: Input, work: StagingRequest, comparisons: ExitStack
+    ) -> DataFrame:
         """The rows of a table that were added or deleted between two snapshots, without those that were only moved."""
-        now, before = (
-            session.read.format("iceberg").option("versionAsOf", str(snapshot_id)).load(name)
-            if snapshot_id is not None and snapshot_id != NO_SNAPSHOT
-            else session.table(name).limit(0)
-            for snapshot_id in (item.snapshot_id, item.since)
-        )
         if item.has_changelog:
             reader = session.read.format("iceberg").option("start-snapshot-id", str(item.since))
             changes = reader.option("end-snapshot-id", str(item.snapshot_id)).load(f"{name}.`changes`")
-            view = f"{item.alias}_log"
-            changes.createOrReplaceTempView(view)
-            fields = [field for field in changes.schema.fields if field.name not in _CHANGELOG_COLUMNS]
-            listed = ", ".join(quote_identifier(field.name) for field in fields)
-            groups = ", ".join([listed, *_exact_values(fields)])
-            # Copy-on-write also deletes and adds the rows that stay; they cancel out.
-            return session.sql(
-                f"SELECT {listed} FROM {view} GROUP BY {groups} "
-                f"HAVING sum(CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END) <> 0"
+            columns = [quote_identifier(column) for column in changes.columns if column not in _CHANGELOG_COLUMNS]
+            changes = changes.selectExpr(*columns, f"CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END AS {_CHANGE}")
+        else:
+            before, now = self._states(session, name, item, work, comparisons)
+            # A column that only one of the states has was added since, and the definition does not read it.
+            columns = [quote_identifier(column) for column in before.columns if column in now.columns]
+            before, now = (
+                frame.selectExpr(*columns, f"{change} AS {_CHANGE}") for frame, change in ((before, -1), (now, 1))
             )
-        # A column that only one of the states has was added since, and the definition does not read it.
-        fields = [field for field in before.schema.fields if field.name in now.columns]
-        columns = [quote_identifier(field.name) for field in fields]
-        texts = [f"{text} AS hive_views_{at}" for at, text in enumerate(_exact_values(fields))]
-        before, now = (frame.selectExpr(*columns, *texts) for frame in (before, now))
-        return before.exceptAll(now).unionAll(now.exceptAll(before)).select(*columns)
+            changes = before.unionAll(now)
+        view = f"{item.alias}_log"
+        changes.createOrReplaceTempView(view)
+        types = {quote_identifier(field.name): field.dataType for field in changes.schema.fields}
+        exact = [column for column in columns if types[column].typeName() in _NORMALIZED_TYPES]
+        # `first` returns the stored value, and not the normalized one.
+        selected = [f"first({column}) AS {column}" if column in exact else column for column in columns]
+        groups = [_without_maps(column, types[column]) for column in columns]
+        groups += [f"CAST({column} AS STRING)" for column in exact]
+        # Rows that stay are in both states, and copy-on-write also deletes and adds them; they cancel out.
+        return session.sql(
+            f"SELECT {', '.join(selected)} FROM {view} GROUP BY {', '.join(groups)} HAVING sum({_CHANGE}) <> 0"
+        )
 
-    def _read(self, session: SparkSession, item: Input) -> DataFrame:
+    def _states(
+        self, session: SparkSession, name: str, item: Input, work: StagingRequest, comparisons: ExitStack
+    ) -> tuple[DataFrame, DataFrame]:
+        """The rows of two snapshots of a table, on classic sessions without those of files that both snapshots have."""
+        ids = [None if number in (None, NO_SNAPSHOT) else number for number in (item.since, item.snapshot_id)]
+        if self.can_compare_files:
+            comparison = FileComparison(session, name, ids)
+            comparisons.callback(comparison.close)
+            if work.max_compared_rows is not None and comparison.rows > work.max_compared_rows:
+                raise RefreshError(
+                    str(work.target),
+                    f"{comparison.rows:,} row(s) of {item.table} would be compared to find the affected keys, "
+                    f"more than {work.max_compared_rows:,}",
+                )
+            return comparison.read()
+        before, now = (
+            session.table(name).limit(0)
+            if number is None
+            else session.read.format("iceberg").option("versionAsOf", str(number)).load(name)
+            for number in ids
+        )
+        return before, now
+
+    def _read(self, session: SparkSession, item: Input, work: StagingRequest, comparisons: ExitStack) -> DataFrame:
         if not item.iceberg:
             return session.table(quote_name((self._catalog.store.config.session_catalog, *item.table.identifier)))
         name = quote_name((self._name, *item.table.identifier))
         if item.part is RowSelection.CHANGED:
-            return self._changed_rows(session, name, item)
+            return self._changed_rows(session, name, item, work, comparisons)
         if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
         if item.live:

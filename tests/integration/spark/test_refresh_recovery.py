@@ -61,6 +61,29 @@ def test_files_that_are_removed_with_their_delete_files(spark, session, refresh,
     assert_rows(session, spark, query)
 
 
+@needs_spark_4
+@pytest.mark.parametrize("query", ["SELECT v, avg(m['a']) AS a FROM t GROUP BY v", "SELECT v, m, l FROM t WHERE v > 0"])
+def test_tables_with_maps_are_compared(spark, session, refresh, query):
+    """Spark groups by maps, but rejects them in EXCEPT."""
+    modes = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read'"
+    columns = "v BIGINT, m MAP<STRING, DOUBLE>, l ARRAY<MAP<STRING, INT>>"
+    spark.sql(f"CREATE TABLE t ({columns}) USING iceberg TBLPROPERTIES ({modes})")
+    spark.sql(
+        "INSERT INTO t VALUES (1, map('a', 0.0D, 'b', NULL), array(map('x', 1))), (2, NULL, NULL), (3, map(), array())"
+    )
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    refresh("mv")
+    for change in (
+        "UPDATE t SET m = map('a', -0.0D) WHERE v = 1",
+        "UPDATE t SET l = array(map('x', 2)) WHERE v = 1",
+        "DELETE FROM t WHERE v = 3",
+    ):
+        spark.sql(change)
+        report = refresh("mv")
+        assert (report.action, "failed" in report.why) == (BY_KEYS, False), report.why
+        assert_rows(session, spark, query)
+
+
 def test_storage_partitioned_later_falls_back_to_another_plan(spark, catalog, database, session, refresh):
     query = "SELECT k, v FROM t"
     spark.sql("CREATE TABLE t (k STRING, v BIGINT) USING iceberg PARTITIONED BY (k)")

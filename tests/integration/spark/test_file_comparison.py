@@ -1,0 +1,161 @@
+"""The rows of the files by which two snapshots differ, compared with all rows of both."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.materialized.refresh.refresh import RefreshReport
+from hive_views.spark import SparkEngine, ViewSession
+from hive_views.spark.refresh.file_comparison import FileComparison
+from tests.integration.spark.equality_deletes import delete_by_equality
+from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3, needs_spark_4
+
+VERSIONS = ("2",) if IS_SPARK_3 else ("2", "3")
+
+
+@pytest.fixture(params=VERSIONS)
+def table(request: pytest.FixtureRequest, spark: SparkSession, database: str) -> Iterator[str]:
+    """A merge-on-read table with four files of 25 rows."""
+    name = f"prod.{database}.t"
+    modes = ", ".join(f"'write.{kind}.mode' = 'merge-on-read'" for kind in ("delete", "update", "merge"))
+    spark.sql(
+        f"CREATE TABLE {name} (a BIGINT, b INT, d DOUBLE) USING iceberg "
+        f"TBLPROPERTIES ({modes}, 'format-version' = '{request.param}')"
+    )
+    for start in range(0, 100, 25):
+        rows = f"SELECT /*+ COALESCE(1) */ id, INT(id % 7), id FROM range({start}, {start + 25})"
+        spark.sql(f"INSERT INTO {name} {rows}")
+    yield name
+    spark.sql(f"DROP TABLE {name} PURGE")
+
+
+def snapshot(spark: SparkSession, table: str) -> int:
+    rows = spark.sql(f"SELECT snapshot_id FROM {table}.history ORDER BY made_current_at DESC LIMIT 1").collect()
+    return int(rows[0][0])
+
+
+def all_rows(spark: SparkSession, table: str, snapshot_id: int) -> DataFrame:
+    return spark.read.format("iceberg").option("versionAsOf", str(snapshot_id)).load(table)
+
+
+def counted(frame: DataFrame) -> Counter[str]:
+    return Counter(map(str, frame.collect()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows"),
+    [
+        ((), 0),
+        (("DELETE FROM {t} WHERE a = 3",), 50),  # 25 rows before, 24 and a deleted one afterwards
+        (("DELETE FROM {t} WHERE a = 3", "DELETE FROM {t} WHERE a IN (4, 30)"), 100),
+        (("UPDATE {t} SET b = 1 WHERE a = 60",), 51),
+        (("INSERT INTO {t} VALUES (200, 1, 1)", "DELETE FROM {t} WHERE a = 200"), 0),
+        (("DELETE FROM {t} WHERE a < 25",), 25),
+        (
+            ("INSERT INTO {t} VALUES (200, 1, 1)", "ALTER TABLE {t} ADD COLUMN c INT", "DELETE FROM {t} WHERE a = 99"),
+            51,
+        ),
+    ],
+)
+def test_only_files_that_differ_are_read(spark: SparkSession, table: str, changes: tuple[str, ...], rows: int) -> None:
+    before = snapshot(spark, table)
+    for change in changes:
+        spark.sql(change.format(t=table))
+    now = snapshot(spark, table)
+    with closing(FileComparison(spark, table, (before, now))) as comparison:
+        assert comparison.rows == rows
+        was, became = map(counted, comparison.read())
+    everything = [
+        counted(all_rows(spark, table, number).selectExpr(*spark.table(table).columns[:3])) for number in (before, now)
+    ]
+    if len(changes) < 3:
+        assert was - became == everything[0] - everything[1]
+        assert became - was == everything[1] - everything[0]
+    else:
+        assert sum(became.values()) - sum(was.values()) == sum(everything[1].values()) - sum(everything[0].values())
+
+
+def test_equality_deletes_apply_to_older_files(spark: SparkSession, table: str) -> None:
+    before = snapshot(spark, table)
+    delete_by_equality(spark, table, {"b": 3})
+    spark.sql(f"INSERT INTO {table} VALUES (300, 3, 3)")
+    with closing(FileComparison(spark, table, (before, snapshot(spark, table)))) as comparison:
+        assert comparison.rows == 201
+        was, became = map(counted, comparison.read())
+    assert sum((was - became).values()) == 14 and became - was == Counter(["Row(a=300, b=3, d=3.0)"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_differences_equal_those_of_all_rows(spark: SparkSession, table: str, seed: int) -> None:
+    chance = random.Random(seed)
+    database = table.split(".")[1]
+    compact = f"CALL prod.system.rewrite_data_files(table => '{database}.t', options => map('rewrite-all', 'true'))"
+    snapshots = [snapshot(spark, table)]
+    for _ in range(6):
+        at = chance.randrange(100)
+        spark.sql(
+            chance.choice(
+                (
+                    f"DELETE FROM {table} WHERE a BETWEEN {at} AND {at + 3}",
+                    f"UPDATE {table} SET d = -d WHERE a % 20 = {at % 20}",
+                    f"INSERT INTO {table} VALUES ({at}, NULL, double('NaN')), ({at}, NULL, -0.0D)",
+                    f"MERGE INTO {table} AS t USING (SELECT {at} AS a) AS s ON t.a = s.a "
+                    "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a, b, d) VALUES (s.a, 0, 0)",
+                    compact,
+                )
+            )
+        )
+        snapshots.append(snapshot(spark, table))
+    now = snapshots[-1]
+    for before in snapshots[:-1]:
+        with closing(FileComparison(spark, table, (before, now))) as comparison:
+            was, became = map(counted, comparison.read())
+        everything = [counted(all_rows(spark, table, number)) for number in (before, now)]
+        assert was - became == everything[0] - everything[1], (before, now)
+        assert became - was == everything[1] - everything[0], (before, now)
+
+
+def test_staged_tasks_are_removed(spark: SparkSession, table: str) -> None:
+    before = snapshot(spark, table)
+    spark.sql(f"DELETE FROM {table} WHERE a = 3")
+    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)  # type: ignore[union-attr]
+    manager = spark._jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()  # type: ignore[union-attr]
+    with closing(FileComparison(spark, table, (before, snapshot(spark, table)))) as comparison:
+        comparison.read()
+        assert manager.fetchSetIds(loaded).size() == 2
+    assert manager.fetchSetIds(loaded).isEmpty()
+
+
+@needs_spark_4
+def test_refresh_by_keys_reads_files_that_differ(
+    spark: SparkSession, session: ViewSession, catalog: HiveViewCatalog, database: str
+) -> None:
+    """With more than 100,000 rows, and a fifth of them as the limit."""
+    modes = "'write.delete.mode' = 'merge-on-read'"
+    spark.sql(f"CREATE TABLE t (a BIGINT, b BIGINT) USING iceberg TBLPROPERTIES ({modes})")
+    for part in range(7):
+        start = part * 50_000
+        spark.sql(f"INSERT INTO t SELECT /*+ COALESCE(1) */ id, id % 7 FROM range({start}, {start + 50_000})")
+    query = "SELECT a, avg(b) AS b FROM t GROUP BY a"
+    session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
+
+    def refresh() -> RefreshReport:
+        return catalog.materialized.refresh((database, "mv"), SparkEngine(spark, catalog))[-1]
+
+    refresh()
+    spark.sql("DELETE FROM t WHERE a = 3")
+    report = refresh()
+    assert report.action == BY_KEYS and "failed" not in report.why
+    assert spark.sql(f"SELECT * FROM ({query}) EXCEPT SELECT * FROM mv__storage").isEmpty()
+    assert spark.sql("SELECT * FROM mv__storage WHERE a = 3").isEmpty()
+    spark.sql("DELETE FROM t WHERE a % 50000 = 4")
+    report = refresh()
+    assert report.action == "full"
+    assert "700,000 row(s)" in report.why and "more than 100,000" in report.why
