@@ -58,7 +58,8 @@ def run(first: int, count: int) -> Counter[str]:
                     counts["failed seeds"] += 1
                     print(f"seed {seed} failed\n{traceback.format_exc()}")
                 _remove(spark, catalog, database)
-                print(f"{seed}: {perf_counter() - started:.0f} s, {dict(counts)}", flush=True)
+                shown = {what: count for what, count in counts.items() if ":" not in what}
+                print(f"{seed}: {perf_counter() - started:.0f} s, {shown}", flush=True)
         finally:
             spark.stop()
     return counts

@@ -106,8 +106,8 @@ def changes(chance: random.Random, database: str) -> list[str]:
         "MERGE INTO t USING (SELECT DISTINCT x FROM u) AS s ON t.a <=> s.x WHEN MATCHED THEN UPDATE SET b = 7 "
         f"WHEN NOT MATCHED THEN INSERT {COLUMNS} VALUES (s.x, 0, 0.5, NULL, 1, 1)",
         "INSERT OVERWRITE u SELECT DISTINCT x, y FROM u",
-        f"EQUALITY DELETE {chance.choice('abf')}",
-        f"EQUALITY DELETE {chance.choice('abf')}",
+        f"EQUALITY DELETE {chance.choice('af')}",  # Py4J passes no value of a BIGINT
+        f"EQUALITY DELETE {chance.choice('af')}",
     ]
     layout = [
         f"CALL prod.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))",
@@ -115,7 +115,7 @@ def changes(chance: random.Random, database: str) -> list[str]:
         f"CALL prod.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '2099-01-01', retain_last => "
         f"{chance.choice((1, 2))}, clean_expired_metadata => true)",
         f"ROLLBACK {table}",
-        f"INSERT INTO t.branch_side {COLUMNS} VALUES {values(chance, 2)}",
+        f"INSERT INTO prod.{database}.t.branch_side {COLUMNS} VALUES {values(chance, 2)}",
         f"CALL prod.system.fast_forward('{database}.t', 'main', 'side')",
         "ALTER TABLE t CREATE OR REPLACE BRANCH side",
         f"FILES {values(chance, 2)}",
@@ -146,34 +146,43 @@ PRUNING = "spark.sql.optimizer.dynamicPartitionPruning.enabled"
 class World:
     """Two tables and a view, and the changes that SQL cannot express."""
 
-    def __init__(self, spark: SparkSession, database: str, directory: str, views: ViewSession) -> None:
+    def __init__(
+        self, spark: SparkSession, database: str, directory: str, views: ViewSession, counts: Counter[str]
+    ) -> None:
         self.spark, self.database, self.directory, self.views = spark, database, directory, views
+        self.counts = counts
         self.files = 0
 
     def run(self, text: str) -> None:
+        kind = " ".join(text.replace(f"{self.database}.", "").split("(")[0].split()[:5])
         try:
-            if text.startswith("EQUALITY DELETE"):
-                column = text[-1]
-                [row] = self.spark.sql(f"SELECT min({column}) AS v FROM t").collect()
-                delete_by_equality(self.spark, f"prod.{self.database}.t", {column: row.v})
-            elif text.startswith("ROLLBACK"):
-                name = text.split()[1]
-                ids = self.spark.sql(f"SELECT snapshot_id FROM {name}.history WHERE is_current_ancestor").collect()
-                self.spark.sql(f"CALL prod.system.rollback_to_snapshot('{name}', {ids[len(ids) // 2][0]})")
-            elif text.startswith("FILES"):
-                self.files += 1
-                path = f"{self.directory}/files_{self.files}"
-                frame = self.spark.sql(f"SELECT * FROM VALUES {text[6:]} AS s{COLUMNS}")
-                frame.coalesce(1).write.parquet(path)
-                self.spark.sql(
-                    f"CALL prod.system.add_files(table => '{self.database}.t', source_table => '`parquet`.`{path}`')"
-                )
-            elif "VIEW v" in text:
-                self.views.sql(text)
-            else:
-                self.spark.sql(text)
+            self._change(text)
+            self.counts[f"applied: {kind}"] += 1
         except Exception:  # noqa: BLE001 -- rejected by Spark or Iceberg: nothing changed
+            self.counts[f"rejected: {kind}"] += 1
             assert "VIEW v" not in text, text
+
+    def _change(self, text: str) -> None:
+        if text.startswith("EQUALITY DELETE"):
+            column = text[-1]
+            [row] = self.spark.sql(f"SELECT min({column}) AS v FROM t").collect()
+            delete_by_equality(self.spark, f"prod.{self.database}.t", {column: row.v})
+        elif text.startswith("ROLLBACK"):
+            name = text.split()[1]
+            ids = self.spark.sql(f"SELECT snapshot_id FROM {name}.history WHERE is_current_ancestor").collect()
+            self.spark.sql(f"CALL prod.system.rollback_to_snapshot('{name}', {ids[len(ids) // 2][0]})")
+        elif text.startswith("FILES"):
+            self.files += 1
+            path = f"{self.directory}/files_{self.files}"
+            frame = self.spark.sql(f"SELECT * FROM VALUES {text[6:]} AS s{COLUMNS}")
+            frame.coalesce(1).write.parquet(path)
+            self.spark.sql(
+                f"CALL prod.system.add_files(table => '{self.database}.t', source_table => '`parquet`.`{path}`')"
+            )
+        elif "VIEW v" in text:
+            self.views.sql(text)
+        else:
+            self.spark.sql(text)
 
 
 def rows_of(frame: DataFrame) -> list[str]:
@@ -205,7 +214,7 @@ def run_histories(
         properties = f"USING iceberg {divided} TBLPROPERTIES ({modes}, 'format-version' = '{version}')"
         spark.sql(f"CREATE TABLE t (a STRING, b BIGINT, c DOUBLE, ts TIMESTAMP, f INT, g FLOAT) {properties}")
         spark.sql(f"CREATE TABLE u (x STRING, y BIGINT) {properties.replace('(a)', '(x)')}")
-        world = World(spark, database, f"{directory}/{seed}", views)
+        world = World(spark, database, f"{directory}/{seed}", views, counts)
         world.run(f"INSERT INTO t {COLUMNS} VALUES {values(chance, 12)}")
         world.run("INSERT INTO u VALUES ('x', 1), ('y', 2), ('n', 3)")
         world.run("CREATE OR REPLACE VIEW v AS SELECT a AS k, count(*) AS n FROM t GROUP BY a")
