@@ -101,6 +101,15 @@ class CatalogConfigurationError(HiveViewsError, ValueError):
         self.is_missing = is_missing
 
 
+class CatalogUnavailableError(HiveViewsError):
+    """A catalog other than a metastore, such as a REST server, could not be reached, or did not answer a read."""
+
+    def __init__(self, name: str | None, reason: str) -> None:
+        super().__init__(f"Catalog {name or '(default)'}: {reason}")
+        self.name = name
+        self.reason = reason
+
+
 class UsageError(HiveViewsError, ValueError):
     """A command line argument that is invalid, or conflicts with another one."""
 

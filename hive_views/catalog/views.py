@@ -16,7 +16,7 @@ from hive_views.config import reject_misspelled_keys
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.errors import InvalidPropertyError, NoSuchVersionError, SqlError
 from hive_views.metastore.commit.view_properties import check_location, check_view_properties
-from hive_views.metastore.drift import Difference, find_drift
+from hive_views.metastore.drift import Difference, find_drift, find_unrecorded_text
 from hive_views.metastore.queries import load_view
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, version_at
@@ -154,6 +154,11 @@ class HiveView(View):
     def drift(self) -> tuple[Difference, ...]:
         """Differences between row and metadata file, e.g. because plain Spark or Hive changed the row."""
         return find_drift(self._loaded.row, self.metadata, self._store.config)
+
+    @property
+    def unrecorded_text(self) -> str | None:
+        """The text that plain Spark or Hive wrote into the row if no version has it; None otherwise."""
+        return find_unrecorded_text(self._loaded.row, self.metadata)
 
     def version_at(self, timestamp_ms: int) -> ViewVersion:
         """Return the version that was current at a time.

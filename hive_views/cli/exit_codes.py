@@ -44,7 +44,10 @@ class ExitCode(IntEnum):
         "Nothing was changed.",
     )
     UNKNOWN = (5, "The metastore did not reply whether the change was applied. Check the view before you try again.")
-    UNREACHABLE = (6, "No metastore could be reached, or it did not answer a read. Nothing was changed.")
+    UNREACHABLE = (
+        6,
+        "No metastore or other catalog could be reached, or it did not answer a read. Nothing was changed.",
+    )
     INTERNAL = (70, "A defect of this program; its traceback is on stderr. Please report it.")
     HANGUP = (129, "The terminal was closed (SIGHUP); locks and temporary rows were removed first.")
     INTERRUPTED = (130, "Interrupted (Ctrl-C); locks and temporary rows were removed first.")
@@ -76,6 +79,7 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.PlanChangedError: ExitCode.CONFLICT,
     errors.MetastoreRunningError: ExitCode.CONFLICT,
     errors.CommitStateUnknownError: ExitCode.UNKNOWN,
+    errors.CatalogUnavailableError: ExitCode.UNREACHABLE,
     errors.MetastoreUnavailableError: ExitCode.UNREACHABLE,
     errors.MetastoreConnectionLostError: ExitCode.UNREACHABLE,
     errors.HiveViewsError: ExitCode.FAILED,

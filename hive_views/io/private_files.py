@@ -17,3 +17,12 @@ def write_private_text(path: Path, text: str) -> None:
     """Write a file; a new one is readable by its owner only. Raises OSError."""
     with open(path, "w", encoding="utf-8", opener=private_opener) as file:
         file.write(text)
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on disk; raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

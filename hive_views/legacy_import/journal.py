@@ -24,7 +24,7 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import private_opener
+from hive_views.io.private_files import private_opener, sync_directory
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
@@ -52,7 +52,8 @@ class ImportStatus(str, Enum):
     FAILED = "failed"
     """The metastore or the storage failed; it is unchanged. Run again."""
     UNKNOWN = "unknown"
-    """The metastore did not answer whether it was converted. Run again: the next run reads the row."""
+    """The metastore did not answer whether it was converted, or it was converted and could not be read back. Run again:
+    the next run reads the row."""
     PENDING = "pending"
     """It is not processed yet."""
 
@@ -193,6 +194,8 @@ class Journal:
         self._with_rows = plan is None
         if path.exists() and not path.is_file():
             raise JournalError(str(path), "it is not a file; name a file")
+        if plan is None and not path.exists():
+            raise JournalError(str(path), "there is no such file; name the journal of a run")
         try:
             self._file = open(path, "a+b", opener=private_opener)  # noqa: SIM115 -- Path.open has no opener
         except OSError as error:
@@ -231,7 +234,7 @@ class Journal:
             raise JournalError(str(self.path), "it is not a journal of an import; name another file")
         self._file.truncate(0)
         self._write(first_line, sync=True)
-        _sync_directory(self.path)
+        sync_directory(self.path.parent)
         return History(plan)
 
     def announce(self, announcements: Iterable[Announcement]) -> None:
@@ -348,11 +351,3 @@ def _read_plan_line(path: Path, line: bytes, plan: ImportPlan | None) -> ImportP
     if plan is not None and recorded_plan != plan:
         raise JournalError(str(path), "it is of another plan; give each plan its own journal")
     return plan or recorded_plan
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

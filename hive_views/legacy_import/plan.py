@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
@@ -173,6 +174,11 @@ class ImportPlan:
                 f"the plan is for {_describe_target(self.to)}, and the command names {_describe_target(to)}. Name the "
                 "target of the plan, or plan again"
             )
+
+    @cached_property
+    def by_name(self) -> dict[ViewName, PlanEntry]:
+        """The entries by the names of their legacy views."""
+        return {entry.name: entry for entry in self.entries}
 
     @property
     def ready(self) -> tuple[PlanEntry, ...]:

@@ -161,7 +161,7 @@ def _converted_names(history: History) -> list[ViewName]:
 
 def _unconverted_outcome(history: History, name: ViewName, journal: Path) -> RevertOutcome:
     """Return the outcome of a view that the user names and the run did not convert."""
-    if any(entry.name == name for entry in history.plan.entries):
+    if name in history.plan.by_name:
         return RevertOutcome(name, RevertStatus.ALREADY, "the run did not convert it")
     return RevertOutcome(name, RevertStatus.REFUSED, f"the import of {journal} has no legacy view of this name")
 
@@ -178,7 +178,7 @@ def _outcome(name: ViewName, revert: Callable[[], RevertOutcome]) -> RevertOutco
 def _revert(
     catalog: HiveViewCatalog, to: HiveViewCatalog | None, history: History, name: ViewName, force: bool
 ) -> RevertOutcome:
-    entry = next(entry for entry in history.plan.entries if entry.name == name)
+    entry = history.plan.by_name[name]
     if to is not None or not entry.in_place:
         return _drop_copy(to or catalog, history, entry, force)
     store = catalog.store

@@ -511,8 +511,10 @@ class Importer:
         started = time.perf_counter()
         try:
             self._prove_readable(pending, row)
-        except HiveViewsError as error:
+        except ConversionError as error:
             outcome = _outcome_of_error(pending.entry, error)
+        except HiveViewsError as error:
+            outcome = _unread_outcome(pending.entry, error)
         seconds = time.perf_counter() - started
         return replace(outcome, seconds=outcome.seconds + seconds)
 
@@ -537,7 +539,10 @@ class Importer:
         if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
             outcome = _converted_outcome(entry, target_row)
             if outcome is not None:
-                load_view(self.target.store, entry.target)
+                try:
+                    load_view(self.target.store, entry.target)
+                except HiveViewsError as error:
+                    return _unread_outcome(entry, error)
                 return outcome
             if self.is_in_place(entry):
                 raise ConversionError(Reason.CHANGED, f"{entry.name} is an Iceberg view now, made by another program")
@@ -713,6 +718,12 @@ def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
     elif isinstance(error, (ViewAlreadyExistsError, TableAlreadyExistsError)):
         status, reason = ImportStatus.REFUSED, Reason.NAME_TAKEN
     return ImportOutcome(entry.name, entry.target, status, reason, str(error))
+
+
+def _unread_outcome(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
+    """Return the outcome of a view whose row was replaced, and which may or may not be readable."""
+    text = f"its row was replaced, and the new view could not be read back: {error}"
+    return ImportOutcome(entry.name, entry.target, ImportStatus.UNKNOWN, Reason.METASTORE, text)
 
 
 def _write_once(write: Callable[[], object], is_equal: Callable[[], bool]) -> None:

@@ -6,16 +6,15 @@ registered in the target catalog. Each copy is in a journal before it is made, i
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from pydantic import TypeAdapter
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     BadRequestError,
@@ -34,10 +33,11 @@ from hive_views.catalog.views import HiveView
 from hive_views.config import URI
 from hive_views.dependencies.lineage import dependency_names
 from hive_views.errors import (
+    CatalogUnavailableError,
     CommitFailedError,
     HiveViewsError,
     InvalidPropertyError,
-    JournalError,
+    MetastoreConnectionLostError,
     MetastoreUnavailableError,
     after_steps,
 )
@@ -45,8 +45,8 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.commit.view_properties import new_view_location
 from hive_views.spec.file_codec import metadata_directory, new_location
-from hive_views.spec.json_text import parse_json
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.view_copy.journal import CopyJournal, JournalEntry, read_journal
 from hive_views.view_copy.metadata import copy_metadata, fingerprint, metadata_of, unknown_keys
 
 _REJECTIONS = (
@@ -59,8 +59,9 @@ _REJECTIONS = (
 )
 """Answers of a REST server after which the change was certainly not made."""
 
-CATALOG_ERRORS = (HiveViewsError, RESTError, *_REJECTIONS, OSError)
-"""The errors of catalogs; a connection of PyIceberg's REST catalog raises an OSError."""
+CATALOG_ERRORS = (HiveViewsError, RESTError, *_REJECTIONS, OSError, ValueError)
+"""The errors of catalogs; PyIceberg's REST catalog raises an OSError for a connection, and a ValueError for an answer
+that it cannot parse."""
 
 
 class CopyStatus(Enum):
@@ -77,7 +78,7 @@ class CopyStatus(Enum):
     FAILED = "failed"
     """The target rejected it."""
     UNKNOWN = "unknown"
-    """The target did not answer; a repetition determines whether the copy exists."""
+    """The target did not answer, or the copy could not be read back; a repetition determines whether it exists."""
 
 
 @dataclass(frozen=True)
@@ -108,20 +109,7 @@ class RevertedView:
     metadata_location: str
     """The metadata file of the copy. Metastores keep it; a REST server may delete it with the view."""
     problem: str | None = None
-    """The error of a view that was not dropped."""
-
-
-@dataclass(frozen=True)
-class _JournalEntry:
-    view: str
-    metadata_location: str
-    fingerprint: str
-
-
-_ENTRY = TypeAdapter(_JournalEntry)
-
-_LINE_START = b'{"view": '
-"""The start of each line of a journal."""
+    """The error of a view that was not dropped; of an absent one, that the journal is of another catalog."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +134,11 @@ def plan_copy(
 
     Raises:
         InvalidPropertyError: If both catalogs are on the same metastore.
-        HiveViewsError, RESTError: If a catalog cannot be read.
+        CatalogUnavailableError: If a REST catalog cannot be read.
+        HiveViewsError: If a metastore cannot be read.
     """
-    return [prepared.view for prepared in _prepare(source, target, names, location)]
+    names = list(dict.fromkeys(names))
+    return list(_planned(source, target, names, location, _present(names)))
 
 
 def copy_views(
@@ -168,18 +158,32 @@ def copy_views(
         journal: The file that records the copies, for `revert_copies`; an existing one is extended.
         location: As for `plan_copy`.
 
+    Returns:
+        The views in the given order. A view that the plan did not refuse is read again before it is copied.
+
     Raises:
         InvalidPropertyError: If both catalogs are on the same metastore.
-        JournalError: If the journal cannot be written.
-        HiveViewsError, RESTError: If a catalog cannot be read. Views that were copied before are in the journal.
+        JournalError: If the journal cannot be written, or another run is writing it.
+        CatalogUnavailableError: If a REST catalog cannot be read. `completed_steps` names the views that were copied
+            before; they are also in the journal.
+        HiveViewsError: If a metastore cannot be read; likewise.
     """
-    prepared = _prepare(source, target, names, location)
+    names = list(dict.fromkeys(names))
+    present = _present(names)
+    planned = list(_planned(source, target, names, location, present))
     copied: list[CopiedView] = []
-    for each in prepared:
-        with after_steps(*(f"{view.name} was copied" for view in copied if view.status is CopyStatus.COPIED)):
-            copied.append(
-                each.view if each.metadata is None else _copy(target, each.view, each.metadata, Path(journal))
-            )
+    with CopyJournal(Path(journal)) as log:
+        for view in planned:
+            if view.status is not CopyStatus.READY:
+                copied.append(view)
+                continue
+            with after_steps(*(f"{view.name} was copied" for view in copied if view.status is CopyStatus.COPIED)):
+                with errors_of(source, target):
+                    prepared = _prepare_one(source, target, view.name, location, present)
+                if prepared.metadata is None:
+                    copied.append(prepared.view)
+                else:
+                    copied.append(_copy(target, prepared.view, prepared.metadata, log))
     return copied
 
 
@@ -200,20 +204,20 @@ def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[Reve
     Raises:
         JournalError: If the journal cannot be read.
     """
-    entries: dict[str, list[_JournalEntry]] = {}
-    for entry in _read_journal(Path(journal)):
+    entries: dict[str, list[JournalEntry]] = {}
+    for entry in read_journal(Path(journal)):
         entries.setdefault(entry.view, []).append(entry)
     return [_revert(target, name, copies) for name, copies in reversed(entries.items())]
 
 
-def _revert(target: Catalog, name: str, copies: list[_JournalEntry]) -> RevertedView:
+def _revert(target: Catalog, name: str, copies: list[JournalEntry]) -> RevertedView:
     """Drop the copy of a name."""
     is_sent = False
     problem = None
     try:
         view = _load_view(target, name)
         if view is None:
-            outcome = "absent"
+            outcome, problem = "absent", _other_target(target, copies[-1])
         elif not any(_is_copy(view, entry) for entry in copies):
             outcome = "changed"
         else:
@@ -223,10 +227,25 @@ def _revert(target: Catalog, name: str, copies: list[_JournalEntry]) -> Reverted
     except CommitFailedError as error:
         outcome, problem = "changed", str(error)
     except (NoSuchViewError, NoSuchNamespaceError):
-        outcome = "absent"
+        outcome, problem = "absent", _other_target(target, copies[-1])
     except CATALOG_ERRORS as error:
         outcome, problem = "unknown" if is_sent and not _is_rejection(error) else "failed", str(error)
     return RevertedView(name, outcome, copies[-1].metadata_location, problem)
+
+
+def _address(catalog: Catalog) -> str:
+    """What identifies the server of a catalog."""
+    if isinstance(catalog, HiveViewCatalog):
+        return ",".join(sorted(catalog.store.config.connection.uris))
+    return " ".join(filter(None, (catalog.properties.get(URI), catalog.properties.get("warehouse"))))
+
+
+def _other_target(target: Catalog, entry: JournalEntry) -> str | None:
+    """A sentence if the journal was written for another catalog."""
+    address = _address(target)
+    if entry.target is None or entry.target == address:
+        return None
+    return f"the copy was made in the catalog at {entry.target}, and this one is at {address}"
 
 
 def _drop(target: Catalog, name: str, view: View) -> None:
@@ -244,7 +263,7 @@ def _is_rejection(error: Exception) -> bool:
     return isinstance(error, _REJECTIONS)
 
 
-def _is_copy(view: View, entry: _JournalEntry) -> bool:
+def _is_copy(view: View, entry: JournalEntry) -> bool:
     """Whether a view is the copy of an entry, unchanged; the original is equal, but has other files."""
     metadata = metadata_of(view)
     if fingerprint(metadata) != entry.fingerprint:
@@ -256,14 +275,33 @@ def _is_copy(view: View, entry: _JournalEntry) -> bool:
     return metadata_directory(metadata) == entry.metadata_location.rpartition("/")[0]
 
 
-def _prepare(source: Catalog, target: Catalog, names: Iterable[str], location: str | None) -> list[_Prepared]:
+def _planned(
+    source: Catalog, target: Catalog, names: list[str], location: str | None, present: dict[str, bool]
+) -> Iterator[CopiedView]:
     """Read the views and check what the target can hold."""
     uris = [catalog.properties.get(URI) for catalog in (source, target) if isinstance(catalog, HiveViewCatalog)]
     if len(uris) == 2 and uris[0] == uris[1]:
         raise InvalidPropertyError(URI, uris[0], "both catalogs are on this metastore, where a UUID names one view")
-    names = list(dict.fromkeys(names))
-    present = {name.lower(): True for name in names}
-    return [_prepare_one(source, target, name, location, present) for name in names]
+    for name in names:
+        with errors_of(source, target):
+            yield _prepare_one(source, target, name, location, present).view
+
+
+def _present(names: Iterable[str]) -> dict[str, bool]:
+    """Which names the target has or will have: those of the copy itself; others are looked up when they are read."""
+    return dict.fromkeys(map(str.lower, names), True)
+
+
+@contextmanager
+def errors_of(*catalogs: Catalog) -> Iterator[None]:
+    """Convert the errors of a REST catalog."""
+    try:
+        yield
+    except HiveViewsError:
+        raise
+    except CATALOG_ERRORS as error:
+        names = " or ".join(catalog.name for catalog in catalogs if not isinstance(catalog, HiveViewCatalog))
+        raise CatalogUnavailableError(names or None, f"it cannot be read: {error}") from error
 
 
 def _prepare_one(
@@ -272,9 +310,20 @@ def _prepare_one(
     def refused(problem: str) -> _Prepared:
         return _Prepared(CopiedView(name, CopyStatus.REFUSED, problem=problem))
 
-    original = _load(source, name)
-    if original is None:
-        return refused("the source has no such view")
+    try:
+        view = _load_view(source, name)
+        if view is None:
+            return refused("the source has no such view")
+        if isinstance(view, HiveView) and view.unrecorded_text is not None:
+            return refused(
+                "another program changed the text of its row, and no version has this text: make it a version with "
+                "`adopt`, or write the current version's text back with `repair`"
+            )
+        original = metadata_of(view)
+    except (MetastoreUnavailableError, MetastoreConnectionLostError):
+        raise
+    except (HiveViewsError, RESTError, ValueError) as error:
+        return refused(f"it cannot be read in the source: {error}")
     namespace = tuple(name.split(".")[:-1])
     try:
         if isinstance(target, HiveViewCatalog):
@@ -287,8 +336,13 @@ def _prepare_one(
             return _Prepared(CopiedView(name, CopyStatus.PRESENT))
         if existing is not None or target.table_exists(name):
             return refused("the target has another view or table of this name")
+    except (MetastoreUnavailableError, MetastoreConnectionLostError):
+        raise
     except HiveViewsError as error:
         return refused(str(error))
+    if isinstance(view, HiveView) and (drift := view.drift):
+        changed = ", ".join(difference.field for difference in drift)
+        notes = (*notes, f"its row has other values, which are not copied: {changed}")
     notes = (*notes, *_reading_notes(target, name, metadata, present))
     if not isinstance(target, HiveViewCatalog) and (keys := unknown_keys(metadata)):
         notes = (*notes, f"the server may drop these keys with the next change: {', '.join(keys)}")
@@ -296,7 +350,7 @@ def _prepare_one(
 
 
 def _reading_notes(target: Catalog, name: str, metadata: ViewMetadata, present: dict[str, bool]) -> Iterator[str]:
-    """What readers of the copy need. `present` caches which names the target has or will have."""
+    """What readers of the copy need; `present` is extended."""
     version = metadata.current_version()
     if version.default_catalog:
         yield f"its names are resolved in the reader's catalog {version.default_catalog}"
@@ -312,11 +366,11 @@ def _reading_notes(target: Catalog, name: str, metadata: ViewMetadata, present: 
         yield "it has no text of the dialect hive: plain Spark and Hive read it after `recompile`"
 
 
-def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Path) -> CopiedView:
+def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: CopyJournal) -> CopiedView:
     """Write the metadata file, register it and read the copy back."""
     files = _files(target)
     location = new_location(metadata, None, str(uuid.uuid4()))
-    _append_to_journal(journal, _JournalEntry(view.name, location, fingerprint(metadata)))
+    journal.append(JournalEntry(view.name, location, fingerprint(metadata), _address(target)))
     files.write(location, metadata)
     copied = replace(view, status=CopyStatus.COPIED, metadata_location=location)
     try:
@@ -377,29 +431,3 @@ def _separate(location: str, original: str) -> str:
     """A base location other than the original's, for catalogs with one warehouse."""
     paths = {re.sub("^[a-z0-9]+:/*", "/", each).rstrip("/") for each in (location, original)}
     return f"{location.rstrip('/')}-{uuid.uuid4().hex}" if len(paths) == 1 else location
-
-
-def _append_to_journal(journal: Path, entry: _JournalEntry) -> None:
-    try:
-        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            content = journal.read_bytes()
-            if not content.startswith(_LINE_START[: len(content)]):
-                raise JournalError(str(journal), "it is not a journal of copies; name another file")
-            # A line that a crash left incomplete belongs to a copy that was not made.
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
-            os.write(descriptor, json.dumps(asdict(entry)).encode() + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise JournalError(str(journal), f"it cannot be written: {error}") from error
-
-
-def _read_journal(journal: Path) -> list[_JournalEntry]:
-    """The copies, oldest first."""
-    try:
-        complete, _, _ = journal.read_bytes().rpartition(b"\n")
-        return [_ENTRY.validate_python(parse_json(line)) for line in complete.splitlines()]
-    except (OSError, ValueError, TypeError) as error:
-        raise JournalError(str(journal), f"it cannot be read: {error}") from error

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions
 from hive_views.cli.output import print_line
-from hive_views.errors import CatalogConfigurationError, HiveViewsError, UsageError
+from hive_views.errors import CatalogConfigurationError, CatalogUnavailableError, HiveViewsError, UsageError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -26,6 +25,7 @@ Name = Annotated[str | None, typer.Option(metavar="NAME")]
 Journal = Annotated[str, typer.Option(metavar="FILE")]
 
 _FAILURES = ("refused", "failed", "unknown")
+"""The states of copies, and outcomes of reverts, for which the exit code is 1."""
 
 
 def register(app: typer.Typer, *, panel: str) -> None:
@@ -67,8 +67,8 @@ def plan_copies(
     from hive_views.view_copy import plan_copy
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
-    with _errors_of(from_catalog or to_catalog):
-        return {"views": plan_copy(source, target, _names(source, databases, view), location=location)}
+    names = _names(source, databases, view)
+    return {"views": plan_copy(source, target, names, location=location)}
 
 
 def run_copies(
@@ -94,9 +94,8 @@ def run_copies(
     from hive_views.view_copy import copy_views
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
-    with _errors_of(from_catalog or to_catalog):
-        names = _names(source, databases, view)
-        return {"views": copy_views(source, target, names, journal=journal, location=location)}
+    names = _names(source, databases, view)
+    return {"views": copy_views(source, target, names, journal=journal, location=location)}
 
 
 def revert_copied(
@@ -130,28 +129,25 @@ def _open(name: str) -> Catalog:
     if properties.get("type") in HIVE_TYPES:
         return ConnectionOptions(name=name).catalog()
     from pyiceberg.catalog import load_catalog
-
-    with _errors_of(name):
-        return load_catalog(name, **properties)
-
-
-@contextmanager
-def _errors_of(name: str | None) -> Iterator[None]:
-    """Convert the errors of a REST catalog."""
-    from hive_views.view_copy.copy import CATALOG_ERRORS
+    from pyiceberg.exceptions import RESTError
 
     try:
-        yield
+        return load_catalog(name, **properties)
     except HiveViewsError:
         raise
-    except (ValueError, *CATALOG_ERRORS) as error:
-        raise CatalogConfigurationError(name, f"the catalog cannot be opened or read: {error}") from error
+    except ValueError as error:
+        raise CatalogConfigurationError(name, f"the catalog cannot be opened: {error}") from error
+    except (RESTError, OSError) as error:
+        raise CatalogUnavailableError(name, f"the catalog cannot be opened: {error}") from error
 
 
 def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> list[str]:
     if not databases and not views:
         raise UsageError("DATABASE", "name databases, or views with --view")
-    listed = (".".join(identifier) for database in databases for identifier in source.list_views(database))
+    from hive_views.view_copy.copy import errors_of
+
+    with errors_of(source):
+        listed = [".".join(identifier) for database in databases for identifier in source.list_views(database)]
     return [*listed, *views]
 
 
@@ -160,7 +156,8 @@ def _has_failed(result: dict[str, list[CopiedView]]) -> bool:
 
 
 def _has_failed_revert(result: dict[str, list[RevertedView]]) -> bool:
-    return any(view.outcome in _FAILURES for view in result["views"])
+    # An absent view has a problem if the journal is of another catalog.
+    return any(view.outcome in _FAILURES or (view.outcome == "absent" and view.problem) for view in result["views"])
 
 
 def _print_copies(result: dict[str, list[CopiedView]]) -> None:

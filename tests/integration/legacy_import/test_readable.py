@@ -72,6 +72,26 @@ def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
     assert row_fingerprint(catalog.store.get_row(ViewName(sales, "v"))) == row_fingerprint(before)
 
 
+def test_view_that_is_not_read_back_is_not_reported_as_unchanged(add, sales, plan, proxy, open_catalog, catalog):
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", "select id from orders", text, IDS))
+    import_plan = plan()
+    importer = importer_for(import_plan, open_catalog({"uri": proxy.uri}))
+    entry = entry_of(import_plan, "v")
+    pending = importer.write_files(importer.compute(entry))
+    swapped = importer.swap(pending)
+    proxy.refuse()
+    proxy.disconnect()
+    outcome = importer.prove(pending, swapped)
+    proxy.accept()
+    assert outcome.status is ImportStatus.UNKNOWN
+    assert outcome.text.startswith("its row was replaced, and the new view could not be read back: ")
+    again = importer_for(import_plan, catalog).compute(entry)
+    assert (again.status, again.was_converted_before) == (ImportStatus.CONVERTED, True)
+    catalog.store.files.delete(again.metadata_location)
+    assert importer_for(import_plan, catalog).compute(entry).status is ImportStatus.UNKNOWN
+
+
 @pytest.mark.parametrize("location", [None, "file:///somewhere/v", "file:/somewhere//v/"])
 def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
     legacy = hive_view_row(sales, "v", "select id from orders", f"select `orders`.`id` from `{sales}`.`orders`", IDS)

@@ -149,3 +149,18 @@ def name(catalog: HiveViewCatalog, database: str) -> str:
     catalog.replace_view_from_sql(view, "SELECT 2 AS id, 'two' AS name")
     catalog.load_view(view).update().rollback(version_id=1).commit()
     return view
+
+
+@pytest.fixture(scope="session")
+def second_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """Another metastore."""
+    with EmbeddedMetastore(tmp_path_factory.mktemp("second")) as running:
+        yield running
+
+
+@pytest.fixture
+def second(second_metastore: EmbeddedMetastore, database: str) -> Iterator[HiveViewCatalog]:
+    """A catalog on another metastore, with a database of the same name."""
+    with HiveViewCatalog("second", uri=second_metastore.uri, warehouse=second_metastore.warehouse) as opened:
+        opened.create_namespace(database)
+        yield opened

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pyarrow as pa
 import pytest
@@ -10,6 +14,7 @@ from pyiceberg.catalog import load_catalog
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError, JournalError
+from hive_views.spec.json_codec import write_document
 from hive_views.view_copy import CopyStatus, copy_views, plan_copy, revert_copies
 from hive_views.view_copy.metadata import fingerprint, metadata_of
 from tests.faults.view_changes import ALTER_TABLE
@@ -218,7 +223,7 @@ def test_commands_report_an_unreachable_catalog(cli, rest_server, name, rest, mo
     with forwarder(rest_server, lost="(GET|HEAD|DELETE) .*/(views|namespaces)/.*") as uri:
         monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
         planned = cli("copy", "plan", "--view", name, "--to-catalog", "lake")
-        assert (planned.code, planned.out) == (2, "") and "Traceback" not in planned.err
+        assert (planned.code, planned.out) == (6, "") and "Traceback" not in planned.err
         reverted = cli("copy", "revert", "--to-catalog", "lake", "--yes")
         assert reverted.code == 1 and reverted.out.startswith(f"{name}: failed: ")
 
@@ -239,3 +244,102 @@ def test_commands_copy_and_revert(cli, rest_server, rest, name, database, monkey
     reverted = cli("copy", "revert", "--to-catalog", "lake", "--yes")
     assert (reverted.code, reverted.out) == (0, f"{name}: dropped\n")
     assert rest.list_views(database) == []
+
+
+def test_text_that_only_the_row_has_is_not_lost(catalog, rest, name, database, journal, raw):
+    row = raw.get_table(database, name.split(".")[1])
+    row.viewExpandedText = row.viewOriginalText = "select 7 as id, 'seven' as name"
+    alter(raw, row)
+    other = f"{database}.other"
+    catalog.create_view_from_sql(other, "SELECT 3 AS id")
+    refused, copied = copy_views(catalog, rest, [name, other], journal=journal)
+    assert refused.status is CopyStatus.REFUSED and "`adopt`" in refused.problem
+    assert copied.status is CopyStatus.COPIED and not rest.view_exists(name)
+    catalog.adopt_view(name)
+    assert statuses(copy_views(catalog, rest, [name], journal=journal)) == [CopyStatus.COPIED]
+    texts = [text.root.sql for text in rest.load_view(name).current_version().representations]
+    assert all("seven" in text for text in texts)
+
+
+def test_other_values_of_the_row_are_reported(catalog, rest, name, database, raw):
+    row = raw.get_table(database, name.split(".")[1])
+    row.parameters["owner"] = "finance"
+    alter(raw, row)
+    (planned,) = plan_copy(catalog, rest, [name])
+    assert planned.notes == ("its row has other values, which are not copied: property owner",)
+
+
+def test_unreadable_view_does_not_stop_the_others(catalog, rest, name, database, journal):
+    other = f"{database}.other"
+    catalog.create_view_from_sql(other, "SELECT 3 AS id")
+    catalog.store.files.delete(catalog.load_view(name).metadata_location)
+    refused, copied = copy_views(catalog, rest, [name, other], journal=journal)
+    assert (refused.status, copied.status) == (CopyStatus.REFUSED, CopyStatus.COPIED)
+    assert "cannot be read in the source" in refused.problem
+
+
+def test_revert_in_another_catalog_is_reported(catalog, rest, name, database, journal, cli):
+    copy_views(catalog, rest, [name], journal=journal)
+    catalog.drop_view(name)
+    (reverted,) = revert_copies(catalog, journal)
+    assert reverted.outcome == "absent" and "the copy was made in the catalog at http" in reverted.problem
+    assert cli("copy", "revert", "--journal", str(journal), "--yes").code == 1
+    assert [view.outcome for view in revert_copies(rest, journal)] == ["dropped"]
+
+
+ODD = "ünï 'quote' \"double\" \\n {${x}} %s \u2028 😀"
+
+
+def test_copy_to_another_metastore_and_back_is_equal(catalog, second, database, journal, tmp_path):
+    """With texts that are hard to store; the second metastore has a table of the same name."""
+    name = f"{database}.odd"
+    for each in (catalog, second):
+        each.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())]))
+    long = "x" * 3000
+    catalog.create_view_from_sql(
+        name, f"SELECT id, '{long}' AS `l ö`, 'ü' AS s FROM {database}.orders", column_comments=[ODD, None, "c"]
+    )
+    catalog.load_view(name).update().set_comment(ODD).set_properties(**{"odd key ü": ODD, "empty": "v"}).commit()
+    original = catalog.load_view(name)
+    (planned,) = plan_copy(catalog, second, [name])
+    assert (planned.status, planned.notes) == (CopyStatus.READY, ())
+    assert statuses(copy_views(catalog, second, [name], journal=journal)) == [CopyStatus.COPIED]
+    copy = second.load_view(name)
+    assert document_of(copy) == document_of(original) and not copy.drift
+    assert (copy.original_text, copy.expanded_text) == (original.original_text, original.expanded_text)
+    assert [str(view.name) for view in second.dependents(f"{database}.orders")] == [name]
+    catalog.drop_view(name)
+    back = copy_views(second, catalog, [name], journal=journal.with_name("second"), location=f"file://{tmp_path}/back")
+    assert statuses(back) == [CopyStatus.COPIED]
+    restored = catalog.load_view(name)
+    assert document_of(restored) == document_of(original) and not restored.drift
+    assert [view.outcome for view in revert_copies(second, journal)] == ["dropped"]
+
+
+def document_of(view):
+    document = write_document(view.metadata)
+    return {key: value for key, value in document.items() if key != "location"}
+
+
+@pytest.mark.parametrize("lines", [1, 4])
+def test_killed_copy_is_repeated_and_reverted(catalog, rest, rest_server, database, journal, properties, lines):
+    names = [f"{database}.k_{number}" for number in range(6)]
+    for name in names:
+        catalog.create_view_from_sql(name, f"SELECT {name[-1]} AS id")
+    command = [sys.executable, "-m", "hive_views", "--uri", properties["uri"], "--warehouse", properties["warehouse"]]
+    lake = {"PYICEBERG_CATALOG__LAKE__TYPE": "rest", "PYICEBERG_CATALOG__LAKE__URI": rest_server}
+    run = subprocess.Popen(
+        [*command, "copy", "run", database, "--to-catalog", "lake", "--journal", journal], env={**os.environ, **lake}
+    )
+    deadline = time.monotonic() + 60
+    while run.poll() is None and time.monotonic() < deadline:
+        if journal.exists() and journal.read_bytes().count(b"\n") >= lines:
+            break
+        time.sleep(0.001)
+    run.kill()
+    assert run.wait() == -9
+    again = copy_views(catalog, rest, names, journal=journal)
+    assert {view.status for view in again} <= {CopyStatus.PRESENT, CopyStatus.COPIED}
+    assert sum(view.status is CopyStatus.PRESENT for view in again) < len(names)
+    assert {view.outcome for view in revert_copies(rest, journal)} == {"dropped"}
+    assert rest.list_views(database) == [] and len(catalog.list_views(database)) == len(names)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 
 import pytest
 from pyiceberg.exceptions import NoSuchViewError
@@ -11,7 +13,8 @@ from pyiceberg.view import View
 from hive_views.errors import InvalidPropertyError, JournalError
 from hive_views.spec.json_codec import read_document
 from hive_views.view_copy import revert_copies
-from hive_views.view_copy.copy import _append_to_journal, _JournalEntry, _location, _read_journal, _separate
+from hive_views.view_copy.copy import _location, _separate
+from hive_views.view_copy.journal import CopyJournal, JournalEntry, read_journal
 from hive_views.view_copy.metadata import fingerprint
 from tests.unit.spec.examples import NAME, document
 
@@ -55,26 +58,60 @@ def test_copy_has_a_directory_of_its_own():
         assert _separate(same, ORIGINAL).rstrip("/") not in (ORIGINAL, same.rstrip("/"))
 
 
+def append(path, *entries):
+    with CopyJournal(path) as journal:
+        for entry in entries:
+            journal.append(entry)
+
+
 def test_append_removes_an_incomplete_line(tmp_path):
-    journal = tmp_path / "copy.jsonl"
-    first, second = (_JournalEntry(NAME, f"s3://b/{number}", "f") for number in "12")
-    _append_to_journal(journal, first)
-    journal.write_bytes(journal.read_bytes() + b'{"view": "torn')
-    _append_to_journal(journal, second)
-    assert _read_journal(journal) == [first, second]
+    path = tmp_path / "copy.jsonl"
+    first, second, third = (JournalEntry(NAME, f"s3://b/{number}", "f", "http://host") for number in "123")
+    append(path, first)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_bytes(path.read_bytes() + b'{"view": "torn')
+    append(path, second, third)
+    assert read_journal(path) == [first, second, third]
+
+
+def test_journal_has_one_writer(tmp_path):
+    entry = JournalEntry(NAME, "s3://b/1", "f")
+    with CopyJournal(tmp_path / "copy.jsonl") as journal:
+        journal.append(entry)
+        with pytest.raises(JournalError, match="another run is writing it"):
+            append(tmp_path / "copy.jsonl", entry)
+    append(tmp_path / "copy.jsonl", entry)
+    assert read_journal(tmp_path / "copy.jsonl") == [entry, entry]
+
+
+def test_line_that_does_not_fit_on_the_disk_is_an_error(tmp_path):
+    path, soft = tmp_path / "copy.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    entry = JournalEntry(NAME, "s3://b/1", "f")
+    append(path, entry)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, soft[1]))
+    try:
+        with pytest.raises(JournalError, match="it cannot be written"):
+            append(path, entry)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, soft)
+        signal.signal(signal.SIGXFSZ, before)
+    assert read_journal(path) == [entry]
+    append(path, entry)
+    assert read_journal(path) == [entry, entry]
 
 
 @pytest.mark.parametrize("content", ["a report of 1000 pages", "[1]\n", '{"views": []}', "{"])
 def test_other_file_is_not_overwritten_by_journal(tmp_path, content):
     file = tmp_path / "report"
     file.write_text(content)
-    entry = _JournalEntry(NAME, "s3://b/1", "f")
+    entry = JournalEntry(NAME, "s3://b/1", "f")
     if content == "{":  # the first bytes of a journal
-        _append_to_journal(file, entry)
-        assert _read_journal(file) == [entry]
+        append(file, entry)
+        assert read_journal(file) == [entry]
         return
     with pytest.raises(JournalError, match="it is not a journal of copies"):
-        _append_to_journal(file, entry)
+        append(file, entry)
     assert file.read_text() == content
 
 
@@ -82,7 +119,7 @@ def test_other_file_is_not_overwritten_by_journal(tmp_path, content):
 def test_damaged_journal_is_rejected(tmp_path, line):
     (tmp_path / "journal").write_text(f"{line}\n")
     with pytest.raises(JournalError, match="it cannot be read"):
-        _read_journal(tmp_path / "journal")
+        read_journal(tmp_path / "journal")
 
 
 @pytest.mark.parametrize("location", ["relative", "./copies", "C"])
