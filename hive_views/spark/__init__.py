@@ -8,6 +8,8 @@ from hive_views.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from hive_views.spark.analyzer import schema_of as schema_of
+    from hive_views.spark.copy_check import ComparedCopy as ComparedCopy
+    from hive_views.spark.copy_check import compare_copies as compare_copies
     from hive_views.spark.legacy_import.job import ImportJobError as ImportJobError
     from hive_views.spark.legacy_import.job import SparkImport as SparkImport
     from hive_views.spark.legacy_import.verified_run import CheckedRun as CheckedRun

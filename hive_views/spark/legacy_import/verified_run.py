@@ -1,10 +1,7 @@
 """A run of an import with a check by Spark before and after: of the columns of each view, or also of its rows.
 
 Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
-reads the new view. Rows are compared by their number and the sum of their hashes, whatever their order. The hash of a
-row is that of a text with its columns in a canonical form: maps sorted by their keys, floating-point numbers with 12
-digits (6 for `float`), one zero and one NaN, and null different from an empty value. Types that the import widens have
-the same hash.
+reads the new view (`hive_views.spark.view_content`).
 """
 
 from __future__ import annotations
@@ -12,14 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from hive_views.errors import HiveViewsError, JournalError, SqlError, UsageError
+from hive_views.errors import JournalError, SqlError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, read_journal_of
@@ -31,16 +26,14 @@ from hive_views.legacy_import.run import RunResult
 from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.session import ViewSession
-from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
+from hive_views.spark.sessions import SESSION_CATALOG
+from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
 from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
 
@@ -52,33 +45,11 @@ COLUMNS, ROWS, NONE = "columns", "rows", "none"
 VERIFY_MODES = (COLUMNS, ROWS, NONE)
 """What is compared: the columns that Spark's analyzer returns, the rows as well, or nothing."""
 
-_VIEWS_PER_QUERY = 20
-"""Views in one query or analysis."""
 _VIEWS_PER_WRITE = 100
 """Views after which results are written to disk."""
-_KEEP_NULLS = "map('ignoreNullFields', 'false')"
-_SMALL_INTEGERS = re.compile(r"\b(tinyint|smallint)\b")
-_SIZED_STRINGS = re.compile(r"\b(varchar|char)\(\d+\)")
 
 CheckProgress = Callable[[str, int, int], None]
 """Called with `before` or `after`, the number of checked views, and the number of all views."""
-
-
-@dataclass(frozen=True)
-class ViewContent:
-    """What Spark returns for a view, or why it cannot read it. The fields are those of the file's JSON objects."""
-
-    columns: tuple[str, ...] = ()
-    """The names of its columns, in lower case."""
-    number: int | None = None
-    """The number of rows; None if they were not counted."""
-    checksum: str | None = None
-    """The sum of the rows' hashes."""
-    problem: str | None = None
-    """The first line of Spark's error if it cannot read the view."""
-    types: tuple[str, ...] = ()
-    """The columns' types as Spark writes them, with the types that Iceberg does not have as those that replace them;
-    empty if they are not known."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +101,7 @@ class ViewCheck:
         for start in range(0, len(names), _VIEWS_PER_WRITE):
             part = names[start : start + _VIEWS_PER_WRITE]
             tables = {name: quote_name((SESSION_CATALOG, *name.identifier)) for name in part}
-            contents = self._read(tables, self._spark)
+            contents = read_contents(self._spark, tables, columns_only=self._columns_only)
             try:
                 with open(self._file, "a", encoding="utf-8", opener=private_opener) as file:
                     for name, content in contents.items():
@@ -156,7 +127,7 @@ class ViewCheck:
         differing = [
             entries[name]
             for name, content in contents.items()
-            if content.problem is None and _is_different(self._before.get(name), content)
+            if content.problem is None and is_different(self._before.get(name), content)
         ]
         # A view that returns other rows on each query differs independently of the import.
         second_reads = self._read_converted(differing)
@@ -174,138 +145,12 @@ class ViewCheck:
         contents: dict[ViewName, ViewContent] = {}
         if self._columns_only:
             schemas = analyze_definitions(self._views, {entry.name: entry.target for entry in entries})
-            contents = {name: _content_of_schema(schema) for name, schema in schemas.items()}
+            contents = {name: content_of_schema(schema) for name, schema in schemas.items()}
         catalog = self._views.view_catalog.name
         tables = {entry.name: quote_name((catalog, *entry.target.identifier)) for entry in entries}
         remaining = {name: table for name, table in tables.items() if name not in contents}
-        contents |= self._read(remaining, self._views)
+        contents |= read_contents(self._views, remaining, columns_only=self._columns_only)
         return {name: contents[name] for name in tables}
-
-    def _read(self, tables: Mapping[ViewName, str], session: SparkSession | ViewSession) -> dict[ViewName, ViewContent]:
-        names = list(tables)
-
-        def read_schemas(part: Sequence[ViewName]) -> dict[ViewName, StructType | ViewContent]:
-            columns = ", ".join(f"struct(t{number}.*) AS c{number}" for number in range(len(part)))
-            joined = " CROSS JOIN ".join(f"{tables[name]} AS t{number}" for number, name in enumerate(part))
-            fields = session.sql(f"SELECT {columns} FROM {joined}").schema.fields
-            return {name: field.dataType for name, field in zip(part, fields, strict=True)}
-
-        contents: dict[ViewName, ViewContent] = {}
-        queries: dict[ViewName, str] = {}
-        # A `ViewSession` takes longer for a query of many views than for the views one by one (measured with PySpark
-        # 4.1.4).
-        size = 1 if isinstance(session, ViewSession) else _VIEWS_PER_QUERY
-        for start in range(0, len(names), size):
-            schemas = _read_together(
-                names[start : start + size], read_schemas, lambda _, problem: ViewContent(problem=problem)
-            )
-            for name, schema in schemas.items():
-                if isinstance(schema, ViewContent):
-                    contents[name] = schema
-                    continue
-                contents[name] = _content_of_schema(schema)
-                types = [column.dataType for column in schema.fields]
-                aliases = ", ".join(f"c{number}" for number in range(len(types)))
-                queries[name] = (
-                    f"SELECT count(*), CAST(sum(CAST(xxhash64({row_text(types)}) AS DECIMAL(38, 0))) AS STRING) "
-                    f"FROM (SELECT * FROM {tables[name]}) AS t ({aliases})"
-                )
-        if self._columns_only:
-            return contents
-
-        def read_sums(part: Sequence[ViewName]) -> dict[ViewName, ViewContent]:
-            selects = (f"SELECT {number} AS n, * FROM ({queries[name]})" for number, name in enumerate(part))
-            rows: list[Any] = session.sql(" UNION ALL ".join(selects)).collect()
-            return {part[row[0]]: replace(contents[part[row[0]]], number=row[1], checksum=row[2]) for row in rows}
-
-        def unreadable(name: ViewName, problem: str) -> ViewContent:
-            return replace(contents[name], problem=problem)
-
-        readable = list(queries)
-        for start in range(0, len(readable), _VIEWS_PER_QUERY):
-            part = readable[start : start + _VIEWS_PER_QUERY]
-            contents.update(_read_together(part, read_sums, unreadable))
-        return contents
-
-
-def row_text(types: Sequence[DataType]) -> str:
-    """Return a Spark expression for a row of columns c0, c1 … as one text, which is equal for equal rows."""
-    names = (f"x{number}" for number in count())
-    fields = [f"'c{number}', {_canonical(f'c{number}', data_type, names)}" for number, data_type in enumerate(types)]
-    return f"to_json(named_struct({', '.join(fields)}), {_KEEP_NULLS})"
-
-
-def _canonical(value: str, data_type: DataType, names: Iterator[str]) -> str:
-    """Return a Spark expression for the canonical form of a value."""
-    name = data_type.typeName()
-    if name in ("double", "float"):
-        # The sum makes -0.0 a 0.0.
-        return f"format_string('{'%.11e' if name == 'double' else '%.5e'}', CAST({value} AS DOUBLE) + 0D)"
-    if name == "struct":
-        fields = [
-            f"'f{number}', {_canonical(f'{value}.{quote_identifier(item.name)}', item.dataType, names)}"
-            for number, item in enumerate(data_type.fields)
-        ]
-        return f"IF({value} IS NULL, NULL, named_struct({', '.join(fields)}))"
-    if name == "array":
-        item = next(names)
-        return f"transform({value}, {item} -> {_canonical(item, data_type.elementType, names)})"
-    if name == "map":
-        item = next(names)
-        key = _canonical(f"{item}.key", data_type.keyType, names)
-        pair = f"'k', {key}, 'v', {_canonical(f'{item}.value', data_type.valueType, names)}"
-        return f"array_sort(transform(map_entries({value}), {item} -> to_json(named_struct({pair}), {_KEEP_NULLS})))"
-    if name == "timestamp":
-        return f"unix_micros({value})"
-    if name == "binary":
-        return f"hex({value})"
-    return f"CAST({value} AS STRING)"
-
-
-def _read_together(
-    names: Sequence[ViewName],
-    read: Callable[[Sequence[ViewName]], dict[ViewName, _T]],
-    fail: Callable[[ViewName, str], _T],
-) -> dict[ViewName, _T]:
-    """Read several views in one query. If that fails, each half is read, down to the failing views."""
-    errors: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())
-    try:
-        return read(names)
-    except errors as error:
-        if len(names) == 1:
-            return {names[0]: fail(names[0], _first_line(error))}
-        middle = len(names) // 2
-        return _read_together(names[:middle], read, fail) | _read_together(names[middle:], read, fail)
-
-
-def _content_of_schema(schema: StructType) -> ViewContent:
-    return ViewContent(
-        tuple(column.name.lower() for column in schema.fields),
-        types=tuple(_as_iceberg_type(column.dataType.simpleString().lower()) for column in schema.fields),
-    )
-
-
-def _as_iceberg_type(type_text: str) -> str:
-    """Replace the types that Iceberg does not have, whose change the plan reports."""
-    return _SIZED_STRINGS.sub("string", _SMALL_INTEGERS.sub("int", type_text))
-
-
-def _changed_types(before: ViewContent, after: ViewContent) -> list[str]:
-    """Describe columns with another type; empty if the types are not known."""
-    if not before.types or not after.types:
-        return []
-    columns = zip(before.columns, before.types, after.types, strict=True)
-    return [f"{name} was {old} and is {new}" for name, old, new in columns if old != new]
-
-
-def _is_different(before: ViewContent | None, after: ViewContent) -> bool:
-    if before is None or before.problem is not None:
-        return False
-    if before.columns != after.columns or _changed_types(before, after):
-        return True
-    if before.number is None or after.number is None:
-        return False
-    return (before.number, before.checksum) != (after.number, after.checksum)
 
 
 def _compare(
@@ -325,12 +170,12 @@ def _compare(
     if before.columns != after.columns:
         text = f"its columns were {', '.join(before.columns)} and are {', '.join(after.columns)}"
         return CheckResult(False, text, True)
-    changed_types = _changed_types(before, after)
-    if changed_types:
-        return CheckResult(False, f"its columns have other types: {', '.join(changed_types)}", True)
+    other_types = changed_types(before, after)
+    if other_types:
+        return CheckResult(False, f"its columns have other types: {', '.join(other_types)}", True)
     if before.number is None or after.number is None:
         return CheckResult(True, "Spark's analyzer returns the same columns")
-    if not _is_different(before, after):
+    if not is_different(before, after):
         return CheckResult(True, f"the same {before.number} rows")
     numbers = f"{before.number} rows before, {after.number} after"
     if second_read is not None and second_read != after:
@@ -357,11 +202,6 @@ def _find_nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
         return find_nondeterminism(entry.new_text or "", "hive")
     except SqlError:
         return ()
-
-
-def _first_line(error: Exception) -> str:
-    text = str(getattr(error, "java_exception", None) or error).strip()
-    return text.splitlines()[0][:300] if text else type(error).__name__
 
 
 # -- The run -----------------------------------------------------------------------------------------------------------

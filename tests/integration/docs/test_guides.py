@@ -21,6 +21,9 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.standalone import free_port
 from tests.conftest import CACHE
 from tests.integration.cli.test_page import commands, pattern, plain
+from tests.integration.view_copy.conftest import metastore_over_rest, rest_server
+
+__all__ = ["metastore_over_rest", "rest_server"]
 
 DOCS = Path(__file__).parents[3] / "docs"
 BLOCK = re.compile(r'^ *```(\w+)(?: title="([^"]+)")?\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
@@ -108,10 +111,15 @@ def sales(metastore: EmbeddedMetastore, alone: None) -> Iterator[HiveViewCatalog
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_guide(page: Path, sales: HiveViewCatalog, metastore: EmbeddedMetastore, tmp_path: Path) -> None:
+def test_guide(
+    page: Path, sales: HiveViewCatalog, metastore: EmbeddedMetastore, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     if page.stem == "migrate":
         assert [exported.problem for exported in export_rows(sales, ["sales"])] == [None, None]
     places = {"thrift://metastore.example.com:9083": metastore.uri, "s3://lake/warehouse": metastore.warehouse}
+    if page.stem == "rest-catalog":
+        places["https://rest.example.com"] = request.getfixturevalue("rest_server")
+        places["https://views.example.com"] = request.getfixturevalue("metastore_over_rest")
     environment = {"HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
     Shell(tmp_path, places, {} if page.stem == "connect" else environment).run_page(page)
 

@@ -19,7 +19,8 @@ from hive_views.legacy_import.run import run_plan
 from hive_views.metastore.row_codec import row_fingerprint
 from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, row_text, run_verified
+from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, run_verified
+from hive_views.spark.view_content import row_text
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 
 SAME = [

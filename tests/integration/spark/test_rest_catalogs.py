@@ -1,0 +1,75 @@
+"""Views that Spark reads through Iceberg REST catalogs: those of the metastore, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.spark import compare_copies
+from hive_views.view_copy import CopyStatus, copy_views
+from tests.integration.view_copy.conftest import metastore_over_rest, rest, rest_server
+
+__all__ = ["metastore_over_rest", "rest", "rest_server"]
+
+
+def with_rest_catalog(spark: SparkSession, name: str, address: str) -> SparkSession:
+    session = spark.newSession()
+    session.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
+    session.conf.set(f"spark.sql.catalog.{name}.type", "rest")
+    session.conf.set(f"spark.sql.catalog.{name}.uri", address)
+    return session
+
+
+@pytest.fixture
+def views(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[list[str]]:
+    """A view of an Iceberg table, and one of that view."""
+    spark.sql(f"CREATE TABLE prod.{database}.t (a INT, m MAP<STRING, DOUBLE>) USING iceberg")
+    spark.sql(f"INSERT INTO prod.{database}.t VALUES (1, map('x', -0.0D)), (2, NULL), (2, NULL)")
+    catalog.create_view_from_sql(f"{database}.v", f"SELECT a, m, a + 1 AS b FROM {database}.t", dialect="spark")
+    catalog.create_view_from_sql(
+        f"{database}.w", f"SELECT a, count(*) AS n FROM {database}.v GROUP BY a", dialect="spark"
+    )
+    yield [f"{database}.v", f"{database}.w"]
+    spark.sql(f"DROP TABLE prod.{database}.t PURGE")
+
+
+def test_spark_reads_views_of_the_metastore_through_rest(
+    spark: SparkSession, metastore_over_rest: str, views: list[str]
+) -> None:
+    session = with_rest_catalog(spark, "over", metastore_over_rest)
+    assert sorted(map(tuple, session.sql(f"SELECT * FROM over.{views[1]}").collect())) == [(1, 1), (2, 2)]
+    compared = compare_copies(session, "prod", "over", views)
+    assert [(each.name, each.is_equal, each.text) for each in compared] == [
+        (views[0], True, "the same 3 rows"),
+        (views[1], True, "the same 2 rows"),
+    ]
+
+
+def test_copies_are_compared_by_rows(
+    spark: SparkSession,
+    catalog: HiveViewCatalog,
+    rest: RestCatalog,
+    rest_server: str,
+    views: list[str],
+    database: str,
+    tmp_path,
+) -> None:
+    session = with_rest_catalog(spark, "lake", rest_server)
+    copied = copy_views(catalog, rest, views, journal=tmp_path / "copy.jsonl")
+    assert {view.status for view in copied} == {CopyStatus.COPIED}
+    missing = compare_copies(session, "prod", "lake", views)
+    assert all(not each.is_equal and "cannot read it in the target" in each.text for each in missing)
+    rest.register_table(f"{database}.t", catalog.load_table(f"{database}.t").metadata_location)
+    assert all(each.is_equal for each in compare_copies(session, "prod", "lake", views))
+    spark.sql(f"INSERT INTO prod.{database}.t VALUES (3, NULL)")  # only the metastore's table has it
+    other = compare_copies(session, "prod", "lake", views)
+    assert [each.text for each in other] == [
+        "other rows: 4 rows in the source, 3 in the target",
+        "other rows: 3 rows in the source, 2 in the target",
+    ]
+    session.sql(f"CREATE OR REPLACE VIEW lake.{views[1]} AS SELECT a FROM lake.{database}.t")
+    assert "other columns: a, n and a" in compare_copies(session, "prod", "lake", views[1:])[0].text
