@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -71,6 +74,25 @@ def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
     _check(dependents)
     yield Result("the same question to that graph", f"{seconds * 1e3:.3f} ms", "", "", "", "50 ms", seconds < 0.05)
     yield from _measure_check(catalog)
+    yield from _measure_commands(catalog)
+
+
+def _measure_commands(catalog: HiveViewCatalog) -> Iterator[Result]:
+    """Measure whole processes of the command line; `list` of a small database has a target."""
+    places = ("--uri", catalog.properties["uri"], "--warehouse", catalog.properties["warehouse"])
+    for what, times, limit_s, words in (
+        ("`hive-views list` of a database without views", 5, 0.6, ("list", "default")),
+        (f"`hive-views list` of {VIEWS:,} views", 3, None, ("list", DATABASE)),
+        (f"`hive-views list --long` of {VIEWS:,} views", 1, None, ("list", "--long", DATABASE)),
+        (f"`hive-views doctor` of {VIEWS:,} views", 1, None, ("doctor", "--database", DATABASE)),
+    ):
+        command = [sys.executable, "-m", "hive_views", *places, *words]
+        seconds = statistics.median(
+            _timed(lambda command=command: subprocess.run(command, stdout=subprocess.DEVNULL, check=False))[0]
+            for _ in range(times)
+        )
+        target = "" if limit_s is None else f"<= {limit_s} s"
+        yield Result(what, f"{seconds:.2f} s", "", "", "", target, None if limit_s is None else seconds <= limit_s)
 
 
 def _check(names: object) -> None:

@@ -237,8 +237,8 @@ def _growth(by_size: dict[int, dict[str, float]]) -> list[Result]:
             f"{few:,} views",
             f"{by_size[few]['ran'] / few * 1e3:.1f} ms",
             f"{ratio:.2f}x",
-            "<= 1.25x",
-            ratio <= 1.25,
+            "<= 1.10x",
+            ratio <= 1.1,
         ),
         _line(
             f"most memory, from {few:,} to {many:,} views, each",
