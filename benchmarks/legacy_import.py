@@ -6,8 +6,7 @@ process, so that memory is measured per size. `HIVE_VIEWS_BENCH_SIZES=500,2000` 
 `HIVE_VIEWS_BENCH_DRIVERS=alone` the drivers. `HIVE_VIEWS_BENCH_SERVER=4.2.0/postgresql` measures another server than
 the embedded one, without the plan on executor cores, whose Spark calls methods that newer servers no longer have.
 `HIVE_VIEWS_BENCH_SEPARATE=1` runs the server and its database on the first core and the client on the others, as on two
-machines. The
-compare-and-swap of the server reads a Derby table completely, so its time grows with the number of rows.
+machines. The compare-and-swap of the server reads a Derby table completely, so its time grows with the number of rows.
 """
 
 from __future__ import annotations
@@ -90,13 +89,15 @@ def run(directory: Path) -> Iterator[Result]:
 def _started(directory: Path) -> Iterator[MetastoreProcess]:
     """A server, on a core of its own if so configured; what this process starts meanwhile runs on the others."""
     cores = os.sched_getaffinity(0)
-    if SEPARATE:
-        os.sched_setaffinity(0, {min(cores)})
-    with started_server(directory, SERVER) as metastore:
+    try:
         if SEPARATE:
-            os.sched_setaffinity(0, cores - {min(cores)})
-        yield metastore
-    os.sched_setaffinity(0, cores)
+            os.sched_setaffinity(0, {min(cores)})
+        with started_server(directory, SERVER) as metastore:
+            if SEPARATE:
+                os.sched_setaffinity(0, cores - {min(cores)})
+            yield metastore
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def measure(uri: str, warehouse: str, journal: str, views: str, driver: str) -> None:

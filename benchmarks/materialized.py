@@ -43,7 +43,7 @@ def run(directory: Path) -> Iterator[Result]:
 
 @contextmanager
 def _all_compilers() -> Iterator[None]:
-    """Have JVMs started as they are without settings: `EmbeddedMetastore` starts its own with the quick one alone."""
+    """Start JVMs with all JIT compilers; `EmbeddedMetastore` otherwise enables only the fast one (C1)."""
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -XX:TieredStopAtLevel=4".strip()
     try:
@@ -111,7 +111,7 @@ def _overhead(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Resul
 
 
 def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Iterator[Result]:
-    """What is appended to one table, taken up by three views: a filter, a sum by group, a join with a small table."""
+    """Incremental refreshes of three views after an append: a filter, a sum by group, a join with a small table."""
     name = f"grows_{rows}"
     table = _source(spark, name, rows)
     engine = SparkEngine(spark, catalog)
@@ -139,7 +139,7 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> It
 
 
 def _stacked(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Result:
-    """Everything of a view over a materialized view: from the lower view's stored rows, and from the table."""
+    """A full refresh of a view over a materialized view: from the lower view's stored rows, and from the table."""
     name = f"stacked_{rows}"
     table = _source(spark, name, rows)
     engine = SparkEngine(spark, catalog)

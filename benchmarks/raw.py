@@ -100,7 +100,7 @@ class RawMetastore:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file and its directory to a local disk, and wait until both are synced."""
+    """Write a file to a local disk, and sync the file and its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for target in (path, path.parent):
         if target is path:

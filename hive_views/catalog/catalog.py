@@ -911,7 +911,7 @@ class HiveViewCatalog(TableCatalog):
     def execute(
         self, sql: str, *, database: str = "default", dialect: str = "spark", analyzer: Analyzer | None = None
     ) -> Result[HiveView]:
-        """Run one SQL statement about views: CREATE, ALTER, DROP, SHOW VIEWS, SHOW CREATE VIEW, DESCRIBE.
+        """Run one SQL statement about views, materialized views, partitions of views, or databases.
 
         Args:
             sql: The statement.
@@ -924,7 +924,8 @@ class HiveViewCatalog(TableCatalog):
 
         Raises:
             SqlError: If the statement cannot be parsed or is not supported; has `line` and `column`.
-            HiveViewsError: What the method that the statement stands for raises.
+            HiveViewsError: What the method that the statement stands for raises; with a position if the statement names
+                the object of the error.
         """
         from hive_views.statements import execute
 

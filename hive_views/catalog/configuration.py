@@ -49,8 +49,8 @@ def configured_catalog(name: str | None, *, any_type: bool = False) -> tuple[str
     catalog_type = configured.get("type")
     if catalog_type not in HIVE_TYPES and not any_type:
         reason = (
-            f"{catalog_name} is a catalog of type {catalog_type!r}, not a Hive Metastore. `hive-views copy` copies views "
-            "to and from a REST catalog"
+            f"{catalog_name} is a catalog of type {catalog_type!r}, not a Hive Metastore. `hive-views copy` copies "
+            "views to and from a REST catalog"
         )
         raise CatalogConfigurationError(name, reason)
     return catalog_name, {key: str(value) for key, value in configured.items() if not isinstance(value, dict)}

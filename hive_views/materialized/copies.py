@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _MAX_ATTEMPTS = 10
-"""How often a name is added to a property that others change meanwhile."""
+"""How many times the commit is attempted if other clients change the property at the same time."""
 
 
 def add_copy(store: MetastoreStore, view: ViewName, copy: ViewName) -> None:
@@ -135,7 +135,7 @@ def _is_qualified_by(column: exp.Column, table: exp.Table) -> bool:
 
 
 def _suitability(storage: Table | None, columns: Collection[str]) -> int:
-    """How many of the columns a storage is partitioned by, and whether it is sorted by one first."""
+    """A score: two for each of the columns that partitions the storage, one if it is sorted by one of them first."""
     if storage is None:
         return 0
     wanted = {column.lower() for column in columns}

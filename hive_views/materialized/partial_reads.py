@@ -53,7 +53,7 @@ class PartialReading:
 
     stale: PartitionSelection
     request: StagingRequest
-    """Computes their rows by the definition. The target is not written."""
+    """Computes their rows by the definition; no table is written."""
     storage: ViewName | None
     """The storage table's name in the catalog; None if it is in no catalog."""
     metadata_location: str

@@ -1,9 +1,10 @@
 """Replacing the definition or the properties of a materialized view.
 
 The definition is replaced first, in one commit; from then on the stored rows, which are those of the old definition,
-answer no query. The storage table keeps the old columns with the old rows until the next refresh, which is a full one
-and publishes new columns and new rows in one commit. A reader of the storage table alone (any reader in the layout
-`table`) therefore always sees columns and rows that match, and an interruption between the two commits loses nothing.
+answer no query, unless the new definition is the same query, written differently. The storage table keeps the old
+columns with the old rows until the next refresh, which is a full one and publishes new columns and new rows in one
+commit. A reader of the storage table alone (any reader in the layout `table`) therefore always sees columns and rows
+that match, and an interruption between the two commits loses nothing.
 """
 
 from __future__ import annotations

@@ -213,7 +213,10 @@ class MaterializedViews:
         dialect: str = "spark",
         analyzer: Analyzer | None = None,
     ) -> bool:
-        """Replace the definition. The stored rows answer no query until the next refresh, which is a full one.
+        """Replace the definition.
+
+        The stored rows answer no query until the next refresh, which is a full one, unless the new definition is the
+        same query, written differently.
 
         That refresh also gives the new columns to the storage table, in the same commit as the rows.
 

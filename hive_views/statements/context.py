@@ -31,9 +31,10 @@ class Result(Generic[View]):
 
     kind: str
     """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped` or `refreshed`; `unchanged` if there was
-    nothing to do; `absent` if IF EXISTS applied; `rows` for SHOW and DESCRIBE."""
+    nothing to do; `absent` if IF EXISTS applied; `rows` for SHOW, DESCRIBE and EXPLAIN REFRESH."""
     identifier: tuple[str, ...] | None = None
-    """The view, table or database, with its name after the statement; None for SHOW VIEWS and SHOW DATABASES."""
+    """The view, table or database, with its name after the statement; None for SHOW VIEWS, SHOW MATERIALIZED VIEWS and
+    SHOW DATABASES."""
     columns: tuple[str, ...] = ()
     """The column names of the answer; empty if there is no answer."""
     rows: tuple[Row, ...] = ()

@@ -1,7 +1,7 @@
-"""Execution of SQL statements about views by the catalog, without Spark or Hive.
+"""Execution of SQL statements about views and databases by the catalog, without Spark or Hive.
 
-A statement either runs completely or raises an error that has its position in the statement. Clauses that are not
-supported are never ignored.
+A statement either runs completely or raises an error, with its position in the statement where that is known. Clauses
+that are not supported are never ignored.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def refresh_materialized(
         downstream: Refresh also what reads the selected views.
         parallel: How many views to refresh at the same time, if they do not depend on each other.
         full: Compute all rows.
-        incremental: Compute only added rows, or fail.
+        incremental: Compute only the rows that changes affect, or fail.
         cascade: Refresh the materialized views that it reads first.
         spark: The Spark master, e.g. local[4], yarn.
         conf: A Spark setting, e.g. spark.driver.memory=4g. May be given several times.
@@ -475,7 +475,9 @@ def replace_materialized(
     property: Properties = [],  # noqa: B006
     dialect: Annotated[str, typer.Option(metavar="NAME")] = "spark",
 ) -> Changed:
-    """Give a materialized view another query. Its stored rows answer no query until the next refresh.
+    """Give a materialized view another query.
+
+    Its stored rows answer no query until the next refresh, unless the query is the same, written differently.
 
     Args:
         sql: The query.

@@ -35,11 +35,12 @@ class Mode(Enum):
     """How a refresh computes rows."""
 
     AUTO = "auto"
-    """From added rows if possible, else in full; not at all if the stored rows are fresh."""
+    """In the first of the ways `incremental`, `partitions`, `keys` and `full` that is possible; not at all if the
+    stored rows are fresh."""
     FULL = "full"
     """In full, even if the stored rows are fresh."""
     INCREMENTAL = "incremental"
-    """From added rows; an error if that is not possible."""
+    """As AUTO, but an error instead of a full refresh."""
 
 
 @dataclass(frozen=True)

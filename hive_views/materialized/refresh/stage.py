@@ -135,7 +135,7 @@ class Engine(Protocol):
         ...
 
     def stage(self, request: StagingRequest) -> int | None:
-        """Write the rows as a snapshot on top of the target's current one, without making it the current one.
+        """Write the rows as a snapshot on top of the staging table's current one, without making it the current one.
 
         Returns:
             The snapshot's id, or None to have it found by the refresh id in its summary.

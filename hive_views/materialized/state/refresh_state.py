@@ -56,7 +56,7 @@ VERSION_ID = "version-id"
 """Summary key: the view version that was evaluated (layout `table`, and states keyed by sequence number)."""
 
 DEFINITION = "hive-views.definition"
-"""Key of this package: the fingerprint of a definition; see `hive_views.materialized.state.refresh_state`."""
+"""Key of this package: the fingerprint of a definition (`fingerprint` below)."""
 
 NO_SNAPSHOT = -1
 """The snapshot id of a table without snapshots, as Iceberg writes it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.types import IcebergType, ListType, LongType, MapType, NestedField, StringType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import SnapshotInfo, TableState
@@ -28,14 +28,22 @@ ACTIONS = {"incremental": "incremental", "by keys": "keys", "full": "full"}
 
 
 def planned(
-    sql: str, changed: str, operation: str, last: SnapshotInfo | None = None, max_compared_percent: int | None = 20
+    sql: str,
+    changed: str,
+    operation: str,
+    last: SnapshotInfo | None = None,
+    max_compared_percent: int | None = 20,
+    kind: IcebergType | None = None,
+    *,
+    can_compare_files: bool = False,
 ) -> list[RefreshPlan]:
     """The plans after a snapshot of one table, whose columns and those of the view are all of one type."""
+    kind = kind or LongType()
     tables = {}
     for (database, name), columns in COLUMNS.items():
         first = SnapshotInfo(None, "append", 0, has_delete_files=False, rows=1_000_000, changed_rows=1_000_000)
         snapshots = {10: first, 11: last or SnapshotInfo(10, operation, 0)}
-        fields = tuple(NestedField(at, column, LongType()) for at, column in enumerate(columns, start=1))
+        fields = tuple(NestedField(at, column, kind) for at, column in enumerate(columns, start=1))
         snapshot_id = 11 if name == changed else 10
         tables[ViewName(database, name)] = TableState(f"uuid-{name}", snapshot_id, 0, snapshots, {0: fields})
     sources = tuple(
@@ -51,10 +59,11 @@ def planned(
         Freshness(Verdict.STALE, (reason,)),
         tables,
         query,
-        Schema(*(NestedField(at, f"c{at}", LongType()) for at in range(1, width + 1))),
+        Schema(*(NestedField(at, f"c{at}", kind) for at in range(1, width + 1))),
         not find_nondeterminism(sql, "spark"),
         SETTINGS,
         can_replace_keys=True,
+        can_compare_files=can_compare_files,
         max_compared_percent=max_compared_percent,
     )
 
@@ -103,6 +112,23 @@ def test_keys_are_not_searched_if_everything_costs_less(
     plans = planned(sql, "t", "overwrite", last, percent)
     assert plans[0].action == action
     assert ("row(s) would be compared" in plans[-1].why) == (action == "full")
+
+
+def test_files_are_compared_by_the_engine():
+    """Which delete files apply to which data file is not known before Iceberg plans the scans."""
+    last = overwrite(1_000_000, 1, has_delete_files=True)
+    plan, _ = planned(JOINED, "t", "overwrite", last, 20, can_compare_files=True)
+    assert (plan.action, plan.max_compared_rows) == ("keys", 400_000)
+    [plan] = planned(JOINED, "t", "overwrite", overwrite(1_000_000, 400_001), 20, can_compare_files=True)
+    assert plan.action == "full"
+
+
+def test_maps_are_no_keys():
+    last = overwrite(1_000_000, 1)
+    for kind in (MapType(8, StringType(), 9, LongType()), ListType(7, MapType(8, StringType(), 9, LongType()))):
+        [plan] = planned("SELECT a, b FROM t", "t", "overwrite", last, kind=kind)
+        assert plan.action == "full" and "without a MAP" in plan.why
+    assert planned("SELECT a, b FROM t", "t", "overwrite", last, kind=ListType(7, LongType()))[0].action == "keys"
 
 
 def test_document_has_the_table():
