@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -175,15 +175,18 @@ def convert(
     options: ImportOptions,
     targets: Mapping[ViewName, ViewName],
     *,
+    target_names: Collection[ViewName],
     is_same_catalog: bool,
 ) -> ConvertedView:
-    """Convert a legacy view; `targets` maps the names of all views of the import. Raises ConversionError."""
+    """Convert a legacy view. Raises ConversionError.
+
+    `targets` maps the names of all views of the import, and `target_names` has the new ones.
+    """
     view = check_convertible(view, options)
     store = target.store
     definition = define_view(store, target.catalog.name, view, target_name, options, targets)
     in_place = is_same_catalog and target_name == row.name
-    import_targets = set(targets.values())
-    if any(view_exists(store, name) for name in definition.reads if name not in import_targets):
+    if any(view_exists(store, name) for name in definition.reads if name not in target_names):
         # Cycles among the import's own views are found when it is planned.
         reject_cycle(store, target_name, definition.definition.version)
     location = target.view_location(target_name if in_place else target_name.check_writable())

@@ -505,11 +505,13 @@ class Planner:
         self._store = planned_store((to or catalog).store, fetched)
         self._target = ImportTarget(to or catalog, self._store)
         self._targets: dict[ViewName, ViewName] = {}
+        self._target_names: set[ViewName] = set()
         self._engines = EngineChecker(self._store)
 
     def add(self, view: ScannedView) -> None:
         """Add a view that will be planned here, or that such a view reads."""
         self._targets[view.name] = self._options.target_of(view.name)
+        self._target_names.add(self._targets[view.name])
         if self._is_same_catalog:
             self._store.legacy[view.name] = view
 
@@ -572,6 +574,7 @@ class Planner:
                 entry.target,
                 self._options,
                 self._targets,
+                target_names=self._target_names,
                 is_same_catalog=self._is_same_catalog,
             )
             new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from hive_views.catalog.catalog import HiveViewCatalog
@@ -413,6 +413,10 @@ class Importer:
     dry_run_store: PlannedStore | None = field(default=None, compare=False, repr=False)
     """For a dry run: the target as it will be, with the views that were computed already."""
 
+    @cached_property
+    def _target_names(self) -> frozenset[ViewName]:
+        return frozenset(self.targets.values())
+
     @property
     def source(self) -> HiveViewCatalog:
         """This process' catalog of the legacy views."""
@@ -603,6 +607,7 @@ class Importer:
             entry.target,
             self.options,
             self.targets,
+            target_names=self._target_names,
             is_same_catalog=self.to_properties is None,
         )
 

@@ -26,7 +26,7 @@ from hive_views.materialized.refresh.stage import (
     merged_type,
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.spark.refresh.file_comparison import FileComparison
+from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -241,7 +241,7 @@ class SparkEngine:
         self._name = name or catalog.name
         # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
         self.can_replace_keys = not is_spark_3(spark)
-        self.can_compare_files = is_classic(spark)
+        self.can_compare_files = can_compare_files(spark)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""

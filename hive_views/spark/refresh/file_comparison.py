@@ -11,7 +11,7 @@ import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from hive_views.spark.sessions import java_class
+from hive_views.spark.sessions import is_classic, java_class
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _SPARK = "org.apache.iceberg.spark"
 _Tasks = list[tuple[tuple[str, ...], Any]]
 """Tasks, each with its data file and the delete files that apply to it."""
+
+
+def can_compare_files(session: SparkSession) -> bool:
+    """Whether a session is a classic one with the classes of Iceberg's Spark runtime that a comparison needs."""
+    if not is_classic(session):
+        return False
+    from py4j.java_gateway import JavaClass
+
+    names = ("ScanTaskSetManager", "Spark3Util", "SparkTableCache")
+    return all(isinstance(java_class(session._jvm, f"{_SPARK}.{name}"), JavaClass) for name in names)
 
 
 class FileComparison:

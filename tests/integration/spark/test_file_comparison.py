@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
-from hive_views.spark.refresh.file_comparison import FileComparison
+from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
 from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3, needs_spark_4
 
@@ -120,6 +120,11 @@ def test_differences_equal_those_of_all_rows(spark: SparkSession, table: str, se
         everything = [counted(all_rows(spark, table, number)) for number in (before, now)]
         assert was - became == everything[0] - everything[1], (before, now)
         assert became - was == everything[1] - everything[0], (before, now)
+
+
+def test_sessions_that_compare_files(spark: SparkSession, request: pytest.FixtureRequest) -> None:
+    assert can_compare_files(spark)
+    assert not can_compare_files(request.getfixturevalue("connect_spark"))
 
 
 def test_staged_tasks_are_removed(spark: SparkSession, table: str) -> None:
