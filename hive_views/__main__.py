@@ -7,7 +7,7 @@ _INTERRUPTED = 130  # `ExitCode.INTERRUPTED`, whose module is not imported yet
 
 
 def run() -> None:
-    """Run the command line; Ctrl-C prints no traceback, also while modules are imported or the process exits."""
+    """Run the command line. Ctrl-C never prints a traceback, even while modules are imported or the process exits."""
     try:
         from hive_views.cli.app import run as run_commands
 
@@ -15,7 +15,7 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process exits
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process exits now
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ WAREHOUSE = "warehouse"
 
 METASTORE_CATALOG = "metastore.catalog.default"
 METASTORE_CATALOG_DEFAULT = "hive"
-"""Key of Hive: the catalog of the metastore (Hive 3 and later) that contains the databases."""
+"""The metastore's catalog (Hive 3 and later) that contains the databases. The key is Hive's."""
 
 UGI = "ugi"
 """User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent. Over HTTP, the user
@@ -39,7 +39,7 @@ AUTHENTICATION_DEFAULT = "none"
 """Authentication: `none`, `kerberos`, `token` (a delegation token), `plain` (user and password), `jwt` (HTTP only)."""
 
 KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
-"""Key of PyIceberg: `true` is equivalent to `hive-views.authentication=kerberos`."""
+"""PyIceberg's key: `true` is equivalent to `hive-views.authentication=kerberos`."""
 
 KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
 KERBEROS_SERVICE_NAME_DEFAULT = "hive"
@@ -100,11 +100,12 @@ LOCK_TIMEOUT_MS_DEFAULT = 180_000
 
 LOCK_CHECK_MIN_WAIT_MS = "iceberg.hive.lock-check-min-wait-ms"
 LOCK_CHECK_MIN_WAIT_MS_DEFAULT = 50
-"""Milliseconds before the first check of a lock that is waited for (grows by half each time)."""
+"""Milliseconds between requesting a lock and first checking whether it was granted; each later wait is 1.5 times as
+long."""
 
 LOCK_CHECK_MAX_WAIT_MS = "iceberg.hive.lock-check-max-wait-ms"
 LOCK_CHECK_MAX_WAIT_MS_DEFAULT = 5_000
-"""Maximum milliseconds between two such checks."""
+"""Maximum milliseconds between two checks of a requested lock."""
 
 LOCK_HEARTBEAT_INTERVAL_MS = "iceberg.hive.lock-heartbeat-interval-ms"
 LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
@@ -121,7 +122,7 @@ PARAMETER_MAX_SIZE_DEFAULT = 32_672
 
 UNIQUE_LOCATION = "unique-table-location"
 UNIQUE_LOCATION_DEFAULT = False
-"""Give each new view a unique location (`<name>-<uuid>`), separate from the files of a dropped view of the name."""
+"""Give each new view a unique location (`<name>-<uuid>`), apart from the files of a dropped view of that name."""
 
 SESSION_CATALOG = "hive-views.session-catalog"
 SESSION_CATALOG_DEFAULT = "spark_catalog"
@@ -143,7 +144,7 @@ Otherwise such tables are identified by name."""
 
 HIDE_STORAGE_TABLES = "hive-views.hide-storage-tables"
 HIDE_STORAGE_TABLES_DEFAULT = False
-"""Leave the storage tables of materialized views out of listings of tables."""
+"""Omit the storage tables of materialized views when tables are listed."""
 
 REWRITE_QUERIES = "hive-views.rewrite-queries"
 REWRITE_QUERIES_DEFAULT = False
@@ -151,9 +152,9 @@ REWRITE_QUERIES_DEFAULT = False
 
 REQUIRE_ENGINES = "hive-views.require-engines"
 ENGINES = ("spark", "hive", "trino")
-"""Engines, separated by commas, that have to return the author's rows for a new definition; other definitions are
-rejected. A view property of this key takes precedence; empty, it requires none. `spark` is plain Spark, `trino` its
-Hive connector."""
+"""Engines, separated by commas, that must return the author's rows for a new definition; other definitions are
+rejected. A view property with this key takes precedence; an empty value requires no engine. `spark` is plain Spark,
+`trino` is Trino's Hive connector."""
 
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
@@ -177,7 +178,7 @@ _OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
 
 
 def reject_misspelled_keys(properties: Mapping[str, object], keys: Collection[str]) -> None:
-    """Reject properties that resemble one of this package; other unknown ones may belong to a later release."""
+    """Reject misspelled properties of this package; other unknown properties may belong to a later release."""
     for key in properties:
         similar = similar_key(key, keys, cutoff=0.8) if _OWN_PREFIX.match(key) and key not in keys else None
         if similar is not None:
@@ -194,7 +195,7 @@ def reject_unknown_keys(properties: Mapping[str, object], keys: Collection[str])
 
 
 def similar_key(key: str, keys: Collection[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the key of this package that resembles a misspelled one most; None if none does (`cutoff` of difflib)."""
+    """Return the key most similar to a misspelled one; None if the similarity (difflib) of all is below `cutoff`."""
     names = {known_key.removeprefix(_PREFIX): known_key for known_key in sorted(keys)}
     name = _OWN_PREFIX.sub("", key, count=1).lower().replace("_", "-")
     similar = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
@@ -294,7 +295,7 @@ class CatalogConfig(NamedTuple):
         minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
         warehouse = properties.get(WAREHOUSE)
         if warehouse and re.match(r"[^:/]+://[^/@:\[]*:(?!\d*/)[^@]*@", warehouse):
-            # The value is not in the message, and must not get into rows and metadata files.
+            # The value contains a password: it is not in the message, and must not get into rows and metadata files.
             reason = "its password would be stored with each view. Use properties such as s3.access-key-id instead"
             raise InvalidPropertyError(WAREHOUSE, None, reason)
         return cls(
@@ -359,7 +360,7 @@ def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:
 
 
 def is_local(properties: Mapping[str, str]) -> bool:
-    """Whether every metastore or the warehouse is on this machine, so that both have the same `file:` URIs."""
+    """Whether the warehouse or every metastore is on this machine, so that a `file:` URI names the same file there."""
     warehouse = properties.get(WAREHOUSE, "")
     if warehouse.startswith(("/", "file:")):
         return True

@@ -51,7 +51,7 @@ class HiveViewsError(Exception):
 
 @contextmanager
 def after_steps(*steps: str) -> Iterator[None]:
-    """Add the completed steps of an operation to the errors of the rest of it."""
+    """Add the steps that an operation has completed to the errors that its remaining steps raise."""
     try:
         yield
     except HiveViewsError as error:
@@ -151,7 +151,7 @@ class CyclicViewError(InvalidViewError):
 
 
 class EngineRequirementError(InvalidViewError):
-    """A definition that an engine of `hive-views.require-engines` does not read with its author's rows.
+    """A definition for which an engine of `hive-views.require-engines` would not return the author's rows.
 
     `line` and `column` (from 1) are the position in the author's query; None if the construct is not in it.
     """
@@ -243,7 +243,7 @@ class MetadataFileNotFoundError(MetadataFileError):
 
 
 class RefusedLocationError(MetadataFileError):
-    """A metadata file at a location that the catalog does not allow; it was not opened. `scheme` is its URI's."""
+    """A metadata file at a location that the catalog does not allow; it was not opened. `scheme` is that of its URI."""
 
     def __init__(self, location: str, scheme: str, reason: str) -> None:
         super().__init__(location, reason)
@@ -279,7 +279,7 @@ class CommitFailedError(HiveViewsError, iceberg.CommitFailedException):
 
 
 class SourceDroppedError(CommitFailedError):
-    """Something that the view reads was dropped or renamed since the view was defined; nothing was changed."""
+    """A source of the view was dropped or renamed since the view was defined; nothing was changed."""
 
     def __init__(self, identifier: str, sources: Sequence[str]) -> None:
         super().__init__(
@@ -290,7 +290,7 @@ class SourceDroppedError(CommitFailedError):
 
 
 class UnrecordedTextError(CommitFailedError):
-    """The row has a text that another program wrote, and that is in no version of the view: a commit would lose it.
+    """Another program wrote a text into the row that is in no version of the view; a commit would lose that text.
 
     ALTER VIEW … AS in plain Spark and Hive changes the row but not the metadata file. `text` is the text of the row.
     """
@@ -462,7 +462,7 @@ class DependentsError(HiveViewsError):
 
 
 class UndroppableTableError(HiveViewsError):
-    """A Hive table that only Hive can drop, because nothing would bring it back; nothing was changed."""
+    """A Hive table that only Hive can drop, because no statement can create it again; nothing was changed."""
 
     def __init__(self, identifier: str, reason: str) -> None:
         super().__init__(f"Cannot drop {identifier}: {reason}. Drop it with Hive")
@@ -624,12 +624,12 @@ class NoSuchRefreshError(HiveViewsError, ValueError):
 
 
 class StaleRowsError(HiveViewsError):
-    """Stored rows that must not answer a query.
+    """Stored rows of a materialized view that must not answer a query, usually because they are stale.
 
     Attributes:
         identifier: The materialized view.
-        freshness: How fresh the rows are, with the reasons.
-        partitions: The condition for the stale partitions, if the others are fresh.
+        freshness: The verdict of the freshness check with its reasons, or the settings that differ.
+        partitions: The SQL condition for the stale partitions, if the others are fresh; otherwise None.
     """
 
     def __init__(self, identifier: str, freshness: str, partitions: str | None = None) -> None:
@@ -647,7 +647,7 @@ class RefreshError(HiveViewsError):
     """A refresh that failed; the stored rows are unchanged.
 
     Attributes:
-        completed: The views that a refresh with CASCADE had refreshed before, and how.
+        completed: The views that a refresh with CASCADE had refreshed before the failure, and how.
     """
 
     completed: tuple[str, ...] = ()
@@ -703,7 +703,7 @@ class MetastoreRunningError(UpgradeError):
 
 
 class BlockedStepsError(UpgradeError):
-    """Steps that would fail; nothing was changed. `steps` has the ID of each step and the reason with its remedy."""
+    """Steps that would fail; nothing was changed. `steps` lists the ID of each step with the reason and remedy."""
 
     def __init__(self, place: str, steps: Sequence[tuple[str, str]]) -> None:
         by_reason: dict[str, list[str]] = {}

@@ -54,7 +54,7 @@ class ViewName:
 
     @classmethod
     def from_text(cls, text: str) -> ViewName:
-        """Parse the `str` of a name. A table name in Hive 4 may contain dots, a database name may not."""
+        """Parse what `str` returns for a name. In Hive 4 a table name may contain dots; a database name may not."""
         database, _, name = text.partition(".")
         if not database or not name:
             raise InvalidIdentifierError(text, "it is not database.name")
@@ -69,7 +69,7 @@ class ViewName:
         """Check the name of a new object; returns the name itself.
 
         Raises:
-            InvalidIdentifierError: If it is too long, or has characters other than letters, digits and '_'.
+            InvalidIdentifierError: If it is too long, or has characters other than ASCII letters, digits and '_'.
         """
         check_writable(self.name, str(self))
         return self
@@ -106,7 +106,7 @@ def parse_namespace(namespace: str | Sequence[str], *, catalog: str | None = Non
 
 
 def components(sources: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:
-    """Return Tarjan's strongly connected components, sources first; iterative, since views nest deeply."""
+    """Return the strongly connected components, sources first (Tarjan's algorithm; iterative, as views nest deeply)."""
     index: dict[ViewName, int] = {}
     low: dict[ViewName, int] = {}
     stack: list[ViewName] = []

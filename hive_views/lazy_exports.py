@@ -1,6 +1,6 @@
 """Public names of a package that are imported on first use.
 
-Importing PyIceberg's catalogs takes 0.3 s and sqlglot 0.1 s; a command that needs neither does not wait for them.
+Importing PyIceberg's catalogs takes 0.3 s and sqlglot 0.1 s; a command that needs neither must not import them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from importlib.util import find_spec
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package, for the names that its source imports with `as`.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that imports its public names on first use.
 
-    They are imported on first use.
+    The public names are those that the package's source imports with `as`.
     """
     spec = find_spec(package)
     source = spec.loader.get_source(package) if spec is not None else ""  # type: ignore[union-attr]  # as `inspect` does

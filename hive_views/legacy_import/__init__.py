@@ -1,6 +1,6 @@
-"""Import of legacy views: views of Hive, plain Spark and Trino become Iceberg views, and back.
+"""Import of legacy views: conversion of views of Hive, plain Spark and Trino to Iceberg views, and its reversal.
 
-`plan_import` plans, `run_plan` runs a plan and `revert_run` restores the legacy rows. See `docs/import.md`.
+`plan_import` plans an import, `run_plan` runs a plan and `revert_run` restores the legacy rows. See `docs/import.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Legacy rows as text, and the files that hold them next to the metadata of the views that replaced them."""
+"""Legacy rows as text, and the backup files that hold them next to the metadata files of the new views."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_backup(files: MetadataFiles, location: str, identifier: str) -> Row:
         row = row_from_text(document["thrift"])
         if document["format"] != FORMAT or row_fingerprint(row) != document["fingerprint"]:
             raise ValueError("it does not hold the row that it was written for")
-        # Any program can write the parameter that names the file. The row of a table would give its data a second name.
+        # Any program can write the parameter that names the file. Restoring a table's row would register it twice.
         if not is_legacy(row):
             raise ValueError(f"it holds the row of {row.name}, which is not a legacy view ({row.kind.value})")
     except (MetadataFileError, ValueError, KeyError, TypeError) as error:

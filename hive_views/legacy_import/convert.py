@@ -1,4 +1,4 @@
-"""Conversion of one legacy row to the row and the files that replace it, in memory; the same for plans and runs."""
+"""Conversion of a legacy row to the new row and the content of the new files, in memory; used by plans and runs."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 LEGACY_ROW = "hive-views.legacy-row"
-"""View property: URI of the file that holds the row which the view replaced."""
+"""View property: URI of the backup file with the legacy row that the view replaced."""
 
 LEGACY_FINGERPRINT = "hive-views.legacy-fingerprint"
-"""View property: fingerprint of that row, by which a repeated import recognizes a view that it converted."""
+"""View property: fingerprint of the legacy row, by which a repeated import recognizes a view that it converted."""
 
 _STORAGE_PARAMETERS = frozenset(
     {
@@ -90,7 +90,7 @@ _STORAGE_PARAMETERS = frozenset(
         "default-sort-order",
         "format-version",
         "gc.enabled",
-        # For a view it would delete the directory with the metadata files.
+        # On a view, it would make a drop delete the directory with the metadata files.
         "external.table.purge",
     }
 )
@@ -139,20 +139,20 @@ class ImportTarget:
 
 @dataclass(frozen=True)
 class ConvertedView:
-    """A converted view in memory. Nothing of it is written."""
+    """A converted view in memory, of which nothing is written yet."""
 
     row: Row
-    """The row that replaces the legacy row; a copy elsewhere gets its row when it is committed."""
+    """The row that replaces the legacy row. The row of a copy is created when the copy is committed."""
     metadata: ViewMetadata
     """The content of the metadata file."""
     location: str
     """URI of the metadata file."""
     backup: str
-    """URI of the file for the legacy row."""
+    """URI of the backup file for the legacy row."""
     definition: LegacyDefinition
-    """Its definition."""
+    """The view's definition."""
     changes: tuple[str, ...]
-    """Sentences about what differs."""
+    """Sentences about differences from the legacy view."""
     storage: StoragePlan | None = None
     """For a materialized view: the plan for its storage."""
 
@@ -192,11 +192,11 @@ def convert(
     location = target.view_location(target_name if in_place else target_name.check_writable())
     if not in_place and store.get_row(target_name) is not None:
         raise ConversionError(Reason.NAME_TAKEN, f"{target_name} exists already")
-    # In place it stays the same view to those that record its UUID.
+    # In place, the view keeps its UUID, which lineages of other views may contain.
     view_uuid = identify(store, row, mark=False).uuid if in_place else str(uuid.uuid4())
     storage, storage_metadata = None, None
     if view.materialized:
-        # Next to the storage's directory: within, a removal of the table's orphan files would delete the definition.
+        # Not within the storage table's directory, where a removal of orphan files would delete the view's metadata.
         location = f"{location}__view"
         view_uuid = _materialized_view_uuid(store, row, target_name, in_place=in_place)
         storage, storage_metadata = plan_storage(
@@ -256,7 +256,7 @@ def convert(
 def row_after_import(
     store: MetastoreStore, legacy: Row, metadata: ViewMetadata, location: str, *, keeps_encoding: bool
 ) -> Row:
-    """Return the row that replaces a legacy row in place; `keeps_encoding` is for Trino's rows."""
+    """Return the row that replaces a legacy row in place; `keeps_encoding` keeps the encoded text of a Trino row."""
     writer = Writer(metadata.current_version().summary[LEGACY_WRITER])
     legacy = row_without_storage(legacy, read_view(legacy))
     if writer is Writer.TRINO and not keeps_encoding:
@@ -274,13 +274,13 @@ def row_after_import(
             (writer is Writer.SPARK and not spark.is_kept_parameter(key))
             or (key == trino_encoding.FLAG and not keeps_encoding)
         ),
-        # Trino recognizes its views by text and flags alone, and reads no Iceberg view of this metastore.
+        # Trino recognizes its views only by their text and flags, and does not read Iceberg views in this metastore.
         view_texts=(legacy.texts.original, legacy.texts.expanded) if keeps_encoding else None,
     )
 
 
 def _released_row(row: Row, metadata: ViewMetadata) -> Row:
-    """Return Trino's row with the new texts and without what marks it as Trino's."""
+    """Return a Trino row with the new texts and without the parameters and flags that mark it as Trino's."""
     parameters = {key: value for key, value in row.parameters.items() if key not in TRINO_PARAMETERS | {"comment"}}
     if "comment" in metadata.properties:
         parameters["comment"] = metadata.properties["comment"]
@@ -290,9 +290,9 @@ def _released_row(row: Row, metadata: ViewMetadata) -> Row:
 def row_without_storage(row: Row, view: LegacyView) -> Row:
     """Return the row of a materialized view as that of a view, without the parameters of its storage.
 
-    Trino recognizes a materialized view by its text and comment, and then needs the `metadata_location` of a table. The
-    new row has that of a view, so its text becomes that of a Trino view with the same query and columns: Trino keeps
-    answering queries, from the definition.
+    Trino recognizes a materialized view by its text and comment, and then expects the `metadata_location` of a table.
+    In the new row that parameter names a view's metadata file. The text is therefore replaced by that of a Trino view
+    with the same query and columns, so that Trino still answers queries, from the definition.
     """
     if not view.materialized:
         return row
@@ -312,11 +312,11 @@ def row_without_storage(row: Row, view: LegacyView) -> Row:
 
 
 def _materialized_view_uuid(store: MetastoreStore, row: Row, target: ViewName, *, in_place: bool) -> str:
-    """Return a UUID that is the same at each attempt, by which an attempt recognizes the storage of an earlier one."""
+    """Return a UUID that is equal in all attempts, so that each recognizes a storage table of an earlier one."""
     row_uuid = identify(store, row, mark=False).uuid
     if not in_place:
         return str(uuid.uuid5(uuid.UUID(row_uuid), f"copy {target}"))
-    # The UUID of an Iceberg table stays that of the storage.
+    # The UUID of an Iceberg table remains that of the storage table.
     return str(uuid.uuid5(uuid.UUID(row_uuid), "view")) if row.kind is RowKind.ICEBERG_TABLE else row_uuid
 
 

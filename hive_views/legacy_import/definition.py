@@ -1,8 +1,8 @@
 """The schema and version of the Iceberg view that a legacy view becomes, or why it cannot be converted.
 
 The typed, the stored and the expanded text come from `hive_views.dependencies.view_builder`, as for any other view.
-This module decides what a legacy view leaves open: which text is the source, which tables and columns its names refer
-to, and whether the row's original text is what the author typed.
+This module decides what the row of a legacy view does not state: which text is the source, which tables and columns its
+names refer to, and whether the row's original text is what the author typed.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.upcasts import can_upcast
 
 LEGACY_WRITER = "hive-views.legacy-writer"
-"""Summary key: the engine whose layout the row had: `hive`, `spark` or `trino`."""
+"""Summary key: the engine that wrote the legacy row: `hive`, `spark` or `trino`."""
 
 LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
-"""Summary key: whether a Trino view ran with the rights of its reader."""
+"""Summary key: whether a Trino view ran with the privileges of its reader."""
 
 _DATABASE = re.compile(r"`(\w+)`\.`")
 _TIMESTAMP = re.compile(r"\btimestamp( with local time zone|_ntz|_ltz)?(?=[,>]|$)", re.IGNORECASE)
@@ -61,11 +61,11 @@ class LegacyDefinition:
     """The definition of the Iceberg view that a legacy view becomes."""
 
     definition: ViewDefinition
-    """Its columns and its version."""
+    """The columns and the version of the view."""
     reads: tuple[ViewName, ...]
-    """The tables and views that it reads, under their new names."""
+    """The tables and views that the view reads, under their new names."""
     changes: tuple[str, ...]
-    """Sentences about what differs."""
+    """Sentences about differences from the legacy view."""
 
 
 def check_convertible(view: LegacyView, options: ImportOptions) -> LegacyView:
@@ -126,9 +126,9 @@ def define_view(
 def _from_original_text(store: MetastoreStore, view: LegacyView) -> LegacyView | None:
     """Return a Hive view with its original text as the source, if Hive cannot compile its expanded text again.
 
-    Hive writes such texts: it removes the delimiters of hints, qualifies a CTE of a derived table with the database,
-    and so on. If the original text, expanded exactly as Hive does it, gives the row's expanded text including these
-    faults, then it is what the author typed.
+    Hive's expansion has faults that make such texts: it removes the delimiters of hints, qualifies a CTE of a derived
+    table with the database, and so on. If the hive-exact expansion of the original text equals the row's expanded text,
+    faults included, the original text is what the author typed.
     """
     if view.writer is not Writer.HIVE or view.original is None:
         return None
@@ -223,7 +223,7 @@ def _define(
 
 
 class _DefinitionBuilder:
-    """Builds the definition of one view and collects what differs."""
+    """Builds the definition of one view and collects sentences about differences from the legacy view."""
 
     def __init__(
         self, store: MetastoreStore, view: LegacyView, target: ViewName, sql: str, sql_with_catalogs: str
@@ -275,10 +275,10 @@ class _DefinitionBuilder:
         )
 
     def _columns(self) -> Schema:
-        """Return the declared columns: readers of the legacy view saw these types, whatever the query returns today."""
+        """Return the declared columns: readers of the legacy view see their types, whatever the query returns now."""
         fields = []
         for number, column in enumerate(self._view.columns):
-            # To Spark, a TIMESTAMP of Hive and Spark is an instant; Trino's types say which kind they are.
+            # Spark reads TIMESTAMP columns of Hive and Spark as instants; Trino has a type for each kind.
             type_text = "timestamptz" if column.type.lower() == "timestamp" else column.type
             try:
                 field_type = parse_type(type_text)
@@ -287,7 +287,7 @@ class _DefinitionBuilder:
                     Reason.TYPE, f"column {column.name} is of type {column.type}, which Iceberg does not have"
                 ) from None
             fields.append(NestedField(number + 1, column.name, field_type, required=False, doc=column.comment or None))
-        # `parse_type` gives nested fields no ids.
+        # `parse_type` does not assign ids to nested fields.
         return assign_fresh_schema_ids(Schema(*fields))
 
     def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
@@ -300,7 +300,7 @@ class _DefinitionBuilder:
         return self._expand(sql, self._view.dialect, self._view.database).names
 
     def _fit_columns(self) -> tuple[str, tuple[str, ...] | None]:
-        """Return the text and the column list with which it returns the columns of the view."""
+        """Return a query and a column list (None if not needed) that together give the columns of the view."""
         view = self._view
         names = self._column_names(self._sql)
         declared = tuple(column.name for column in view.columns)
@@ -319,8 +319,8 @@ class _DefinitionBuilder:
             and names != recorded
             and set(recorded) <= set(names)
         ):
-            # A star that returns more columns than before, or in another order. Spark takes the recorded columns by
-            # name.
+            # The query has a star, which now returns more columns, or in another order. Spark selects the recorded
+            # columns by name.
             quote = IDENTIFIER_QUOTES[view.dialect]
             selected = ", ".join(quote_identifier(name, quote) for name in recorded)
             self._changes.append("the query's star is narrowed to the columns that the view was created with")
@@ -336,10 +336,10 @@ class _DefinitionBuilder:
         )
 
     def _check_recorded_names(self, names: tuple[str, ...], recorded: tuple[str, ...] | None) -> None:
-        """Refuse a query that returns other columns than Spark recorded: Spark finds them by name, and fails."""
+        """Refuse a query that no longer returns the columns that Spark recorded, since Spark selects them by name."""
         if recorded is None or len(recorded) != len(names):
             return
-        # The names that Spark derives from expressions are not known here.
+        # Names that Spark generates from expressions are not known here.
         missing = [
             old
             for name, old in zip(names, recorded, strict=True)
@@ -355,8 +355,8 @@ class _DefinitionBuilder:
     def _check_types(self, sql: str) -> None:
         """Refuse a view of Spark whose columns readers through Iceberg would not cast to the declared types.
 
-        Plain Spark casts them (`WITH SCHEMA COMPENSATION`) or follows the tables (`EVOLUTION`); Iceberg's catalog has
-        the implicit casts alone. Computed columns are left to the check by Spark.
+        Plain Spark casts the columns (`WITH SCHEMA COMPENSATION`) or adopts the types of the tables (`EVOLUTION`);
+        Iceberg's catalog allows only implicit casts. Computed columns are checked later, by Spark's analyzer.
         """
         view = self._view
         expansion = self._expand(sql, view.dialect, view.database)
@@ -466,9 +466,9 @@ class _DefinitionBuilder:
 
 
 def _is_readable(actual: str, declared: str, *, is_equal_required: bool) -> bool:
-    """Whether readers of a view get a table's column under the declared type; also if a type is not known here."""
+    """Whether readers of a view get a table's column in the declared type; True if a type is not known here."""
     try:
-        # In a row of Hive a timestamp's kind is not certain.
+        # A Hive row does not show whether a timestamp is an instant.
         actual_type, declared_type = (parse_type(_TIMESTAMP.sub("timestamptz", text)) for text in (actual, declared))
     except SqlError:
         return True
@@ -478,7 +478,7 @@ def _is_readable(actual: str, declared: str, *, is_equal_required: bool) -> bool
 
 
 def _reject_variables(definition: ViewDefinition) -> None:
-    """Refuse names with `${…}`: unlike in strings, nothing keeps Spark and Hive from substituting a variable there."""
+    """Refuse names that contain `${…}`: unlike in strings, Spark and Hive would substitute a variable there."""
     texts = sql_texts(definition.version)
     variable = next(filter(None, (find_variable(texts[key]) for key in ("spark", HIVE) if key in texts)), None)
     if variable is not None:

@@ -46,8 +46,8 @@ def export_script(
 ) -> tuple[ExportedView, ...]:
     """Export Iceberg views as CREATE VIEW statements, each after those of the views that it reads.
 
-    A statement has the expanded text, which means the same under any current database, and the names of the view's
-    columns. Both Hive and Spark run it.
+    A statement has the names of the view's columns and the expanded text, which means the same under any current
+    database. Hive and Spark can both run it.
 
     Args:
         catalog: The catalog of the views.
@@ -55,8 +55,8 @@ def export_script(
         names: Further views.
 
     Returns:
-        One entry per view, in the order in which the statements have to be run. A view whose text for Hive and plain
-        Spark is missing, or depends on its reader, has a problem instead of a statement.
+        One entry per view, in the order in which the statements have to be run. If the text for Hive and
+        plain Spark is missing, or its meaning depends on the reader, the entry has a problem instead of a statement.
 
     Raises:
         NoSuchNamespaceError: If a database does not exist.
@@ -89,7 +89,7 @@ def script_text(exported: Sequence[ExportedView]) -> str:
 def export_rows(
     catalog: HiveViewCatalog, databases: Sequence[str] = (), names: Sequence[ViewName] = ()
 ) -> tuple[ExportedView, ...]:
-    """Turn Iceberg views into plain Hive views in place, by removing what only Iceberg readers need from their rows.
+    """Turn Iceberg views into plain Hive views in place, by removing from their rows what only Iceberg readers use.
 
     Metadata files are kept, so `register_view` can restore a view after the Hive view is dropped.
 
@@ -97,6 +97,9 @@ def export_rows(
         catalog: The catalog of the views.
         databases: Databases whose views are all exported.
         names: Further views.
+
+    Returns:
+        One entry per view, each before those of the views that it reads. A view that was not changed has a problem.
 
     Raises:
         NoSuchNamespaceError: If a database does not exist.
@@ -106,14 +109,14 @@ def export_rows(
     def swap(loaded: LoadedView) -> None:
         swap_row(store, loaded.row, plain_hive_row(loaded.row, is_dropped=_is_internal))
 
-    # Views are exported before those that they read.
+    # Dependents are exported before their sources.
     return _export(store, _order_names(catalog, databases, names)[::-1], swap)
 
 
 def _export(
     store: MetastoreStore, names: Sequence[ViewName], act: Callable[[LoadedView], None]
 ) -> tuple[ExportedView, ...]:
-    """Return the statement of each view in the given order, after `act` on it; a view that fails has a problem."""
+    """Call `act` for each view in the given order and return its statement, or a problem if this fails."""
     exported = []
     reasons = _unexpanded_reasons(store, names)
     for name in names:
@@ -138,7 +141,7 @@ def _order_names(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequ
 
 
 def _unexpanded_reasons(store: MetastoreStore, names: Sequence[ViewName]) -> dict[ViewName, str]:
-    """Return why the text for Hive and plain Spark depends on its reader, for the views where it does."""
+    """Return the views whose text for Hive and plain Spark depends on the reader, with the reasons."""
     checks = check_each(LineageReader(store), names, RowCache(store)).results
     return {
         name: problem.reason

@@ -1,8 +1,9 @@
 """The journal of a run: one JSON object per line. A line that announces a change is on disk before the change is made.
 
-The first line holds the plan. `prepared` names the files that will be written and holds the legacy row, before the row
-is swapped; `outcome` says how the conversion ended; `reverted` says that the legacy row was restored. A crash can leave
-an incomplete last line, which is removed when the journal is opened again. Only one process at a time writes a journal.
+The first line holds the plan. A `prepared` line, written before a row is swapped, holds the legacy row and the names
+of the files that will be written; an `outcome` line records how the conversion ended, and a `reverted` line how a
+revert ended. A crash can leave an incomplete last line, which is removed when the journal is opened again. Only one
+process at a time writes a journal.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ class ImportStatus(str, Enum):
     WOULD_CONVERT = "would-convert"
     """A dry run: it would be converted."""
     REFUSED = "refused"
-    """It cannot be converted and is unchanged."""
+    """It cannot be converted; the legacy view is unchanged."""
     BLOCKED = "blocked"
-    """It reads a view that was not converted, and is unchanged."""
+    """It reads a view that was not converted; it is unchanged."""
     REPORTED = "reported"
     """It is a materialized view that the options leave unchanged."""
     FAILED = "failed"
     """The metastore or the storage failed; it is unchanged. Run again."""
     UNKNOWN = "unknown"
-    """The metastore did not answer whether it was converted, or it was converted and could not be read back. Run again:
+    """The metastore did not report whether it was converted, or it was converted and could not be read back. Run again:
     the next run reads the row."""
     PENDING = "pending"
     """It is not processed yet."""
@@ -78,12 +79,12 @@ class ImportOutcome:
     blocked_by: NameText | None = None
     """The view that blocks it."""
     seconds: _Seconds = 0.0
-    """Time that the view took, in seconds."""
+    """Time spent on the view, in seconds."""
     writing: _Seconds = 0.0
-    """The part of `seconds` spent in writes to metastore and storage."""
+    """The part of `seconds` spent in writes to the metastore and the storage."""
     swapping: _Seconds = 0.0
-    """The part of `writing` spent in the swap of the row: lock, reads, comparison, alter and unlock, including waits
-    for locks and for other threads of this process; more than the metastore's own work."""
+    """The part of `writing` spent in the swap of the row: lock, reads, comparison, alter and unlock. It includes waits
+    for locks and for other threads of this process, so it exceeds the time that the metastore itself needs."""
     metadata_location: str | None = None
     """URI of the metadata file."""
     backup: str | None = None
@@ -91,7 +92,7 @@ class ImportOutcome:
     was_converted_before: Annotated[bool, Field(alias="found")] = False
     """Whether an earlier or a concurrent run converted it."""
     damages: tuple[str, ...] = ()
-    """Fields of the row that the metastore's database changed."""
+    """Fields of the row that the metastore's database damaged."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as a JSON object."""
@@ -110,7 +111,7 @@ _STATUS_BEFORE_RUN = {
 
 
 def planned_outcome(entry: PlanEntry) -> ImportOutcome:
-    """Return the outcome of a view that was not run; it is pending if the view is ready."""
+    """Return the outcome of a view before a run; it is pending if the view is ready."""
     problem = entry.problem
     return ImportOutcome(
         entry.name,
@@ -133,7 +134,7 @@ class Announcement:
     row: str
     """The legacy row as `hive_views.legacy_import.backup.row_to_text` writes it."""
     backup: str
-    """URI of the file that holds it as well."""
+    """URI of the backup file for the legacy row."""
     metadata_location: str
     """URI of the new metadata file."""
     storage: str | None = None
@@ -158,12 +159,12 @@ class History:
     outcomes: dict[ViewName, ImportOutcome] = field(default_factory=dict)
     """The last outcome of each view."""
     reverted: dict[ViewName, str] = field(default_factory=dict)
-    """Views that were reverted after their last outcome, with the status of the revert."""
+    """The status of the last revert of each view, `refused` and `failed` included, since the view's last outcome."""
     size: int = field(default=0, compare=False)
     """Length of the complete lines, in bytes."""
 
     def add_event(self, event: dict[str, Any], *, with_rows: bool = True) -> None:
-        """Add a line after the first; without rows, legacy rows are left out to save memory."""
+        """Add the event of a line after the first; without `with_rows`, legacy rows are left out to save memory."""
         name = ViewName.from_text(event["name"])
         if event["event"] == "prepared":
             self.add_announcement(_ANNOUNCEMENT.validate_python(event if with_rows else {**event, "row": ""}))
@@ -212,7 +213,7 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A failed write was reported when it failed; closing repeats it.
+        # Closing repeats a failed write, whose error was reported before.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -238,7 +239,7 @@ class Journal:
         return History(plan)
 
     def announce(self, announcements: Iterable[Announcement]) -> None:
-        """Record what will replace rows; it is on disk when this returns."""
+        """Record the files and rows of coming conversions; the lines are on disk when this returns."""
         announcements = tuple(announcements)
         if not announcements:
             return
@@ -252,13 +253,14 @@ class Journal:
     def record_outcome(self, outcome: ImportOutcome) -> None:
         """Record how the import of a view ended.
 
-        It is on disk after the next announcement at the latest; until then only the row shows the conversion.
+        The line is on disk only after the next announcement or revert; until then, a crash can lose it, and only the
+        row shows the conversion.
         """
         event = {"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}
         self._append([event], lambda history: history.add_outcome(outcome), sync=False)
 
     def record_revert(self, name: ViewName, status: str) -> None:
-        """Record how the revert of a view ended; it is on disk when this returns."""
+        """Record how the revert of a view ended; the line is on disk when this returns."""
         event = {"event": "reverted", "name": str(name), "result": status}
         self._append([event], lambda history: history.reverted.update({name: status}))
 
@@ -294,11 +296,11 @@ def is_journal(path: Path) -> bool:
 
 
 def read_journal(path: Path, *, with_rows: bool = True) -> History:
-    """Read a journal, also while a run is writing it.
+    """Read a journal, even while a run is writing it.
 
     Args:
         path: The journal's file.
-        with_rows: Whether the announcements have the legacy rows, which are most of a journal; a report needs none.
+        with_rows: Whether to read the legacy rows, which are most of a journal; a report does not need them.
 
     Raises:
         JournalError: If the file cannot be read or is not a journal.
@@ -316,7 +318,7 @@ def read_journal(path: Path, *, with_rows: bool = True) -> History:
 
 
 def read_journal_of(path: Path, plan: ImportPlan) -> History | None:
-    """Read the journal of a plan without its rows; None if no run of the plan has started."""
+    """Read the journal of a plan without its rows; None if the file does not exist or is empty. Raises JournalError."""
     try:
         with path.open("rb") as file:
             return _read_history(path, file, plan, with_rows=False)
@@ -327,7 +329,7 @@ def read_journal_of(path: Path, plan: ImportPlan) -> History | None:
 
 
 def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_rows: bool) -> History | None:
-    """Read a journal line by line; None without a complete line. The history refers to `plan` if it is given."""
+    """Read a journal line by line; None if it has no complete line. A given plan must equal the recorded one."""
     history = None
     try:
         for line in file:

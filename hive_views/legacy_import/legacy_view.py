@@ -14,11 +14,11 @@ from hive_views.metastore.row_codec import Row
 _CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
 _LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUATION}]")
 _MAX_ROUNDS = 3
-"""How often a text may have been decoded wrongly in a row."""
+"""How many times a text may have been decoded wrongly, one time after another."""
 
 
 def decode_mojibake(text: str) -> str | None:
-    """Return the text whose UTF-8 bytes were decoded as Latin-1 or Windows-1252; None if it does not look like that."""
+    """Return the original of a text that is UTF-8 decoded as Latin-1 or Windows-1252; None if it does not look so."""
     decoded = None
     for _ in range(_MAX_ROUNDS):
         once = _decode_once(text)
@@ -31,13 +31,13 @@ def decode_mojibake(text: str) -> str | None:
 def repair_columns(view: LegacyView, mode: str) -> LegacyView:
     """Repair mojibake in comments and columns, or add a note about it; `mode` is one of MOJIBAKE_MODES.
 
-    It is no reason to refuse a view whose text is intact, because the text contains the names of the columns.
+    Mojibake in them is no reason to refuse a view with an intact text, which contains the names of the columns.
     """
     if mode == "keep":
         return view
     columns, repairs = [], []
     for column in view.columns:
-        # The row of a partitioned view keeps its columns.
+        # The columns in the row of a partitioned view are not changed.
         texts = {} if view.partitioned else {"name": column.name, "type": column.type}
         texts["comment"] = column.comment or ""
         repaired = {key: decoded for key, text in texts.items() if (decoded := decode_mojibake(text)) is not None}
@@ -70,7 +70,7 @@ def _decode_once(text: str) -> str | None:
 
 
 class Writer(str, Enum):
-    """The engine whose row layout a view has."""
+    """The engine whose layout the row of a view has."""
 
     HIVE = "hive"
     SPARK = "spark"
@@ -156,13 +156,13 @@ class LegacyView:
     comment: str | None = None
     """The view's comment."""
     owner: str | None = None
-    """Its owner, if the text names one besides the row's."""
+    """The owner that the text names, besides the row's owner."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark under which the text is evaluated, e.g. `spark.sql.ansi.enabled`."""
     schema_mode: str = ""
     """Spark's WITH SCHEMA mode, e.g. `COMPENSATION`; empty if the row records none."""
     run_as_invoker: bool | None = None
-    """Whether it runs with the rights of its reader; None if the writer does not record it."""
+    """Whether it runs with the privileges of its reader; None if the writer does not record that."""
     partitioned: bool = False
     """Whether it has partition columns."""
     materialized: bool = False

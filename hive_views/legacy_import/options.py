@@ -15,7 +15,7 @@ TRINO_CATALOGS = ("hive", "iceberg", "awsdatacatalog")
 """Usual names of Trino and Athena catalogs on this metastore."""
 
 MOST_CALLS = 8
-"""Default maximum of concurrent metastore calls of an import; each row costs the metastore about a dozen queries."""
+"""Default maximum number of concurrent metastore calls of an import; each row takes about a dozen queries."""
 
 MOJIBAKE_MODES = ("refuse", "repair", "keep")
 """Treatment of a text that looks like UTF-8 damaged by a latin1 database."""
@@ -24,7 +24,7 @@ MATERIALIZED_MODES = ("convert", "report")
 """Treatment of materialized views: convert them, or list them and leave them unchanged."""
 
 TRINO_ROW_MODES = ("keep", "release")
-"""Treatment of Trino's rows that are converted in place: keep Trino's encoding, or replace it by the new texts."""
+"""Treatment of Trino rows that are converted in place: keep Trino's encoded text, or replace it by the new texts."""
 
 
 NameText = Annotated[ViewName, PlainValidator(ViewName.from_text), PlainSerializer(str)]

@@ -86,15 +86,15 @@ class PlanEntry:
     status: Annotated[PlanStatus, Field(alias="verdict")]
     """What a run does with it."""
     level: int = 0
-    """0 for a view that reads no other view of the plan, otherwise one more than the highest level that it reads."""
+    """0 for a view that reads no other view of the plan; otherwise one more than the highest level of its sources."""
     reads: tuple[NameText, ...] = ()
-    """The tables and views that its text names, under their present names."""
+    """The tables and views that its text names, under their current names."""
     problem: Problem | None = None
     """Why it is not converted."""
     blocked_by: NameText | None = None
     """The view that blocks it and is not itself blocked."""
     changes: tuple[str, ...] = ()
-    """Sentences about what will differ."""
+    """Sentences about differences between the legacy view and the new one."""
     columns: tuple[tuple[str, str], ...] = ()
     """Name and Hive type of each column of the new view."""
     old_original: str | None = None
@@ -110,10 +110,10 @@ class PlanEntry:
     storage_plan: str | None = None
     """For a materialized view that is ready: a `hive_views.legacy_import.storage.StorageAction`."""
     engines: tuple[str, ...] = ()
-    """Why plain Spark, Hive or Trino's Hive connector will not return the author's rows, or may not, as
+    """Why plain Spark, Hive or Trino's Hive connector will not, or may not, return the author's rows; for example
     `trino: other rows: …`."""
     fingerprint: str = field(kw_only=True)
-    """Fingerprint of the row when it was planned. A run rejects a row with another one."""
+    """Fingerprint of the row when it was planned. A run refuses a row with a different fingerprint."""
 
     @property
     def in_place(self) -> bool:
@@ -140,10 +140,10 @@ _OPTIONS = TypeAdapter(ImportOptions)
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What an import will do: its entries, each after the entries that it reads."""
+    """What an import will do: the entries, each after those of the views that it reads."""
 
     entries: tuple[PlanEntry, ...]
-    """All legacy views that were planned, whatever their status."""
+    """All planned legacy views, of every status."""
     options: ImportOptions = field(default_factory=ImportOptions)
     """The options of the import."""
     cycles: tuple[tuple[ViewName, ...], ...] = ()
@@ -161,7 +161,7 @@ class ImportPlan:
         )
 
     def check_target(self, to: str | None) -> None:
-        """Check that the plan is for a target metastore, so that planned copies are not converted in place.
+        """Check that the plan was made for the given target, so that planned copies are not converted in place.
 
         Args:
             to: The addresses of the target metastore; None for the metastore of the legacy views.
@@ -250,7 +250,7 @@ def target_metastore(to: HiveViewCatalog | None) -> str | None:
 class PlannedFiles(MetadataFiles):
     """Metadata files, including those that a plan would write.
 
-    Planned files are kept as bytes, which take a quarter of the memory of parsed ones; few of them are read again.
+    Planned files are kept as bytes, which need a quarter of the memory of parsed files; few of them are read again.
     """
 
     def __init__(self, files: MetadataFiles) -> None:
@@ -294,7 +294,7 @@ class PlannedStore(MetastoreStore):
         return self.fetched[name]
 
     def fetch(self, names: Iterable[ViewName], *, most_calls: int) -> None:
-        """Read rows of tables in batches; what a batch does not have is read alone when it is needed."""
+        """Read rows of tables in batches; a row that a batch lacks is read by itself when it is needed."""
         known = (self.planned, self.legacy, self.fetched)
         missing = sorted(name for name in set(names) if not any(name in rows for rows in known))
         try:
@@ -317,7 +317,7 @@ def planned_store(store: MetastoreStore, fetched: dict[ViewName, Row | None] | N
 
 
 def row_with_view_columns(row: Row, view: LegacyView) -> Row:
-    """Return the row as readers of the view see it: a Trino row declares a dummy column instead of the view's."""
+    """Return the row with the view's columns; a Trino row declares a dummy column instead of these."""
     if view.writer is not Writer.TRINO:
         return row
     return row_with_columns(row, tuple((column.name, column.type, column.comment) for column in view.columns))
@@ -328,7 +328,7 @@ def row_with_view_columns(row: Row, view: LegacyView) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class ScannedView:
-    """A legacy view and what its row alone shows. Can be pickled."""
+    """A legacy view with the facts that its row alone shows. Can be pickled."""
 
     row: Row
     """Its row."""
@@ -351,8 +351,8 @@ def scan_row(row: Row, options: ImportOptions) -> ScannedView:
     names: tuple[ViewName, ...] = ()
     problem = None
     try:
-        # First, so that a damaged text is shown repaired whatever else is wrong, and names are found in the repaired
-        # text.
+        # This comes first, so that names are found in the repaired text, and the plan shows that text whatever other
+        # problems the view has.
         view = check_convertible(view, options)
     except ConversionError as error:
         problem = error.problem
@@ -383,7 +383,7 @@ def plan_import(
         names: Further views.
         options: Options of the import.
         to: The catalog for the new views; None for `catalog`.
-        most_calls: Maximum number of concurrent metastore calls; at most two are made.
+        most_calls: Maximum number of concurrent metastore calls; planning makes at most two.
         progress: Called after each view.
 
     Returns:
@@ -417,7 +417,7 @@ def list_candidates(
     options: ImportOptions,
     to: HiveViewCatalog | None,
 ) -> list[ViewName]:
-    """List the views that a plan has to read, each once; Iceberg views are among them."""
+    """List the views whose rows a plan has to read, each once; Iceberg views are included."""
     if options.to_database is not None:
         (to or catalog).store.client.get_database(options.to_database.lower())
     return list(dict.fromkeys((*list_view_names(catalog.store, databases), *names)))
@@ -453,7 +453,7 @@ def plan_views(
     entries: dict[ViewName, PlanEntry] = {}
     names = list(order.views)
     for name in names:
-        view = order.views.pop(name)  # so that its row is not kept
+        view = order.views.pop(name)  # removed, to free the memory of its row
         entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
         if progress is not None:
             progress(len(entries), len(names))
@@ -491,7 +491,7 @@ def order_views(views: Iterable[ScannedView]) -> PlanOrder:
 
 
 class Planner:
-    """Plans views one after another, each on top of the planned views that it reads."""
+    """Plans views one after another; each is resolved against the planned views that it reads."""
 
     def __init__(
         self,
@@ -509,18 +509,18 @@ class Planner:
         self._engines = EngineChecker(self._store)
 
     def add(self, view: ScannedView) -> None:
-        """Add a view that will be planned here, or that such a view reads."""
+        """Add a view that this planner will plan, or that such a view reads."""
         self._targets[view.name] = self._options.target_of(view.name)
         self._target_names.add(self._targets[view.name])
         if self._is_same_catalog:
             self._store.legacy[view.name] = view
 
     def fetch_sources(self, views: Iterable[ScannedView], *, most_calls: int) -> None:
-        """Read the rows of the tables that views read, to plan the views without a request for each table."""
+        """Read the rows of the tables that views read in batches, which saves a request for each table."""
         self._store.fetch((name for view in views for name in view.reads), most_calls=most_calls)
 
     def add_planned(self, target: ViewName, loaded: LoadedView) -> None:
-        """Add the result of a view that another planner planned; see `planned`."""
+        """Add a view that another planner planned; its `planned` returned it."""
         self._store.put(target, loaded)
 
     def planned(self, target: ViewName) -> LoadedView | None:

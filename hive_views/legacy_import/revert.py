@@ -1,4 +1,4 @@
-"""Reverting an import: legacy rows are restored byte for byte, from the journal or from the file next to each view."""
+"""Reverting an import: legacy rows are restored byte for byte, from the journal or from backup files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 
 _LATE_REQUESTS_S = 3600
-"""The age of a conversion, in seconds, after which no request of it can arrive any more."""
+"""The age of a conversion, in seconds, after which none of its requests can still arrive at the metastore."""
 _BACKUP_NAME = re.compile(r"/legacy-[0-9a-f-]{36}\.json\Z")
 
 logger = logging.getLogger(__name__)
@@ -59,9 +59,9 @@ class RevertStatus(str, Enum):
     REVERTED = "reverted"
     """Its legacy row is restored; a copy under another name is dropped."""
     ALREADY = "already"
-    """The legacy row is there already."""
+    """Nothing to do: the legacy row is in place, the copy does not exist, or the run did not convert the view."""
     REFUSED = "refused"
-    """It was changed since the import; `force` discards the changes."""
+    """It cannot be reverted, e.g. because it was changed since the import; `force` discards such changes."""
     FAILED = "failed"
     """The metastore or the storage failed."""
 
@@ -75,7 +75,7 @@ class RevertOutcome:
     status: RevertStatus
     """How it ended."""
     text: str | None = None
-    """Why it was not reverted, or what is left behind."""
+    """Why it was not reverted, or which storage tables remain."""
 
 
 RevertProgress = Callable[[int, int, RevertOutcome], None]
@@ -101,6 +101,9 @@ def revert_run(
         to: The catalog of the new views; None for `catalog`.
         progress: Called after each view.
 
+    Returns:
+        The outcome of each view. Problems of single views are outcomes, not exceptions.
+
     Raises:
         JournalError: If the journal cannot be used.
         PlanError: If the run was for another target.
@@ -123,12 +126,15 @@ def revert_run(
 def revert_views(
     catalog: HiveViewCatalog, names: Iterable[ViewName], *, force: bool = False
 ) -> tuple[RevertOutcome, ...]:
-    """Restore the legacy rows of views that were converted in place, from the files next to them, without a journal.
+    """Restore the legacy rows of views that were converted in place, from their backup files, without a journal.
 
     Args:
         catalog: The catalog of the views.
         names: The views.
         force: Discard changes since the import, instead of refusing to revert such a view.
+
+    Returns:
+        The outcome of each view. Problems of single views are outcomes, not exceptions.
     """
     return tuple(_outcome(name, partial(_revert_from_backup, catalog, name, force)) for name in names)
 
@@ -146,7 +152,7 @@ def _revert_from_backup(catalog: HiveViewCatalog, name: ViewName, force: bool) -
 
 
 def _converted_names(history: History) -> list[ViewName]:
-    """List the views that may be converted, the last one first; a killed run may have converted what it announced."""
+    """List the views that may be converted, last first. A killed run may have converted any view that it announced."""
     may_be_converted = (ImportStatus.CONVERTED, ImportStatus.UNKNOWN, ImportStatus.FAILED)
     names = []
     for entry in reversed(history.plan.entries):
@@ -160,7 +166,7 @@ def _converted_names(history: History) -> list[ViewName]:
 
 
 def _unconverted_outcome(history: History, name: ViewName, journal: Path) -> RevertOutcome:
-    """Return the outcome of a view that the user names and the run did not convert."""
+    """Return the outcome for a view that the user named but the run did not convert."""
     if name in history.plan.by_name:
         return RevertOutcome(name, RevertStatus.ALREADY, "the run did not convert it")
     return RevertOutcome(name, RevertStatus.REFUSED, f"the import of {journal} has no legacy view of this name")
@@ -191,7 +197,7 @@ def _revert(
             f"dropped, restore it with `hive-views register` ({files}) first",
         )
     if row_fingerprint(row) == entry.fingerprint:
-        _remove_storages(catalog, _announced_storages(history, name), force)  # of a killed run or revert
+        _remove_storages(catalog, _announced_storages(history, name), force)  # left by a killed run or revert
         return RevertOutcome(name, RevertStatus.ALREADY)
     if row.kind is not RowKind.ICEBERG_VIEW:
         raise RevertError(str(name), "it is not an Iceberg view any more")
@@ -220,7 +226,7 @@ def _legacy_row(store: MetastoreStore, row: Row, history: History, name: ViewNam
 
 
 def _check_imported(store: MetastoreStore, row: Row, history: History) -> None:
-    """Raise RevertError if a row that names no legacy row is not that of the imported view."""
+    """Raise RevertError unless a row that names no legacy row belongs to the imported view."""
     announcements = history.announcements.get(row.name, ())
     for announcement in announcements:
         with suppress(HiveViewsError):
@@ -248,13 +254,13 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
     try:
         metadata = store.files.read(row.metadata_location or "")
     except HiveViewsError:
-        metadata = None  # with `force`
+        metadata = None  # with `force`; otherwise `_check_untouched` has read it
     backup = row.parameters.get(LEGACY_ROW)
-    # Any program can write the parameter, so it must not make another view an imported one.
+    # Any program can write the parameter, so it must not make a view that was not imported pass for one.
     if metadata is not None and backup is not None and metadata.properties.get(LEGACY_ROW) != backup:
         raise RevertError(str(name), f"its row names the legacy row {backup}, and its metadata file does not")
     swap_row(store, row, legacy)
-    # After the swap: the legacy row needs no new storage, the view needs it.
+    # After the swap: the view needs the new storage table, the legacy row does not.
     outcome = _remove_unused_storages(catalog, name, storages, force)
     if outcome.text is None and metadata is not None:
         _delete_files(store, row, metadata, has_journal=has_journal)
@@ -262,23 +268,23 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
 
 
 def _delete_files(store: MetastoreStore, row: Row, metadata: ViewMetadata, *, has_journal: bool) -> None:
-    """Delete the metadata files of a reverted view and the file with its legacy row, so that the location is free."""
+    """Delete the metadata files and the backup file of a reverted view, so that its location can be used again."""
     if not is_collected(metadata.properties):
         return
-    # A swap of a killed run that arrives late can convert the view again, and then the legacy row has to be elsewhere.
+    # A late request of a killed run can convert the view again; the journal must hold the legacy row then.
     is_settled = time.time() * 1000 - metadata.current_version().timestamp_ms > _LATE_REQUESTS_S * 1000
     if not (has_journal or is_settled) or not rejects_late_requests(store):
         return
     locations = tuple(filter(None, (row.metadata_location, row.previous_metadata_location)))
     backup = row.parameters.get(LEGACY_ROW, "")
-    # Any program can write the parameter: only a file that an import writes is deleted.
+    # Any program can write the parameter: delete only a file with the location and name of a backup.
     is_ours = directory_of(backup) == directory_of(row.metadata_location or "") and _BACKUP_NAME.search(backup)
     owner = FileOwner(metadata.view_uuid, locations, row.name)
     purge_view_files(store, owner, metadata, (backup,) if is_ours else ())
 
 
 def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: str) -> None:
-    """Raise RevertError if the view was committed to since its import, or another program changed its row."""
+    """Raise RevertError if the view has commits since its import, or another program changed its row."""
     name = str(row.name)
     if row.parameters.get(PREVIOUS_METADATA_LOCATION):
         raise RevertError(name, "the view was changed since its import; use force to lose the changes")
@@ -334,7 +340,7 @@ def _check_undrifted(store: MetastoreStore, target: ViewName) -> None:
 
 
 def _storages(row: Row) -> list[StoragePlan]:
-    """Return what the import did about the storage of a view; empty for a view without one."""
+    """Return the storage plan that the row of a view records; empty for a view without storage."""
     text = row.parameters.get(LEGACY_STORAGE)
     if text is None:
         return []
@@ -362,7 +368,7 @@ def _announced_storages(history: History, name: ViewName) -> list[StoragePlan]:
 def _remove_unused_storages(
     catalog: HiveViewCatalog, name: ViewName, storages: Sequence[StoragePlan], force: bool
 ) -> RevertOutcome:
-    """Remove the storages of a reverted view; the outcome of its revert names those that remain."""
+    """Remove the storage tables of a reverted view; the returned outcome names those that remain."""
     try:
         _remove_storages(catalog, storages, force, may_be_unmarked=False)
     except HiveViewsError as error:

@@ -1,13 +1,14 @@
 """Running a plan: each view is converted after the views that it reads.
 
-The conversion of one view has these steps, and a kill after any of them is safe:
+The conversion of one view has these steps. The process can safely be killed after any of them:
 
-1. `Importer.compute` reads the row; an Iceberg view with the entry's fingerprint was converted by an earlier run, and
-   is done. Otherwise it converts the row in memory; the result must be what the plan shows.
+1. `Importer.compute` reads the row. If it is an Iceberg view with the entry's fingerprint, an earlier run converted it,
+   and nothing remains to be done. Otherwise it converts the row in memory; the result must equal the plan's.
 2. The journal announces the legacy row and the names of the files that will be written.
-3. `Importer.write_files` writes the legacy row to a file next to the new metadata file, creates or links the storage of
-   a materialized view, and writes the metadata file.
-4. `Importer.swap` replaces the row by compare-and-swap (`hive_views.metastore.commit.hive_view_commit`).
+3. `Importer.write_files` writes the legacy row to a backup file, creates or links the storage of a materialized view,
+   and, in place, writes the metadata file.
+4. `Importer.swap` replaces the row by compare-and-swap (`hive_views.metastore.commit.hive_view_commit`), or commits a
+   new view if the plan gives it another name or metastore.
 5. `Importer.prove` reads the new view back, and restores the legacy row if that fails.
 
 An `Importer` and its `PendingImport`s can be pickled, so that any process can do these steps
@@ -73,14 +74,14 @@ RunProgress = Callable[[int, int, ImportOutcome], None]
 """Called with the number of finished views, the number of all views, and the last outcome."""
 
 _AHEAD = 3
-"""Number of views that are computed, and whose files are written, during the swap of another one; also the number of
-swapped ones that are read back meanwhile."""
+"""Number of views that are computed, and whose files are written, while another view is swapped; also the number of
+swapped views that may still have to be read back."""
 _ROWS_OF = 100
 """Number of views whose rows, and those of the tables that they read, are read together."""
 _THREADS = 2
-"""Number of threads that compute views, write files and read views back: one computes while the other waits."""
+"""Number of threads that compute views, write files and read views back; one computes while the other waits for I/O."""
 _SWITCH_INTERVAL_S = 0.0005
-"""How long a thread computes while the one that swaps rows waits for Python's interpreter lock, in seconds."""
+"""How long a thread may compute, in seconds, while the thread that swaps rows waits for Python's interpreter lock."""
 
 _CONVERTED = (ImportStatus.CONVERTED, ImportStatus.WOULD_CONVERT)
 
@@ -116,18 +117,18 @@ def run_plan(
     most_calls: int = MOST_CALLS,
     progress: RunProgress | None = None,
 ) -> RunResult:
-    """Import the views of a plan. Run again with the same journal, it resumes.
+    """Import the views of a plan. A second call with the same journal resumes the run.
 
-    During the swap of one view the next views that do not read it are computed and their files are written, and the
-    last ones are read back. A killed run leaves the files of a few views, and a few converted views without an outcome;
-    the next run knows them from the journal.
+    While one view is swapped, the next views that do not read it are computed and their files are written, and the
+    views swapped last are read back. A killed run leaves the files of a few unconverted views, and a few converted
+    views without a recorded outcome; the next run finds both in the journal.
 
     Args:
         plan: The plan.
         catalog: The catalog of the legacy views.
         journal_path: The journal's file; created if it does not exist.
         to: The catalog for the new views; None for `catalog`.
-        most_calls: Maximum number of concurrent metastore calls, besides heartbeats of locks. At most three are made.
+        most_calls: Maximum number of concurrent metastore calls, besides lock heartbeats; a run makes at most three.
         progress: Called after each view.
 
     Returns:
@@ -140,8 +141,8 @@ def run_plan(
     """
     check_most_calls(most_calls)
     importer = importer_for(plan, catalog, to)
-    # Each thread makes one call at a time, and so does this one, which waits for them or swaps a row. With a single
-    # call allowed they take turns.
+    # Each thread makes one call at a time, and so does this one, which swaps rows. If only one call is allowed, this
+    # thread waits for the other one before it swaps.
     threads = min(_THREADS, most_calls - 1)
     ahead = _AHEAD if threads else 0
     with (
@@ -150,7 +151,7 @@ def run_plan(
         _frequent_thread_switches(),
     ):
         state = RunState(plan, journal, (to or catalog).store, progress)
-        # By level, so that neighbors seldom read each other.
+        # Sorted by level, so that views next to each other seldom read each other.
         entries = sorted(plan.entries, key=lambda entry: entry.level)
         started: dict[ViewName, tuple[Future[PendingImport | ImportOutcome], bool]] = {}
         swapped: deque[Future[ImportOutcome]] = deque()
@@ -205,7 +206,7 @@ def run_plan(
 def _frequent_thread_switches() -> Iterator[None]:
     """Let the thread that swaps rows continue when a reply arrives, while others compute.
 
-    By default Python lets it wait for 5 ms after each reply, which are several for each view.
+    By default Python lets it wait for up to 5 ms after each reply, and each view needs several replies.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _SWITCH_INTERVAL_S))
@@ -224,8 +225,8 @@ def dry_run(
 ) -> RunResult:
     """Check whether a plan can be run now. Writes nothing to metastore, storage or journal.
 
-    Each view is computed as in a run, on top of the views that it reads as they will be by then. A view that reads one
-    which would not be converted is blocked.
+    Each view is computed as in a run, as if the views that it reads were converted already. A view is blocked if it
+    reads one that would not be converted.
 
     Args:
         plan: The plan.
@@ -264,7 +265,7 @@ class RunState:
         self._earlier_outcomes = dict(journal.history.outcomes)
 
     def must_convert(self, entry: PlanEntry) -> bool:
-        """Return whether a view is to be converted, and record its outcome otherwise; the views it reads have ended."""
+        """Return whether to convert a view, and record its outcome otherwise; its sources must have an outcome."""
         outcome = planned_outcome(entry)
         if entry.status is PlanStatus.READY:
             outcome = blocked_outcome(entry, self._outcomes) or outcome
@@ -276,13 +277,13 @@ class RunState:
         return False
 
     def can_start(self, entry: PlanEntry) -> bool:
-        """Return whether a later view can be computed now: it is ready, and the views that it reads have ended."""
+        """Return whether a later view can be computed now: it is ready, and all its sources have an outcome."""
         if entry.status is not PlanStatus.READY or blocked_outcome(entry, self._outcomes) is not None:
             return False
         return all(name in self._outcomes for name in entry.reads if name in self._names)
 
     def is_unfinished(self, entry: PlanEntry) -> bool:
-        """Return whether a view was announced and has no outcome that says it is converted."""
+        """Return whether a view was announced but has no outcome with the status converted."""
         history = self._journal.history
         outcome = history.outcomes.get(entry.name)
         return entry.name in history.announcements and (outcome is None or outcome.status is not ImportStatus.CONVERTED)
@@ -311,7 +312,7 @@ class RunState:
 
 
 def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]) -> ImportOutcome | None:
-    """Return the outcome of a view that reads one which was not converted; None if nothing blocks it."""
+    """Return the outcome of a view that is blocked by an unconverted source; None if it is not blocked."""
     for name in entry.reads:
         outcome = outcomes.get(name)
         if outcome is not None and outcome.status not in _CONVERTED:
@@ -327,9 +328,9 @@ def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]
 
 
 def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: ImportOutcome) -> None:
-    """Delete the files of earlier attempts at a view that is converted now.
+    """Delete the files of earlier attempts to convert a view, after its conversion.
 
-    A request of a killed run may still arrive; see `rejects_late_requests`.
+    They are kept if a late request of a killed run could still refer to them; see `rejects_late_requests`.
     """
     # An attempt is identified by its backup: the view may have newer metadata by now.
     announcements = journal.history.announcements.get(outcome.name, ())
@@ -341,10 +342,7 @@ def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: Import
 
 
 def rejects_late_requests(store: MetastoreStore) -> bool:
-    """Return whether the server supports compare-and-swap, and so rejects a late request for a row that changed.
-
-    Otherwise the files that the request names are kept.
-    """
+    """Return whether the server supports compare-and-swap, and so rejects a late request for a row that changed."""
     try:
         return honors_cas(store.client)
     except HiveViewsError:
@@ -359,14 +357,14 @@ class SharedRows:
     """Rows that were read together for several views."""
 
     legacy: dict[ViewName, Row] = field(default_factory=dict)
-    """The rows of the views themselves. Each is used once, since a swap is rejected if its row has changed."""
+    """The rows of the views themselves. Each is used once: a second attempt has to read the row again."""
     tables: dict[ViewName, Row] = field(default_factory=dict)
-    """The rows of the tables that they read. Those of views are left out, since imports change them."""
+    """The rows of the tables that the views read; rows of other views are left out, since imports change them."""
 
 
 @dataclass(frozen=True)
 class PendingImport:
-    """A view that is computed and not swapped yet. Can be pickled."""
+    """A view that is computed but not yet swapped. Can be pickled."""
 
     entry: PlanEntry
     """The view."""
@@ -375,7 +373,7 @@ class PendingImport:
     converted: ConvertedView
     """The new row and the content of the new files."""
     seconds: float
-    """Time that it took so far, in seconds."""
+    """Time spent on the view so far, in seconds."""
     writing: float = 0.0
     """The part of `seconds` spent in writing files."""
 
@@ -411,7 +409,7 @@ class Importer:
     database_locations: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Base locations of the target's databases, read once per run."""
     dry_run_store: PlannedStore | None = field(default=None, compare=False, repr=False)
-    """For a dry run: the target as it will be, with the views that were computed already."""
+    """For a dry run: the target metastore as it will be, with the views that were computed already."""
 
     @cached_property
     def _target_names(self) -> frozenset[ViewName]:
@@ -419,12 +417,12 @@ class Importer:
 
     @property
     def source(self) -> HiveViewCatalog:
-        """This process' catalog of the legacy views."""
+        """The catalog of the legacy views, opened once per process."""
         return open_catalog(self.catalog_name, tuple(sorted(self.properties.items())))
 
     @property
     def target(self) -> HiveViewCatalog:
-        """This process' catalog for the new views."""
+        """The catalog for the new views, opened once per process."""
         if self.to_properties is None:
             return self.source
         return open_catalog(self.to_name or self.catalog_name, tuple(sorted(self.to_properties.items())))
@@ -448,9 +446,9 @@ class Importer:
         return replace(shared, tables=tables)
 
     def compute(self, entry: PlanEntry, rows: SharedRows | None = None) -> PendingImport | ImportOutcome:
-        """Convert a view in memory; the outcome if there is nothing to swap.
+        """Convert a view in memory; return its outcome instead if there is nothing to swap.
 
-        The only rows written are those of Hive tables that get a UUID for lineage; `rows` is updated then.
+        The only rows written are those of Hive tables that get a UUID for lineage; `rows` is updated with them.
         """
         started = time.perf_counter()
         try:
@@ -460,9 +458,10 @@ class Importer:
         return replace(step, seconds=time.perf_counter() - started)
 
     def write_files(self, pending: PendingImport, *, is_shared: bool = False) -> PendingImport | ImportOutcome:
-        """Write the announced files of a view and create its storage. Repeated, it changes nothing.
+        """Write the announced files of a view and create its storage. A repetition changes nothing.
 
-        `is_shared` states that other attempts may write the same files, so that none is deleted if this one fails.
+        `is_shared` states that other attempts may write the same files; then a failure deletes none of them. The
+        metadata file of a copy is written when `swap` commits the copy.
         """
         started = time.perf_counter()
         files, converted, row = self.target.store.files, pending.converted, pending.row
@@ -490,9 +489,9 @@ class Importer:
     def swap(
         self, pending: PendingImport, *, wait_for_dead_lock: bool = False, is_shared: bool = False
     ) -> ImportOutcome:
-        """Replace the row, or create the new view. Repeated, it finds the row replaced and reports it as converted.
+        """Replace the row, or create the new view. A repetition finds the row replaced and reports it as converted.
 
-        `wait_for_dead_lock` waits for the lock of a dead process until the server drops it. For `is_shared` see
+        With `wait_for_dead_lock` it waits until the server drops the lock of a dead process. For `is_shared` see
         `write_files`.
         """
         started = time.perf_counter()
@@ -508,7 +507,7 @@ class Importer:
     def prove(self, pending: PendingImport, outcome: ImportOutcome, row: Row | None = None) -> ImportOutcome:
         """Read a new view back from the metastore after its swap. If that fails, restore the legacy row.
 
-        `row` is its row, if it was read after the swap.
+        `row` is the view's row as read after the swap; None reads it.
         """
         if outcome.status is not ImportStatus.CONVERTED or outcome.was_converted_before:
             return outcome
@@ -523,7 +522,7 @@ class Importer:
         return replace(outcome, seconds=outcome.seconds + seconds)
 
     def prove_all(self, swapped: Sequence[tuple[PendingImport, ImportOutcome]]) -> list[ImportOutcome]:
-        """Read new views back, and their rows in batches."""
+        """Read new views back, as `prove` does, with their rows in batches."""
         names = [pending.entry.target for pending, outcome in swapped if outcome.status is ImportStatus.CONVERTED]
         try:
             rows = {row.name: row for row in read_rows(self.target.store, names, most_calls=1)}
@@ -554,7 +553,7 @@ class Importer:
             raise ConversionError(Reason.CHANGED, f"{entry.name} no longer exists")
         if not is_legacy(row) or row_fingerprint(row) != entry.fingerprint:
             if not is_second_read:
-                # The server reads a row by several queries; beside the swap of another run it returns parts of both.
+                # The server reads a row with several queries, so it may mix old and new during another run's swap.
                 return self._compute(entry, rows, is_second_read=True)
             raise ConversionError(Reason.CHANGED, f"the row of {entry.name} changed since the plan; plan again")
         converted = self._convert_and_mark(entry, row, target_row, rows.tables)
@@ -578,7 +577,7 @@ class Importer:
         self, entry: PlanEntry, row: Row, target_row: Row | None, tables: dict[ViewName, Row]
     ) -> ConvertedView:
         store = self.target.store
-        # Each view reads the rows of other views anew, and each row once.
+        # For each view, the rows of other views are read again, but each of them only once.
         view_store = self.dry_run_store or planned_store(
             store, {name: tables[name] for name in entry.reads if name in tables}
         )
@@ -590,7 +589,7 @@ class Importer:
         unmarked = [source for source in sources if source is not None and _is_unmarked(source)]
         if not unmarked:
             return converted
-        # Only now, so that nothing is written for a view that cannot be converted.
+        # Done after the conversion, so that nothing is written for a view that cannot be converted.
         for source in unmarked:
             identify(store, source)
             view_store.fetched.pop(source.name)
@@ -645,7 +644,7 @@ class Importer:
         try:
             load_view(store, entry.target, row)
         except MetastoreError:
-            raise  # no answer: the next run reads it
+            raise  # whether it is readable is unknown: the next run reads it
         except HiveViewsError as error:
             reason = f"the new view of {entry.name} cannot be read back: {error}"
             row = store.get_row(entry.target)
@@ -693,7 +692,7 @@ def importer_for(
 
 @lru_cache(maxsize=8)
 def open_catalog(name: str, properties: tuple[tuple[str, str], ...]) -> HiveViewCatalog:
-    """Return this process' catalog for these properties. It connects with its first call."""
+    """Return the catalog for these properties, one per process. It connects on its first call."""
     return HiveViewCatalog(name, **dict(properties))
 
 
@@ -726,13 +725,13 @@ def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
 
 
 def _unread_outcome(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
-    """Return the outcome of a view whose row was replaced, and which may or may not be readable."""
+    """Return the outcome of a view whose row was replaced but whose readability is unknown."""
     text = f"its row was replaced, and the new view could not be read back: {error}"
     return ImportOutcome(entry.name, entry.target, ImportStatus.UNKNOWN, Reason.METASTORE, text)
 
 
 def _write_once(write: Callable[[], object], is_equal: Callable[[], bool]) -> None:
-    """Write a file; one that an earlier attempt wrote must be equal."""
+    """Write a file; if an earlier attempt wrote it, it must have the same content."""
     try:
         write()
     except MetadataWriteError:

@@ -1,4 +1,4 @@
-"""Selection of the views of a plan: by name, database, owner, and the reason for which a view is not converted."""
+"""Selection of the views of a plan by name, database, owner, and the reason why a view is not converted."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class ViewPattern:
 class ViewSelection:
     """The views that match one of the patterns of `select` and none of `exclude`.
 
-    Patterns with a reason are apart from the others: with both kinds in `select`, a view has to match one of each.
+    Patterns with a reason are a separate group: if `select` has both kinds, a view must match one pattern of each kind.
     """
 
     select: tuple[ViewPattern, ...] = ()
     exclude: tuple[ViewPattern, ...] = ()
 
     def names(self, rows: Iterable[Row]) -> list[ViewName]:
-        """The views to plan; their reasons are not known yet."""
+        """The views to plan; patterns with a reason do not apply, since reasons are not known before planning."""
         by_row = [pattern for pattern in self.select if not pattern.is_reason]
         return [
             row.name

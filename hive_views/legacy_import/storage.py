@@ -2,14 +2,14 @@
 
 Rows are never copied, and no file of the old storage is ever deleted or overwritten.
 
-In place, an Iceberg table in the catalog (Trino's `storage_table`) is linked: it stays that table and gets two more
-properties. An Iceberg table that only the legacy row names (Hive's STORED BY ICEBERG, Trino's `metadata_location`) is
-registered: it gets a row of its own for the same metadata file. Any other storage, including an Iceberg table with
-other columns, stays where it is, and a new storage is created. A view that is created elsewhere gets a new storage,
-too, because the legacy view keeps its own.
+If the view is converted in place, an Iceberg table in the catalog (Trino's `storage_table`) is linked: the table gets
+two more properties. An Iceberg table that only the legacy row names (Hive's STORED BY ICEBERG, Trino's
+`metadata_location`) is registered: it gets a row of its own for the same metadata file. Any other storage, including an
+Iceberg table with other columns, is left unchanged, and a new storage table is created. A copy under another name
+or in another metastore also gets a new storage table, because the legacy view keeps its own.
 
-A new storage gets its rows from the first refresh. Whether existing rows are fresh is known only if Trino recorded
-exactly what its last refresh read (`dependsOnTables`).
+The first refresh fills a new storage table. Whether existing rows are fresh is known only if Trino recorded exactly
+what its last refresh read (`dependsOnTables`).
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ LEGACY_STORAGE = "hive-views.legacy-storage"
 
 
 class StorageAction(str, Enum):
-    """What an import does about a storage."""
+    """What an import does with the storage of a materialized view."""
 
     LINKED = "linked"
-    """The storage is a table of the catalog and stays it."""
+    """The storage is a table of the catalog already, and is used as it is."""
     REGISTERED = "registered"
     """The storage gets a row of its own."""
     CREATED = "made"
@@ -65,18 +65,18 @@ class StorageAction(str, Enum):
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """What an import does about the storage of one materialized view."""
+    """The planned storage of one materialized view."""
 
     action: StorageAction
-    """What is done."""
+    """What the import does."""
     table: ViewName
     """The name of the storage table."""
     view_uuid: str
     """The UUID of the view that it will belong to."""
     location: str | None = None
-    """URI of the metadata file of an existing storage, as it was planned."""
+    """URI of the metadata file of an existing storage when it was planned."""
     snapshot_id: int | None = None
-    """Its current snapshot at that time, if there was one."""
+    """The storage's current snapshot when it was planned; None if it had none."""
     reason: str | None = None
     """Why an existing storage is not used; not part of the text."""
 
@@ -108,7 +108,7 @@ class StoragePlan:
 
     @property
     def sentence(self) -> str:
-        """What will be done, for people."""
+        """A sentence for the plan about what will be done."""
         if self.action is StorageAction.LINKED:
             return f"the storage is used as it is: {self.table} stays the table with the rows"
         if self.action is StorageAction.REGISTERED:
@@ -130,7 +130,7 @@ def plan_storage(
     *,
     in_place: bool,
 ) -> tuple[StoragePlan, TableMetadata | None]:
-    """Plan what to do about a storage, and return the metadata of a storage that is used. Writes nothing."""
+    """Plan the storage of a view; also return the metadata of an existing storage that will be used. Writes nothing."""
     if not in_place:
         name = _free_name(catalog, store, target, view_uuid)
         return StoragePlan(StorageAction.CREATED, name, view_uuid, reason="the legacy view keeps its own storage"), None
@@ -193,7 +193,7 @@ def _free_name(
     view_uuid: str,
     metadata: TableMetadata | None = None,
 ) -> ViewName:
-    """Return a name for a storage's row; the row that a killed run created for this view counts as free."""
+    """Return a free name for a storage table; one that a killed run created for this view counts as free."""
     return storage_name(target, view_uuid, lambda name: _is_free(catalog, store, name, view_uuid, metadata))
 
 
@@ -278,14 +278,14 @@ def _source_state(store: MetastoreStore, name: ViewName, snapshot_id: int | None
         # Without a snapshot the table was empty, whatever its columns.
         return SourceState(SourceKind.TABLE, name, table.uuid, NO_SNAPSHOT) if not table.snapshots else None
     snapshot = table.snapshots.get(snapshot_id)
-    # A schema that is younger than the snapshot may have been the current one when Trino read it.
+    # If a later schema than the snapshot's exists, Trino may have read the snapshot with that schema.
     if snapshot is None or snapshot.schema_id != latest_schema_id:
         return None
     return SourceState(SourceKind.TABLE, name, table.uuid, snapshot_id, schema_id=latest_schema_id)
 
 
 def _may_depend_on_time_zone(sql: str) -> bool:
-    """Return whether a text may compare with a date, which Trino converts to an instant in its session's time zone."""
+    """Return whether a text may convert a date to an instant, for which Trino uses its session's time zone."""
     return parse_query(sql, "trino").tree.find(exp.Cast) is not None
 
 
@@ -293,7 +293,7 @@ def _may_depend_on_time_zone(sql: str) -> bool:
 
 
 def create_storage(catalog: HiveViewCatalog, storage: StoragePlan, schema: Schema) -> None:
-    """Create, register or mark the storage of a view. Repeated, it changes nothing."""
+    """Create, register or link the storage of a view. A repetition changes nothing."""
     properties = {STORAGE_OF: storage.view_uuid, STAGED_WRITES: "true"}
     table = _load_table(catalog, storage.table)
     if storage.action is StorageAction.CREATED:
@@ -320,7 +320,7 @@ def check_unrefreshed(catalog: HiveViewCatalog, name: ViewName, storage: Storage
 
 
 def check_restorable(store: MetastoreStore, name: ViewName, storage: StoragePlan) -> None:
-    """Raise RevertError if the storage that only the legacy row names no longer has the rows of then."""
+    """Raise RevertError if the rows of a registered storage from before the import were expired."""
     if storage.action is not StorageAction.REGISTERED or storage.location is None:
         return
     try:
@@ -343,8 +343,8 @@ def remove_storage(
 ) -> None:
     """Undo `create_storage`. Files that existed before the import are kept; `force` drops refreshed rows.
 
-    `may_be_unmarked` states whether a killed run may have registered the row without marking it. That is false of a
-    converted view; then only a table that is marked as the storage of the view is changed.
+    `may_be_unmarked` states whether a killed run may have registered the table without marking it as the view's
+    storage. It is false for a converted view; then only a table with that mark is changed.
     """
     table = _load_table(catalog, storage.table)
     is_unmarked = (

@@ -1,4 +1,4 @@
-"""Upgrades of metastore databases for views: detect, plan, render or apply, verify, roll back."""
+"""Upgrades of metastore databases to support views: detect, plan, render or apply, verify, roll back."""
 
 from hive_views.schema_upgrade.address import Address, Password, find_password, parse_address
 from hive_views.schema_upgrade.assumed import assumed_schema

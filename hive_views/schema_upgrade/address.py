@@ -1,4 +1,4 @@
-"""Where a metastore's database is, and who may open it. A password is never part of an address that is shown."""
+"""The address of a metastore's database, with the user. An address that is shown never contains the password."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Password:
         self._text = text
 
     def reveal(self) -> str:
-        """The password itself, for the driver alone."""
+        """The password itself, which only the driver may get."""
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """A text of the driver's with every occurrence of the password made unreadable."""
+        """A message of the driver with every occurrence of the password masked."""
         return text.replace(self._text, "***") if self._text else text
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Address:
     """A database and a user of it."""
 
     kind: str
-    """`mysql` (MariaDB too), `postgresql` or `derby`."""
+    """`mysql` (also for MariaDB), `postgresql` or `derby`."""
     host: str = ""
     """The host; empty for Derby."""
     port: int = 0
@@ -66,7 +66,7 @@ class Address:
     database: str = ""
     """The database's name; for Derby its directory."""
     schema: str | None = None
-    """The schema in it; None takes the user's own (PostgreSQL's search path, Derby's APP)."""
+    """The schema in the database; None uses PostgreSQL's search path, or on Derby the user's schema or else APP."""
     user: str = ""
     """The user."""
     password: Password = field(default=Password(""), repr=False, compare=False)
@@ -74,7 +74,7 @@ class Address:
 
     @property
     def place(self) -> str:
-        """The address for people: without user and password."""
+        """The address without user and password, for messages."""
         if self.kind == "derby":
             return f"derby:{self.database}"
         return f"{self.kind}://{self.host}:{self.port}/{self.database}"
@@ -91,7 +91,7 @@ def parse_address(
             because other users of the machine can see command lines.
         user: The user; Derby's is APP by default.
         password: The user's password.
-        schema: The schema, where it is not the user's own.
+        schema: The schema, if it is not the default one (see `Address.schema`).
 
     Raises:
         UsageError: If it cannot be parsed, contains a password, names an unsupported database, or requires TLS; or if

@@ -18,7 +18,7 @@ _HIVE_TYPES = {
     ("parameter", "derby"): "clob",
     ("parameter", "mssql"): "varchar(max)",
 }
-"""Types in Hive's scripts that differ from those that views need, by kind and database."""
+"""Types in Hive's scripts that differ from the types that views need, by kind and database."""
 
 
 def assumed_schema(dialect: str, version: str) -> Schema:

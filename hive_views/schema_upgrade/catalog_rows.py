@@ -15,13 +15,13 @@ from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.sql.resolver.scopes import TableSchema
 
 _NAMES = 500
-"""Names of tables in one query."""
+"""Maximum number of table names in one query."""
 
 _CACHED = 2_000
-"""Tables whose columns are in memory between two batches of views."""
+"""Number of tables whose columns stay in memory between two batches of views."""
 
 _NAME = r"[^\s`.,()='\"]+"
-# The lookbehind lets a match begin at the first character of a name only: linear time in long texts.
+# The lookbehind lets a match begin only at the first character of a name, so the search takes linear time.
 _QUALIFIED = re.compile(rf"(?<![^\s`.,()='\"])({_NAME})`?\s*\.\s*`?({_NAME})")
 
 DEFAULT_CATALOG = "hive"
@@ -54,7 +54,7 @@ class ViewRow:
 
 
 class DatabaseSchemas:
-    """Columns of the tables of one catalog, read from the metastore's database; the latest are kept in memory."""
+    """Columns of the tables of one catalog, read from the metastore's database and cached."""
 
     def __init__(self, session: Session, schema: Schema, catalog: str = DEFAULT_CATALOG) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class DatabaseSchemas:
         return columns is not None and columns.kind != "table"
 
     def prefetch(self, texts: Iterable[str]) -> None:
-        """Read the tables that texts may refer to, in a few queries: each pair of names separated by a dot."""
+        """Read, in a few queries, the tables that texts may refer to: all pairs of names joined by a dot."""
         if self._databases is None:
             rows = self._session.query(self._session.dialect.sql("SELECT [NAME] FROM [DBS]"))
             self._databases = {str(row[0]) for row in rows}
@@ -93,7 +93,7 @@ class DatabaseSchemas:
                 self._read(database, listed[start : start + _NAMES])
 
     def _read(self, database: str, names: Sequence[str]) -> None:
-        """Read the columns of tables, also of those that do not exist, into the cache."""
+        """Read the columns of tables into the cache, with None for a table that does not exist."""
         values: dict[str, str] = {"database": database, **{f"name{n}": name for n, name in enumerate(names)}}
         catalog_condition = ""
         if self._schema.column("DBS", "CTLG_NAME"):

@@ -1,4 +1,4 @@
-"""Sessions on Derby through JDBC, in a JVM with the Derby of PySpark's jars, called through Py4J (decision 0014).
+"""Sessions on Derby through JDBC: Py4J calls a JVM with the Derby of PySpark's jars (decision 0014).
 
 The password is sent over Py4J's authenticated loopback socket and is not a command-line argument.
 """
@@ -33,7 +33,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 @contextmanager
 def derby_jvm(place: str, jars: Path | None = None) -> Iterator[Any]:
-    """A JVM for Derby: Py4J's view of its classes."""
+    """Start a JVM for Derby; yields Py4J's view of its classes."""
     spark = find_jars(place)
     own = jars or (Path(os.environ[JARS_VARIABLE]) if JARS_VARIABLE in os.environ else spark)
     path = os.pathsep.join(str(each) for each in [*sorted(own.glob("derby*.jar")), *spark.glob("py4j-*.jar")])
@@ -149,7 +149,7 @@ class DerbySession(Session):
             source._detach()
 
     def _schema(self) -> str:
-        """The schema with TBLS: the user's own, as Hive's scripts create it, or else APP."""
+        """The schema that contains TBLS: preferably the user's, which Hive's scripts use, or else APP."""
         schemas = {
             str(row[0])
             for row in self.query(

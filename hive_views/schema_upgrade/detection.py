@@ -160,7 +160,7 @@ def _postgresql(session: Session) -> list[Table]:
         if privilege is not None and not is_owner:
             entry[2].append((grantee, privilege))
     indexes = session.query(
-        # A lookup cannot use a partial or invalid index, nor an expression, as an index of columns.
+        # Partial and invalid indexes, and indexed expressions, do not serve lookups by columns.
         "SELECT t.relname, i.relname, CASE WHEN x.indisvalid AND x.indpred IS NULL THEN COALESCE(a.attname, '') "
         "ELSE '' END, x.indisunique, x.indisprimary FROM pg_index x "
         "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid "
@@ -213,7 +213,7 @@ def _derby(session: Session) -> list[Table]:
         positions = re.search(r"\(([\d, ]+)\)", descriptor)
         indexed = [names[table, int(position)] for position in (positions[1] if positions else "").split(",")]
         unique = descriptor.upper().startswith("UNIQUE") or kind in ("P", "U")
-        # Generated names differ in every database.
+        # Generated names differ between databases.
         is_generated = (constraint is None and name.startswith("SQL")) or (constraint or "").startswith("SQL")
         display_name = f"on {', '.join(indexed)}" if is_generated else constraint or name
         keyed.setdefault(
@@ -271,7 +271,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
     quote = session.dialect.quote
 
     def count_nulls(table_name: str, columns: Sequence[str]) -> dict[str, int]:
-        """The numbers of rows whose values are not those of a primitive, in one scan."""
+        """For each column, the number of rows whose value is not valid for a primitive, counted in one scan."""
         table = schema.table(table_name)
         conditions = {}
         for name in columns:

@@ -1,7 +1,7 @@
 """Apply a plan step by step, each step in a transaction if the database has transactional DDL.
 
-MySQL and MariaDB have none. There a schema step is a single statement, and the schema itself shows which steps are
-complete, so that an interrupted run is continued by running it again.
+MySQL and MariaDB have no transactional DDL. There a schema step is a single statement, and the schema itself shows
+which steps are complete, so an interrupted run can be continued by running it again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from hive_views.schema_upgrade.schema import VIEW_TABLES, Schema, Table
 from hive_views.schema_upgrade.session import Session
 
 LARGEST_BATCH = 100_000
-"""Rows of a batch whose IDs the server returns as one text: MySQL and MariaDB cut it off at their largest packet."""
+"""Maximum number of rows in a batch. The server returns the IDs of a batch as one text, which MySQL and MariaDB
+truncate at the maximum packet size."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def apply(
     skip: Sequence[str] = (),
     progress: ProgressCallback = lambda _: None,
 ) -> Applied:
-    """Apply a plan. An interrupted run is continued by applying the same plan or a new one.
+    """Apply a plan. To continue an interrupted run, apply the same plan or a new one.
 
     Args:
         session: The database that the plan is for.
@@ -82,11 +83,11 @@ def apply(
         progress: Called after every statement and after every commit of a batch.
 
     Raises:
-        InvalidPlanError: If the plan is for another database.
+        InvalidPlanError: If the plan is for another database or database schema.
         PlanChangedError: If the schema differs from the one that the plan was made for.
         BlockedStepsError: If steps would fail, for example because the user lacks a privilege. Nothing was changed.
         UsageError: If `skip` names a step that the plan does not have, or `batch_size` is not from 1 to 100,000.
-        MetastoreRunningError: If other sessions use the database and `while_running` is false.
+        MetastoreRunningError: If other sessions use the database, `while_running` is false and this is no dry run.
         UpgradeError: If a table that may be changed does not support transactions, or if another upgrade or rollback
             runs.
         DatabaseError: If the database fails. Committed changes remain, and `completed_steps` names them; apply the
@@ -96,7 +97,7 @@ def apply(
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
     if batch_size is not None and not 0 < batch_size <= LARGEST_BATCH:
         raise UsageError("--batch-size", f"it must be from 1 to {LARGEST_BATCH}")
-    # The lock comes first: a plan that is compared with a database that another upgrade changes would fail half-way.
+    # Lock first: if another upgrade changed the database after the plan was compared with it, steps would fail.
     with nullcontext() if dry_run else session.exclusive():
         schema = detect(session)
         if plan.db_schema not in ("", schema.db_schema):
@@ -149,7 +150,7 @@ def _with_dependent_steps(steps: Sequence[Step], skip: Sequence[str]) -> set[str
 
 
 def _prerequisites(step: Step) -> Iterator[str]:
-    """The IDs of the steps that create what a step uses; a plan has them before it, unless they are complete."""
+    """The IDs of the steps that create what a step uses; in a plan they precede it, unless they are complete."""
     table, requirement = step.table.upper(), REQUIREMENTS.get(step.id)
     if step.kind is Kind.CREATE_TABLE and isinstance(requirement, NeededTable):
         yield from (key.table for key in requirement.foreign_keys)
@@ -202,7 +203,7 @@ def _transactional(table: Table) -> bool:
 
 
 def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Step, ...]:
-    """The steps of a plan still to apply, planned again: SQL of a plan file is compared, and never executed."""
+    """The steps of a plan that remain, planned again: the SQL of a plan file is only compared, never executed."""
     fresh = make_plan(schema, plan.target)
     planned = {step.id: step for step in plan.steps}
     is_same_schema = schema.fingerprint == plan.fingerprint
@@ -219,7 +220,7 @@ def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Ste
     if is_same_schema:
         possible = {step.id for step in fresh.steps}
         impossible = [step.id for step in plan.steps if step.kind is Kind.WIDEN and step.id not in possible]
-        # The schema is unchanged, so rows prevent the step: new values do not fit the new type.
+        # The schema is unchanged, so the rows prevent the step: values written since do not fit the new type.
         differences += [f"{step_id} is no longer possible" for step_id in impossible]
     elif not differences and not _begun(session, plan, schema):
         differences.append("its columns, types or indexes differ, and this plan was never started")
@@ -262,7 +263,7 @@ def _apply_steps(
     mangled: Sequence[int],
     progress: ProgressCallback,
 ) -> list[Doubt]:
-    """Apply one step, or several that are one statement."""
+    """Apply one step, or several that are combined in one statement."""
     doubts: list[Doubt] = []
     step = steps[0]
     statements = step.statements

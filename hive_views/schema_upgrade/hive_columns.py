@@ -1,7 +1,7 @@
-"""Tables and columns that a metastore reads or writes for any table or view, and that only Hive's scripts create.
+"""Tables and columns that a metastore reads or writes for every table or view, and that only Hive's scripts create.
 
-A metastore fails without them, whatever the table VERSION says. The names are those that Hive's scripts of 1.2.0 to
-4.0.0 have in common for MySQL, PostgreSQL and Derby.
+A metastore fails without them, whatever version the table VERSION holds. The names are those that Hive's scripts
+of 1.2.0 to 4.0.0 have in common for MySQL, PostgreSQL and Derby.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _DROPPED_IN = {"IDXS": "3.0.0"}
 
 
 def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
-    """Why a metastore of a version would not start, or not read rows, apart from what a plan adds."""
+    """Why a metastore of a version would not start, or not read rows, even after all steps of a plan."""
     if schema.version_rows and not versions.at_least(schema.version, target):
         remaining = versions.scripts("", schema.version, target)
         yield f"{len(remaining)} of Hive's scripts remain from schema {schema.version} to {target}: run schematool"
@@ -139,6 +139,6 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
 
 
 def _without_privileges(table: Table, tbls: Table) -> set[str]:
-    """The users who may read and change TBLS, as a metastore does, and not this table, e.g. one of Hive's script."""
+    """The users who may read and change TBLS, as a metastore's user may, but not this table."""
     users = {user for user, privilege in tbls.metastore_grants if not table.allows(user, privilege)}
     return users if table.is_usable or tbls.owner is None else users | {tbls.owner}

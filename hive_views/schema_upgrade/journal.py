@@ -26,7 +26,7 @@ JOURNAL = NeededTable(
 its earlier declaration as JSON."""
 
 VERSION_STEP = "version"
-"""The row of a plan that holds, in UNDO_CHECK, the schema version that it was applied to."""
+"""The STEP of the journal row that holds, in UNDO_CHECK, the schema version to which a plan was applied."""
 
 BACKUP = NeededTable(
     "HIVE_VIEWS_BACKUP",
@@ -41,7 +41,7 @@ BACKUP = NeededTable(
         NeededColumn("NEW_VALUE", Type("own_text")),
         NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
     ),
-    # Logical replication and Galera need a key. Backups of older versions have none.
+    # Logical replication and Galera require a key. Backup tables of older versions of hive_views have none.
     ("PLAN_ID", "STEP", "FIELD", "FIRST_ID", "WRITTEN_AT"),
     "",
     "",
@@ -73,7 +73,7 @@ def pack(ids: list[int]) -> str:
 
 
 def unpack(text: str, limit: int) -> list[int]:
-    """The row IDs of a text, at most `limit`; the inverse of `pack`. A ValueError if the text is not valid."""
+    """The row IDs of a text, at most `limit`; the inverse of `pack`. Raises ValueError if the text is not valid."""
     ids: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -32,10 +32,11 @@ _MYSQL_RIGHTS = (
 """The privileges on the database that steps need."""
 
 LONG_TRANSACTION_S = 10
-"""Open transactions of this age are an obstacle: a statement that waits for them makes all others wait behind it."""
+"""The age, in seconds, from which an open transaction is an obstacle: a statement that waits for it blocks all others
+that queue behind it."""
 
 _NOTED_BYTES = 1 << 20
-"""Tables of this size and above have a note about the disk space of their copies."""
+"""The size, in bytes, from which a plan has a note about the disk space that a copy of a table needs."""
 
 
 def find_obstacles(
@@ -47,7 +48,7 @@ def find_obstacles(
 
 
 def check_rollback(session: Session, *, schema: bool) -> None:
-    """Reject a user who may not see the backup on MySQL and MariaDB, or not lock tables to undo schema steps."""
+    """On MySQL and MariaDB, reject a user who may not see the backup, or may not lock tables to undo schema steps."""
     if session.dialect.name not in ("mariadb", "mysql") or _has_role(session):
         return
     granted = _granted(session)
@@ -126,7 +127,7 @@ def _name(session: Session) -> str:
 def _postgresql_locks(session: Session, long_transaction_s: float) -> Iterator[Obstacle]:
     """Old transactions with locks on the tables; those of other users are visible to members of pg_monitor only.
 
-    PostgreSQL ends an autovacuum that a statement waits for, unless it prevents wraparound of transaction ids.
+    PostgreSQL cancels an autovacuum that blocks a statement, unless it prevents wraparound of transaction IDs.
     """
     locks = session.query(
         "SELECT c.relname, p.gid, l.pid, COALESCE(a.usename, a.backend_type), "
@@ -255,7 +256,7 @@ def _mysql_transactions(session: Session, granted: set[str], long_transaction_s:
 
 
 def _disk_space(schema: Schema, sizes: list[tuple[str, int, str, str]], kinds: tuple[Kind, ...]) -> Iterator[Obstacle]:
-    """The space that copies of tables need. Free space is known only if the server's files are on this machine."""
+    """The disk space for copies of tables; free space is known only if the server's files are on this machine."""
     for table, size, file, directory in sizes:
         if table.upper() not in VIEW_TABLES or int(size or 0) < _NOTED_BYTES:
             continue
@@ -302,7 +303,7 @@ _ME = "CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')"
 
 
 def _granted(session: Session) -> set[str]:
-    """The privileges of the user on the whole database; the server hides tables from users with fewer."""
+    """The privileges of the user on the whole database. The server hides tables on which a user has no privileges."""
     grantees = f"GRANTEE IN ({_ME}, '''PUBLIC''@''''', 'PUBLIC')"
     rows = session.query(
         f"SELECT PRIVILEGE_TYPE FROM INFORMATION_SCHEMA.USER_PRIVILEGES WHERE {grantees} UNION "
@@ -323,5 +324,5 @@ def _may_grant(session: Session) -> bool:
 
 
 def _has_role(session: Session) -> bool:
-    """Whether the user acts in a role; the privileges of roles are not listed."""
+    """Whether a role is active, whose privileges `_granted` does not list."""
     return session.query("SELECT CURRENT_ROLE()")[0][0] not in (None, "NONE")

@@ -74,11 +74,11 @@ class Step:
     hive_script: str | None = None
     """Hive's script that makes the same change; it fails if the change is already made."""
     blocked: str | None = None
-    """Why the step would fail, with the remedy; None if nothing is known that prevents it."""
+    """Why the step would fail, with the remedy; None if no obstacle is known."""
 
 
 def grouped(steps: Sequence[Step], *, by_table: bool) -> list[tuple[Step, ...]]:
-    """The steps in order; with `by_table`, those that alter one table together, in the place of the first."""
+    """The steps in order, in groups; `by_table` moves those that alter one table to the group of the first."""
     groups: dict[str, list[Step]] = {}
     for step in steps:
         is_alter = by_table and step.kind in (Kind.ADD_COLUMN, Kind.WIDEN, Kind.RECODE)
@@ -168,6 +168,6 @@ def loads(text: str) -> UpgradePlan:
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidPlanError(f"it is not a plan: {error}") from error
     if plan != identified(plan):
-        # `apply` plans again from the database, so edits would be applied in part only.
+        # `apply` plans again from the database and would ignore most edits.
         raise InvalidPlanError("it was edited since it was written; plan again, or edit the output of render")
     return plan

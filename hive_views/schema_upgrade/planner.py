@@ -1,4 +1,4 @@
-"""Planning of an upgrade. Pure: equal schemas give equal plans."""
+"""Planning of an upgrade, without input or output: equal schemas give equal plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
 
     Raises:
         UsageError: If the target is not a known version, or is older than the schema or than 0.6.
-        UpgradeError: If the table VERSION holds something else than a version, or a newer one than is known.
+        UpgradeError: If the table VERSION holds a text that is not a version, or a newer version than is known.
     """
     _check_version_rows(schema)
     target_version = _target(schema, target)
@@ -373,12 +373,12 @@ class _Planner:
             )
 
     def _holder(self, index: str, table: Table | None) -> str | None:
-        """The table that has an index of this name already; in most databases names are unique in the schema."""
+        """The table that already has an index of this name; most databases require unique index names in a schema."""
         in_scope = [table] if table and self._sql.has_indexes_by_table else self._schema.tables
         return next((each.name for each in in_scope if any(item.name == index for item in each.indexes)), None)
 
     def _owners(self) -> Iterator[Step]:
-        """Tables that the metastore may not be able to use, because another user created them."""
+        """Steps for tables that the metastore may lack privileges on, because another user created them."""
         tbls = self._schema.table("TBLS")
         grants = tbls.metastore_grants if tbls else ()
         for needed in TABLES:

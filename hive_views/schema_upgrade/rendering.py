@@ -27,9 +27,9 @@ _MISSING = {
 def render(plan: UpgradePlan) -> str:
     """Render a plan as a script for the database's client (mysql, psql, ij, SQL*Plus, sqlcmd).
 
-    Differences from `apply`: the script does not check that the database is the one that the plan was made for, writes
-    no journal (so that `rollback` undoes its row changes only), and leaves out what needs more than SQL: the repair of
-    texts, and on Derby a change of type in several statements.
+    Unlike `apply`, the script does not check that it runs on the database of the plan, and writes no journal, so that
+    `rollback` can undo only its row changes. It leaves out what SQL alone cannot do safely: the repair of texts, and on
+    Derby a type change in several statements.
 
     Args:
         plan: The plan.
@@ -113,7 +113,7 @@ class _Renderer:
             )
             return
         for number, statement in enumerate(step.statements):
-            # The owner and privileges of a new table follow its creation.
+            # The statements for the owner and privileges of a new table follow its creation and need no guard.
             is_follower = step.kind is Kind.CREATE_TABLE and number
             yield f"{statement};" if is_follower else self._sql.guarded(self._change(step, statement))
         if step.kind is Kind.CREATE_TABLE and (privileges := self._sql.copy_privileges(step.name)):
@@ -135,7 +135,7 @@ class _Renderer:
         return self._update(step, old, default, self._sql.literal(default.strip("'")), f"({invalid})")
 
     def _update(self, step: Step, old: str, new: str, new_text: str, condition: str) -> str:
-        """Batches that change a column of TBLS, after they have saved the previous values, one backup row per row."""
+        """Batches that first save the old values of a column of TBLS, one backup row each, and then change them."""
         sql, key = self._sql, "[TBLS].[TBL_ID]"
         texts = map(sql.literal, (self._plan.id, step.id, "TBLS", step.name))
         values = [*texts, key, sql.number_as_text(key), sql.as_own_text(old), sql.as_own_text(new_text), sql.now]

@@ -33,8 +33,8 @@ class NeededColumn:
     type: Type
     nullable: bool = True
     default: str | None = None
-    """`0` or `false`; None for no default. The metastore reads a column with a default as a primitive: it cannot read a
-    row that holds NULL there."""
+    """`0` or `false`; None for no default. The metastore reads a column with a default as a primitive, and fails on a
+    row that holds NULL in it."""
     required_on: tuple[str, ...] = ()
     """Databases on which Hive's scripts declare it NOT NULL, although it is nullable on the others."""
     required_since: str | None = None
@@ -199,7 +199,7 @@ ADDITIONS = (
     ),
     Addition(
         "TBLS",
-        # Hive 4.0.1 fails on every row with NULL; SQL Server leaves a nullable column NULL in existing rows.
+        # Hive 4.0.1 fails on each row with NULL; SQL Server sets a new nullable column to NULL in existing rows.
         NeededColumn("WRITE_ID", BIGINT, default="0", required_on=("oracle", "sqlserver")),
         "4.0.0-alpha-1",
         "HIVE-19416",
@@ -468,7 +468,7 @@ Requirement = NeededTable | Addition | Widening | Recoding | NeededIndex
 
 _ALL: tuple[Requirement, ...] = (*TABLES, *ADDITIONS, *WIDENINGS, *RECODINGS, *INDEXES)
 REQUIREMENTS = {each.id: each for each in _ALL}
-"""What each step of the schema makes true, by the ID of the step."""
+"""The requirement that each schema step meets, by the ID of the step."""
 
 
 def filled_column(name: str) -> NeededColumn:

@@ -1,4 +1,4 @@
-"""Roll back an upgrade: rows from the backup, and the schema where that loses no data."""
+"""Roll back an upgrade: restore rows from the backup, and undo schema changes where that loses no data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RolledBack:
     rows: int
     """Values restored; with `dry_run`, values that would be restored."""
     changed_since: tuple[str, ...]
-    """Rows changed since the upgrade: they and their backup are left as they are."""
+    """Rows changed since the upgrade; these and their backup are left unchanged."""
     undone: tuple[str, ...]
     """Schema steps that were undone."""
     kept: tuple[str, ...]
@@ -46,15 +46,15 @@ class RolledBack:
 
 
 _FIELDS = ("TBL_TYPE", "IS_REWRITE_ENABLED", "WRITE_ID", *view_texts.COLUMNS)
-"""The columns of TBLS that upgrades change. Other programs can write into the backup, so its rows are checked."""
+"""The columns of TBLS that upgrades change. Backup rows are checked, since other programs can write into the table."""
 
 _MAX_IDS = 1_000_000
-"""Row IDs of one backup row; a batch has far fewer."""
+"""Maximum number of row IDs in one backup row; a batch has far fewer."""
 
 
 @dataclass(frozen=True)
 class _RecordedChange:
-    """A row of the backup, without its values: texts are long."""
+    """A row of the backup without its values, which can be long texts."""
 
     plan: str
     step: str
@@ -76,9 +76,9 @@ def rollback(
 ) -> RolledBack:
     """Restore the old values of rows and, with `schema`, remove what was added to the schema.
 
-    A value is restored only if the row still holds what the upgrade wrote. An interrupted rollback can be repeated.
-    No SQL of the journal is executed: the statements are computed from the names of the steps, and a step whose
-    recorded statements differ is kept.
+    A value is restored only if the row still holds the value that the upgrade wrote. An interrupted rollback can be
+    repeated. No SQL of the journal is executed: the statements are computed from the names of the steps, and a step
+    whose recorded statements differ is kept.
 
     Args:
         session: The database.
@@ -99,7 +99,7 @@ def rollback(
     other_sessions = [] if dry_run or while_running else session.other_sessions()
     if other_sessions:
         raise MetastoreRunningError(session.address.place, other_sessions)
-    # The lock comes first: another upgrade must not change what is read here.
+    # Lock first: another upgrade must not change the data that is read here.
     with nullcontext() if dry_run else session.exclusive():
         current = detect(session, rows=False)
         check_rollback(session, schema=schema)
@@ -141,7 +141,7 @@ def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
 
 
 def _check(session: Session, change: _RecordedChange) -> list[int]:
-    """The row IDs of a backup row; an error if hive_views did not write it."""
+    """The row IDs of a backup row; raises UpgradeError if hive_views did not write it."""
     if change.table == "TBLS" and change.field in _FIELDS:
         with suppress(ValueError, OverflowError):
             return journal.unpack(change.ids, _MAX_IDS)
@@ -162,12 +162,13 @@ def _restore_rows(
     remaining = {change: _check(session, change) for change in _changes(session, plan_id)}
     done, total = 0, sum(map(len, remaining.values()))
     simulated: _Simulated | None = {} if dry_run else None
-    # A row that was changed several times is restored step by step; clocks may differ, so the order is not certain.
+    # A row that was changed several times is restored in several passes, since clocks may differ and the order of
+    # backup rows is not reliable.
     while remaining:
         restored = 0
         for change, row_ids in list(remaining.items()):
             if current.column("TBLS", change.field) is None:
-                # An earlier rollback dropped the column, and kept the backup of tables that had been dropped.
+                # An earlier rollback dropped the column; backup rows of tables dropped before that were kept.
                 continue
             unchanged = _restore_change(session, change, row_ids, simulated, progress)
             restored += len(unchanged)
@@ -224,7 +225,7 @@ def _restore_change(
 def _rows_with_value(
     session: Session, field: str, ids: list[int], value: str | None, simulated: _Simulated | None
 ) -> list[int]:
-    """The rows that still hold a value, locked until they are changed, or would hold it in a dry run."""
+    """The rows that still hold a value, locked until the transaction ends; in a dry run, those that would hold it."""
     lock = session.dialect.locked if simulated is None else ""
     sql = f"SELECT [TBL_ID], [{field}] FROM [TBLS] WHERE [TBL_ID] IN ({in_list(ids)}) ORDER BY [TBL_ID]{lock}"
     rows = session.query(session.dialect.sql(sql))
@@ -259,7 +260,7 @@ class _JournalRow:
 
 
 def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
-    """The steps that are not undone yet, the latest first: what refers to a table was created after it."""
+    """The steps that are not undone yet, latest first, since objects that refer to a table were created after it."""
     sql = f"SELECT [PLAN_ID], [STEP], [UNDO_CHECK], [UNDO], [WRITTEN_AT], [STATE] FROM [{journal.JOURNAL.name}] "
     sql += "WHERE [STATE] <> 'undone'" + (" AND [PLAN_ID] = :plan_id" if plan_id else "")
     listed = session.query(session.dialect.sql(sql), {"plan_id": plan_id} if plan_id else None)
@@ -270,7 +271,7 @@ def _journal_rows(session: Session, plan_id: str | None) -> list[_JournalRow]:
 def _undo_schema(
     session: Session, current: Schema, rows: list[_JournalRow], dry_run: bool, progress: ProgressCallback
 ) -> tuple[list[str], list[str]]:
-    """Undo the steps that lose nothing; returns those that were undone, and the others with the reasons."""
+    """Undo the steps whose undoing loses no data; returns these, and the others with the reasons."""
     versions_before = {row.plan: row.check for row in rows if row.step == journal.VERSION_STEP}
     undone, kept = list[str](), list[str]()
     for row in rows:
@@ -289,7 +290,7 @@ def _undo_schema(
         if row.state == "begun":
             kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
-        # It may already be gone: removed by an interrupted rollback or by another program.
+        # An interrupted rollback or another program may have removed it already.
         exists = requirement is not None and _is_met(current, requirement, undo.declaration)
         if exists and (row.check, row.undo) != (undo.declaration or undo.check, recorded(undo)):
             kept.append(f"{step}: the SQL in the journal is not that of the step, and is not executed")
@@ -312,7 +313,7 @@ def _undo_schema(
         session.commit()
         progress(Progress(step, "done", len(undo.statements), len(undo.statements)))
         if undo.declaration is not None:
-            # One declaration may undo two steps: of the length and of the character set.
+            # Restoring one declaration may undo two steps, that of the length and that of the character set.
             current = detect(session, rows=False)
     return undone, kept
 
@@ -322,7 +323,7 @@ def _report(progress: ProgressCallback, step: str, undo: Undo, number: int, stat
 
 
 def _is_hives(current: Schema, since: str | None, version_before: str | None) -> bool:
-    """Whether Hive's scripts, run after the upgrade, have made the schema need what a step added."""
+    """Whether Hive's scripts, run after the upgrade, raised the version to one whose schema has what a step added."""
     before = versions.chain_version(version_before or "")
     return (
         since is not None
@@ -335,9 +336,9 @@ def _is_hives(current: Schema, since: str | None, version_before: str | None) ->
 def _undo_step(
     session: Session, undo: Undo, table: str | None, report: Callable[[int, str], None], dry_run: bool
 ) -> str | None:
-    """Undo a step of a table, None if it is undone already; returns why it is kept instead.
+    """Undo a step; returns the reason if it is kept. `table` is None if the table no longer exists.
 
-    The table is locked from the check to the change, which would lose a row that is written between them.
+    The table is locked from the check to the change, so that no row written between them is lost.
     """
     if table is None:
         return None
@@ -354,14 +355,14 @@ def _undo_step(
             report(number, statement)
     finally:
         if unlock:
-            # A broken connection has released it.
+            # If the connection is broken, the lock is released already.
             with suppress(DatabaseError):
                 session.execute(unlock)
     return None
 
 
 def _is_met(schema: Schema, requirement: Requirement, declaration: str | None) -> bool:
-    """Whether there is what a step added, or its column differs from an earlier declaration."""
+    """Whether the object that a step added exists, or a changed column differs from its earlier declaration."""
     table = schema.table(requirement.table)
     if table is None:
         return False

@@ -1,7 +1,7 @@
 """Changes of rows in batches: each batch is one short transaction that also writes the old values to the backup.
 
 A batch reads a range of TBL_IDs, decides row by row, and changes rows only if they still hold the value that was read.
-Otherwise the batch is rolled back and repeated, so that the backup is exact even while a metastore is running.
+Otherwise it is rolled back and repeated, so that the backup is exact even while a metastore is running.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hive_views.schema_upgrade.table_types import decide
 _ATTEMPTS = 5
 
 _IDS = 1_000
-"""TBL_IDs in one condition."""
+"""Maximum number of TBL_IDs in one condition."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ ProgressCallback = Callable[[Progress], None]
 
 @contextmanager
 def naming_committed_steps(progress: ProgressCallback, verb: str) -> Iterator[ProgressCallback]:
-    """A callback that also records what was committed, and adds it to an error of the database."""
+    """Yield a callback that also records the committed steps; a DatabaseError gets them as `completed_steps`."""
     committed: dict[str, str] = {}
 
     def report(each: Progress) -> None:
@@ -106,9 +106,9 @@ def run_row_step(
     mangled: Sequence[int],
     progress: ProgressCallback,
 ) -> list[Doubt]:
-    """Apply a step that changes rows. It can be repeated at any time and continues where it stopped.
+    """Apply a step that changes rows. A repetition continues where the step stopped.
 
-    `mangled` are the rows whose texts are repaired.
+    `mangled` are the TBL_IDs of the rows whose texts are repaired.
     """
     if step.kind is Kind.REPAIR:
         done = 0
@@ -142,7 +142,7 @@ def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, 
 
 
 def count_rows_by_kind(session: Session) -> list[tuple[TableRow, int]]:
-    """Each combination of the values that decide a row's type, with the number of its rows."""
+    """Each combination of the values that determine a row's type, with the number of its rows."""
     listed = session.dialect.names(_DECISIVE)
     rows = session.query(f"SELECT {listed}, COUNT(*) FROM ({_decisive_values(session.dialect)}) b GROUP BY {listed}")
     return [(_table_row(*values), int(count)) for *values, count in rows]
@@ -206,7 +206,7 @@ def _change(session: Session, plan: UpgradePlan, step: Step, change: _Change, pr
 
 
 def _chosen(change: _Change) -> str:
-    """The condition for the rows: by ID, or a shorter range. New rows in the range show in the row count."""
+    """The condition for the rows: a list of IDs, or a range if shorter. The row count reveals new rows in the range."""
     if change.rest is not None and len(change.rest) < len(change.ids):
         first, last = change.ids[0], change.ids[-1]
         unchanged = [row_id for row_id in change.rest if first < row_id < last]
@@ -256,7 +256,8 @@ def _read_types(session: Session, after: int, size: int) -> _Batch:
         left[kind] += ids
         if decision.doubt is not None:
             doubts |= dict.fromkeys(ids, decision.doubt)
-    # The largest group comes last: then only rows that keep the old value still hold it, so a range is exact.
+    # The largest group comes last. By then only this group and the rows that keep the old value hold it, so a range
+    # without these rows selects exactly the group.
     ordered = sorted(groups.items(), key=lambda item: len(item[1]))
     final = {old: new for (old, new), _ in ordered}
     changes = tuple(
@@ -268,11 +269,11 @@ def _read_types(session: Session, after: int, size: int) -> _Batch:
 
 
 _DECISIVE = ("TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL")
-"""The values that decide a row's type, as `_decisive_values` names them."""
+"""The values that determine a row's type, as `_decisive_values` names them."""
 
 
 def _decisive_values(sql: Dialect) -> str:
-    """A query for the values that decide the type of each row, and the TBL_ID; TBLS is `t`."""
+    """A query for the values that determine each row's type, and the TBL_ID; the alias of TBLS is `t`."""
     has_value = (f"CASE WHEN t.[{name}] IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
     parts = ["t.[TBL_TYPE]", *has_value, sql.short_text("p.[PARAM_VALUE]")]
     columns = ", ".join(f"{part} AS [{name}]" for part, name in zip(parts, _DECISIVE, strict=True))
@@ -287,7 +288,7 @@ def _table_row(kind: Any, original: Any, expanded: Any, storage: Any, external: 
 
 
 def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[TableRow, list[int]]]:
-    """Each combination of the deciding values in a batch, with the IDs of its rows."""
+    """Each combination of the `_DECISIVE` values in a batch, with the IDs of its rows."""
     key = session.dialect.quote("TBL_ID")
     batch = f"{_decisive_values(session.dialect)} WHERE t.{key} > :after ORDER BY t.{key} {session.dialect.limit(size)}"
     gathered = session.dialect.gather(key)

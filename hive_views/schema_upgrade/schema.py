@@ -1,4 +1,4 @@
-"""The schema of a metastore database as frozen values."""
+"""The schema of a metastore database as immutable objects."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Table:
     owner: str | None = None
     """The owner on PostgreSQL; None elsewhere."""
     grants: tuple[tuple[str, str], ...] = ()
-    """Other users on PostgreSQL, or users with privileges on single tables on MySQL and MariaDB (as `'user'@'host'`),
-    and a privilege of theirs: SELECT, INSERT, UPDATE or DELETE."""
+    """Pairs of a user and a privilege: SELECT, INSERT, UPDATE or DELETE. On PostgreSQL, users other than the owner; on
+    MySQL and MariaDB, users with privileges on single tables, as `'user'@'host'`."""
 
     is_usable: bool = True
     """Whether the owner of TBLS may read and change its rows, on PostgreSQL; True elsewhere."""
@@ -103,7 +103,7 @@ class Table:
 
     @property
     def metastore_grants(self) -> tuple[tuple[str, str], ...]:
-        """The privileges of users who may read and change rows, as a metastore does, and not only read them."""
+        """The entries of `grants` of users with all four privileges, which a metastore's user needs."""
         users: dict[str, set[str]] = {}
         for user, privilege in self.grants:
             users.setdefault(user, set()).add(privilege)
@@ -116,7 +116,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A condition that makes steps fail, or that has to be checked before them."""
+    """A condition that makes steps fail, or that the user has to check before them."""
 
     table: str
     """The stored name of the table; empty for all tables."""
@@ -129,7 +129,7 @@ class Obstacle:
     unless: str = ""
     """Steps with this text in a statement do not fail; empty for none."""
     is_note: bool = False
-    """Whether the steps can be applied, and the plan has the reason as a note."""
+    """Whether the obstacle is only a note of the plan: the steps can be applied."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Rows:
     untyped: int = 0
     """Rows of TBLS without a TBL_TYPE."""
     to_type: int = 0
-    """Rows whose type is missing, or says MANAGED_TABLE of an external table, and can be decided."""
+    """Rows whose type an upgrade sets: it is missing and can be determined, or wrongly is MANAGED_TABLE."""
     has_doubtful: bool = False
     """Whether there are rows whose type cannot be determined or contradicts the rest of the row."""
     bad_flags: int = 0
@@ -177,7 +177,7 @@ class Schema:
     server: str = ""
     """Name and version reported by the database server."""
     place: str = ""
-    """Where it is: host, port and database; never a user or a password."""
+    """Host, port and database; never a user or a password."""
     version_rows: tuple[str, ...] = ()
     """SCHEMA_VERSION of each row of VERSION; one row is expected, and no table before 0.12."""
     vendor: str | None = None
@@ -191,7 +191,7 @@ class Schema:
     own_tables: frozenset[str] = field(default=frozenset(), compare=False)
     """The names of the journal and the backup, if they exist."""
     obstacles: tuple[Obstacle, ...] = ()
-    """Conditions that make steps fail; for the user who read the schema."""
+    """Obstacles to steps for the user who read the schema."""
 
     def table(self, name: str) -> Table | None:
         """The table with this name, ignoring case; None if there is none."""

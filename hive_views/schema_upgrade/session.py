@@ -42,7 +42,7 @@ class Session(Protocol):
         ...
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep other upgrades and rollbacks out; an UpgradeError if one runs."""
+        """Lock out other upgrades and rollbacks; raises UpgradeError if one is running."""
         ...
 
     def close(self) -> None:
@@ -59,5 +59,5 @@ class Session(Protocol):
 
 
 def in_list(ids: Sequence[int]) -> str:
-    """Row IDs as the list of an IN; they are numbers, so quoting is not needed."""
+    """Row IDs as the list of an IN condition; they are numbers, so they need no quoting."""
     return ", ".join(str(int(row_id)) for row_id in ids)

@@ -47,7 +47,7 @@ class SqlSession(Session):
             if address.schema:
                 self.execute(f"SET search_path TO {self.dialect.quote(address.schema)}")
             self.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
-            # Limits for applications, set for a role or a database, would end a long step; they depend on the version.
+            # Time limits set for a role or database would end a long step. Which settings exist depends on the version.
             self.query(
                 "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', "
                 "'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')"
@@ -66,7 +66,7 @@ class SqlSession(Session):
         self.commit()
 
     def _become_owner(self) -> None:
-        """Act as the owner of TBLS if the user may: else the metastore could not use the tables that are created."""
+        """Act as the owner of TBLS if the user may; otherwise the metastore could not use the new tables."""
         # From PostgreSQL 16 on, a member of a role may lack the right to act as it.
         right = "SET" if int(self.query("SHOW server_version_num")[0][0]) >= 160_000 else "MEMBER"
         owners = self.query(
@@ -89,7 +89,7 @@ class SqlSession(Session):
 
         def run() -> int:
             if values is None:
-                # As it is: a comment or a default in a statement may contain `:name` or `%`.
+                # Passed on unchanged: a comment or a default in a statement may contain `:name` or `%`.
                 return self._connection.execution_options(no_parameters=True).exec_driver_sql(sql).rowcount
             return self._connection.execute(text(sql), dict(values)).rowcount
 
@@ -119,7 +119,7 @@ class SqlSession(Session):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep other upgrades and rollbacks of this database out, by a lock that ends with the connection."""
+        """Lock out other upgrades and rollbacks of this database; the lock ends with the connection."""
         name = "CONCAT('hive_views upgrade ', LEFT(MD5(DATABASE()), 16))"
         take, release = {
             "postgresql": (f"SELECT pg_try_advisory_lock({_LOCK})", f"SELECT pg_advisory_unlock({_LOCK})"),
@@ -133,7 +133,7 @@ class SqlSession(Session):
         try:
             yield
         finally:
-            # A broken connection has released it.
+            # If the connection is broken, the lock is released already.
             with suppress(DatabaseError):
                 self.rollback()
                 self.query(release)
@@ -160,7 +160,7 @@ class SqlSession(Session):
             return work()
         except DBAPIError as error:
             self._is_lost = error.connection_invalidated
-            # The driver's message: SQLAlchemy's would include the values. PyMySQL puts a number before its message.
+            # Use the driver's message: SQLAlchemy's would include the values. PyMySQL puts a number before its message.
             message = str(error.orig.args[-1] if error.orig is not None and error.orig.args else error.orig)
         except SQLAlchemyError as error:
             message = str(error)

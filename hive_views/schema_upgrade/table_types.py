@@ -1,10 +1,11 @@
-"""The TBL_TYPE that a row of TBLS should have: the rules of the reference and their limits.
+"""The TBL_TYPE that a row of TBLS should have: the rules of the proposal "Hive Views" and their limits.
 
-Hive Views, Existing Row UPDATE, gives two statements: MANAGED_TABLE where there is no view text and no parameter
-EXTERNAL=TRUE, EXTERNAL_TABLE where there is that parameter. Taken literally the second one turns views into external
-tables (hive_views writes EXTERNAL=TRUE on its views), and the first one turns external tables without the parameter
-into managed ones, whose drop deletes the data. Here a view text decides first, as in the metastore itself, only a
-missing type is filled in, and MANAGED_TABLE becomes EXTERNAL_TABLE if the parameter is TRUE; other rows are reported.
+Its section "Existing Row UPDATE" gives two statements: they set MANAGED_TABLE in rows with neither a view text nor the
+parameter EXTERNAL=TRUE, and EXTERNAL_TABLE in rows with that parameter. Taken literally, the second statement turns
+views into external tables (hive_views writes EXTERNAL=TRUE on its views), and the first one turns external tables
+without the parameter into managed ones, and dropping these deletes the data. Here, as in the metastore itself, a row
+with a view text is a view; only a missing type is filled in; and MANAGED_TABLE becomes EXTERNAL_TABLE if the parameter
+is TRUE. Other rows whose type is in doubt are reported and left unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Decision:
     new: str | None = None
     """The new type; None leaves the row unchanged."""
     doubt: str | None = None
-    """Why no type could be determined, or what is contradictory; None if the row is consistent."""
+    """Why no type could be determined, or how the row contradicts itself; None if the row is consistent."""
 
 
 SETTLED = Decision()

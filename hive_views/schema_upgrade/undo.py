@@ -1,4 +1,4 @@
-"""How a schema step is undone, computed from its ID: SQL stored in a database is never executed."""
+"""How a schema step is undone, computed from its ID. SQL that is stored in the database is never executed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def declaration_of(column: Column) -> str:
 
 
 def declared(text: str | None) -> Column | None:
-    """The column of a declaration from the journal; None if it is not one. Its values are not trusted."""
+    """The column that a declaration from the journal describes; None if it is invalid. Its values are not trusted."""
     try:
         values = parse_json(text or "")
         column = Column(**values)
@@ -40,10 +40,10 @@ def declared(text: str | None) -> Column | None:
 
 
 def undo_of(sql: Dialect, step_id: str, table: str, declaration: str | None = None) -> Undo | None:
-    """How a step on a table, given by its stored name, is undone; None if it is not undone."""
+    """How a step is undone on a table, given by its stored name; None if the step is not undone."""
     match REQUIREMENTS.get(step_id):
         case NeededTable(first_value=first_value):
-            # The counter row of a table does not keep it: the metastore writes it itself.
+            # A counter row does not prevent the drop of its table, since the metastore writes it itself.
             check = f"SELECT COUNT(*) FROM {sql.quote(table)}" if first_value is None else None
             return Undo(check, (sql.drop_table(table),))
         case NeededIndex(name=name):

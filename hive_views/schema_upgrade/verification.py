@@ -45,7 +45,7 @@ class Verification:
     """Views that are not valid."""
 
     metastore_problems: tuple[str, ...] = ()
-    """Why a metastore of the target version would fail, apart from what a plan adds: Hive's scripts that remain."""
+    """Why a metastore of the target version would fail even after all steps of a plan, e.g. remaining Hive scripts."""
 
     @property
     def complete(self) -> bool:
@@ -71,7 +71,9 @@ def verify(
         progress: Called after each batch of views.
 
     Raises:
+        NotAMetastoreError: If the database has no tables TBLS and TABLE_PARAMS.
         UsageError: If the target is not a valid version.
+        UpgradeError: If the version of the schema is not known.
         DatabaseError: If the database fails.
     """
     schema = detect(session)
@@ -81,7 +83,7 @@ def verify(
     count: int | None = 0 if views else None
     broken: list[ViewTextCheck] = []
     if views and ready:
-        # The parser of view texts needs as much memory as an upgrade of many texts, which does not use it.
+        # Imported here, since the parser of view texts needs much memory, and an upgrade does not use it.
         from hive_views.schema_upgrade.view_checks import check_views
 
         count, broken = check_views(

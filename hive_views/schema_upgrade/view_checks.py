@@ -1,7 +1,7 @@
 """Checks of all stored view texts: each is parsed and expanded again over the columns of the table rows.
 
 Hive's `schematool -validate` does not check views, so an unreadable text, a missing table or column, or a changed type
-would show only when a query fails.
+would be noticed only when a query fails.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ class ViewTextCheck:
 
 
 _PROGRESS = 1_000
-"""Views between two progress reports."""
+"""Number of views between two progress reports."""
 
 _VARIABLE = re.compile(
     rf"(?<!\()\*|[+?]|\b(?:{'|'.join(sorted(HIVE_TABLE_FUNCTIONS))}|transform|map|reduce)\b", re.IGNORECASE
 )
-"""What a text whose number of columns depends on tables contains: a star, a regular expression, a table function."""
+"""Matches what can make the number of columns depend on tables: a star, a regular expression, a table function."""
 
 
 def has_fixed_columns(text: str) -> bool:
-    """Whether the number of a Hive text's columns cannot change with the tables; it is not parsed."""
+    """Whether the number of columns of a Hive text cannot change with the tables; the text is not parsed."""
     return not _VARIABLE.search(text) and not may_call_registered_functions(text)
 
 
@@ -70,7 +70,7 @@ def check_views(
     schemas: dict[str, DatabaseSchemas] = {}
     results: dict[str, dict[ViewName, CheckedView]] = {}
     sources: dict[str, dict[ViewName, tuple[ViewName, ...]]] = {}
-    # Only views that have problems or read views, and without the texts: all do not fit into memory together.
+    # Holds only views that have problems or read views, without their texts: all views might not fit into memory.
     listed: list[tuple[int, str, str, ViewName | None, list[ViewProblem]]] = []
     count = 0
     with _collecting_new_objects_only():
@@ -106,7 +106,7 @@ def check_views(
 
 @contextmanager
 def _collecting_new_objects_only() -> Iterator[None]:
-    """Let the garbage collector ignore the objects that exist: going through them took half of the time."""
+    """Exclude existing objects from garbage collection: traversing them took half of the time."""
     gc.freeze()
     try:
         yield
@@ -117,7 +117,7 @@ def _collecting_new_objects_only() -> Iterator[None]:
 def _prefetched(
     session: Session, schema: Schema, schemas: dict[str, DatabaseSchemas]
 ) -> Iterator[tuple[ViewRow, list[str]]]:
-    """All views with their texts to check; the tables that the texts of a batch read are read together."""
+    """All views with the texts to check; the tables that the texts of a batch name are read together."""
     for batch in view_batches(session, schema):
         checked = [(view, _checked_texts(view)) for view in batch]
         texts: dict[str, list[str]] = defaultdict(list)
@@ -176,7 +176,7 @@ def _outdated(view: ViewRow, original: ViewText, schemas: DatabaseSchemas) -> li
 
 
 def _drift(view: ViewRow, files: MetadataFiles) -> list[ViewProblem]:
-    # It needs 30 MB, which is in memory already if there are files.
+    # Importing it takes 30 MB, which are in memory already if metadata files are read.
     from hive_views.spec.version_texts import row_texts
 
     if view.parameters.get("table_type", "").upper() != "ICEBERG-VIEW":

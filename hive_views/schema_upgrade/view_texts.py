@@ -22,7 +22,7 @@ LIMITS = {"tinytext": 255, "text": 65_535, "mediumtext": 16_777_215, "long varch
 
 _BATCH = 500
 _BATCH_BYTES = 1_000_000
-"""Rows and bytes of the view texts that are in memory at once. Python and the drivers hold each text several times."""
+"""Maximum rows, and bytes of view texts, in one batch. Python and the drivers hold each text several times."""
 
 _ID_BATCH = 10_000
 
@@ -42,11 +42,11 @@ _INTENDED = re.compile(r"[\[\](){}*+^$|\\=&/.]")
 _PATTERNS = re.compile(r"(?i)\b(?:rlike|regexp\w*)\b")
 
 _HANDLES_CHARACTERS = re.compile(r"(?i)\b(?:replace|translate|rlike|regexp\w*|encode|decode)\b")
-"""Functions of views that may contain mojibake on purpose; such texts are reported and not repaired."""
+"""Functions whose arguments may contain mojibake on purpose; texts that call them are reported and not repaired."""
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]{2,}")
 
-# MySQL's latin1 is Windows-1252; the five bytes undefined there map to the code points of the same number.
+# MySQL's latin1 is Windows-1252, whose five undefined bytes map to the code points of the same number.
 _CODES = {bytes([code]).decode("cp1252", "ignore") or chr(code): code for code in range(256)}
 
 
@@ -74,7 +74,7 @@ def decode_mojibake(text: str) -> str | None:
 
 
 def repair(text: str) -> str | None:
-    """The repaired text if the repair is certain: texts that handle such characters themselves are not repaired."""
+    """The repaired text; None if the repair is not certain, as for texts that process such characters themselves."""
     return None if text.isascii() or _HANDLES_CHARACTERS.search(text) else decode_mojibake(text)
 
 
@@ -132,7 +132,7 @@ def read_texts(session: Session, ids: Sequence[int]) -> list[tuple[Any, ...]]:
 
 
 def id_batches(session: Session, condition: str) -> Iterator[list[int]]:
-    """The TBL_IDs of the rows that fulfil a condition, in batches whose texts fit into memory together."""
+    """The TBL_IDs of the rows that satisfy a condition, in batches whose texts fit into memory together."""
     length = " + ".join(f"COALESCE({session.dialect.byte_length(f'[{name}]')}, 0)" for name in COLUMNS)
     sql = session.dialect.sql(
         f"SELECT [TBL_ID], {length} FROM [TBLS] WHERE [TBL_ID] > :after AND ({condition}) ORDER BY [TBL_ID] "
@@ -187,7 +187,7 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
 
 
 def _encoding(session: Session) -> str | None:
-    """The encoding of a PostgreSQL database; None if texts can have all characters, or columns decide."""
+    """The encoding of a PostgreSQL database; None if it is UTF-8, and for other databases."""
     if session.dialect.name != "postgresql":
         return None
     encoding = str(session.query("SHOW server_encoding")[0][0])
@@ -195,7 +195,7 @@ def _encoding(session: Session) -> str | None:
 
 
 def _is_storable(text: str, encoding: str | None) -> bool:
-    """Whether a database has all characters of a text; False if its encoding is not known to Python."""
+    """Whether an encoding has all characters of a text; False if Python does not know the encoding."""
     try:
         text.encode((encoding or "utf-8").replace("WIN", "cp"))
     except (LookupError, UnicodeEncodeError):
@@ -204,7 +204,7 @@ def _is_storable(text: str, encoding: str | None) -> bool:
 
 
 def _iceberg_views(session: Session, ids: Sequence[int]) -> set[int]:
-    """The rows that have a metadata file, from which their texts are generated."""
+    """The TBL_IDs of rows with a metadata file, from which their texts can be generated again."""
     iceberg_views: set[int] = set()
     for start in range(0, len(ids), _BATCH):
         listed = in_list(ids[start : start + _BATCH])

@@ -56,10 +56,10 @@ def schema_of(spark: SparkSession, query: str) -> Schema:
 
     Args:
         spark: The session.
-        query: Spark SQL.
+        query: The query, in Spark SQL.
 
     Returns:
-        An Iceberg schema of optional columns.
+        An Iceberg schema; all columns are optional.
 
     Raises:
         SqlError: If a column has a type that Iceberg does not have.

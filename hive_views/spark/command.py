@@ -35,7 +35,7 @@ _RENAMED = {
     "client.secret-access-key": "s3.secret-access-key",
     "client.session-token": "s3.session-token",
 }
-"""Properties that PyIceberg and Iceberg's Java library name differently."""
+"""Names in Iceberg's Java library of properties that PyIceberg names differently."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def engine_on_spark(
 
 
 def analyze_in_spark(catalog: HiveViewCatalog, query: str, database: str, expanded: str) -> Schema:
-    """The columns of a query, typed in a database; rejects it if Spark analyzes its expanded text differently."""
+    """The columns of a query; raises SqlError if Spark analyzes its expanded text differently."""
     spark = open_session(catalog, {"spark.master": "local[1]"}, name=catalog.name)
     try:
         with ViewSession(spark, catalog) as session:
@@ -76,7 +76,7 @@ def open_session(
     time_zone: str | None = None,
     cache: Path | None = None,
 ) -> SparkSession:
-    """Start a Spark session with an Iceberg catalog of a name."""
+    """Start a Spark session with an Iceberg catalog of the given name."""
     properties, prefix = catalog.properties, f"spark.sql.catalog.{name}."
     warehouse, cache = properties.get("warehouse", ""), cache or cache_directory()
     storage = storage_settings(properties)
@@ -86,7 +86,7 @@ def open_session(
         jars.append(str(fetch_s3(cache)))
     settings["spark.jars"] = ",".join(jars)
     spark = iceberg_session(properties["uri"], warehouse, catalog=name, cache=cache, conf=settings)
-    # Set after the start, since the JVM's command line, which every user of the machine can read, may contain secrets.
+    # Set after the start, since the settings may contain secrets, and other users can read the JVM's command line.
     try:
         for key, value in storage.items():
             if f"{prefix}{key}" not in conf:

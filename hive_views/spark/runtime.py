@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ICEBERG_VERSION = "1.11.0"
-"""The release of Iceberg's runtime, which exists for each of `SPARK_LINES`."""
+"""The release of Iceberg's Spark runtime; it exists for each of `SPARK_LINES`."""
 
 SCALA_VERSIONS = {"3.5": "2.12", "4.0": "2.13", "4.1": "2.13"}
-"""The version of Scala of each supported line of Spark, as PySpark's packages have it."""
+"""The Scala version of PySpark's jars, by supported minor version of Spark."""
 SPARK_LINES = tuple(SCALA_VERSIONS)
-"""The supported versions of Spark."""
+"""The supported minor versions of Spark."""
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
-"""Without it, Spark prints a dozen lines until it has read `spark.log.level`."""
+"""The logging configuration; without it, Spark prints a dozen lines before it reads `spark.log.level`."""
 
 
 _WITHOUT_CONNECT = ("3.5",)
-"""The lines of Spark on which only classic sessions are supported."""
+"""The minor versions of Spark on which only classic sessions are supported."""
 
 
 class UnsupportedSparkError(HiveViewsError):
@@ -64,7 +64,7 @@ def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
 
 
 def _line(spark_version: str) -> str:
-    """Major and minor version; vendors append more to the rest (`4.0.1-amzn-0`)."""
+    """Major and minor version; vendors append a suffix to the patch version (`4.0.1-amzn-0`)."""
     return ".".join(spark_version.split(".")[:2])
 
 
@@ -216,7 +216,7 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
 
 @contextmanager
 def _deferred_interrupt() -> Iterator[None]:
-    """Raise a KeyboardInterrupt only when the body has ended: an interrupted start of Spark leaves a JVM behind."""
+    """Delay a KeyboardInterrupt to the end of the body: an interrupted start of Spark would leave a JVM behind."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals to the main thread
         return

@@ -27,7 +27,7 @@ SESSION_CATALOG = "spark_catalog"
 GLOBAL_TEMP = "global_temp"
 """The database of global temporary views."""
 _SESSION_ID = "session_id"
-"""Parameter of a connection (PySpark's ChannelBuilder.PARAM_SESSION_ID): which session of the server it is."""
+"""Connection parameter with the id of the server's session (PySpark's ChannelBuilder.PARAM_SESSION_ID)."""
 
 
 _handles_errors = ContextVar("_handles_errors", default=False)
@@ -35,7 +35,7 @@ _handles_errors = ContextVar("_handles_errors", default=False)
 
 @contextmanager
 def errors_not_logged() -> Iterator[None]:
-    """Keep PySpark from logging errors of Spark's analyzer, with their stack traces, which the caller handles."""
+    """Keep PySpark from logging analyzer errors with their stack traces; the caller handles these errors."""
     _filter_error_log()
     token = _handles_errors.set(True)
     try:
@@ -87,7 +87,7 @@ def is_classic(session: SparkSession) -> bool:
 
 
 def is_spark_3(session: SparkSession) -> bool:
-    """Whether a session is one of Spark 3, which reads `'it''s'` as its, and not as it's."""
+    """Whether a session is one of Spark 3, where the literal `'it''s'` means "its" and not "it's"."""
     return str(session.version).startswith("3.")
 
 
@@ -106,9 +106,9 @@ def scala_list(sequence: Any) -> list[Any]:
 
 
 def _session_class(session: SparkSession, name: str) -> Any:
-    """A class, or a static method, of the package of classic sessions, which Spark 4 moved.
+    """A class, or a static method, of the package of classic sessions; Spark 4 moved that package.
 
-    The JVM's Spark has the version of PySpark.
+    The version of Spark in the JVM is assumed to be that of PySpark.
     """
     from pyspark import __version__
 
@@ -207,7 +207,7 @@ def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str
 
 
 SPARK_LINE = "hive-views.spark-line"
-"""A setting in the state of refreshes on Spark 3, whose defaults and functions are not those of Spark 4."""
+"""The entry that marks the refresh states of Spark 3, whose defaults and functions differ from those of Spark 4."""
 
 _DEFAULTS: dict[tuple[str, str], str | None] = {}
 """Spark's defaults by version and key; None for a setting without one."""
@@ -264,7 +264,7 @@ def error_condition(error: Exception) -> tuple[str | None, str | None]:
 
 
 def _java_error(error: Exception) -> Any:
-    """The JVM's exception with a condition behind an error of PySpark 3.5, which has none itself; None without one."""
+    """The JVM's exception behind an error of PySpark 3.5, which itself has no error condition; None without one."""
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
@@ -278,7 +278,7 @@ def _java_error(error: Exception) -> Any:
 
 
 def spark_exceptions() -> tuple[type[Exception], ...]:
-    """The exceptions that PySpark raises: its own, and those of the JVM that it passes through."""
+    """The exceptions that PySpark raises: its own, and Py4J's for exceptions of the JVM that it does not convert."""
     from pyspark.errors import PySparkException
 
     try:

@@ -1,4 +1,4 @@
-"""Which rows are legacy views, and which reader reads each."""
+"""Detection of legacy views among rows, and the choice of the reader for each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STORAGE_PARAMETERS = ("metadata_location", "rewriting.time.window", "transactio
 def read_hive_view(row: Row) -> LegacyView:
     """Read the row of a Hive view or materialized view, with its expanded text as the source.
 
-    Hive's lexer removes the backticks from the names of the original text, and unqualified names in it refer to a
-    database that nothing records: it is the typed text only if it can be shown to mean the same.
+    In the original text, Hive's lexer has removed the backticks around names, and unqualified names refer to a database
+    that is not recorded. So it becomes the typed text only if it can be shown to mean the same as the expanded text.
     """
     text = row.texts.expanded or row.texts.original
     is_materialized = row.table_type == MATERIALIZED_VIEW

@@ -1,4 +1,4 @@
-"""Plain Spark's views: a row with one text as it was typed, whose context is recorded in the row's parameters.
+"""Views of plain Spark: the row has the typed text, and the parameters record the context of that text.
 
 | Spark | current database at creation | columns of the query | settings |
 |---|---|---|---|
@@ -49,13 +49,13 @@ _COLLATION = "collation"
 """The parameter for DEFAULT COLLATION, which Spark (4.1) gives to the literals and casts in a view's text."""
 _BINARY = "UTF8_BINARY"
 _COLLATIONS = "__COLLATIONS"
-"""The entry of a field's metadata for the collations of its strings; their types in the schema are `string`."""
+"""The entry of a field's metadata with the collations of its strings, whose types in the schema are plain `string`."""
 _TIME = re.compile(r"\btime\(\d+\)")
 _TEMPORARY = ("view.referredTempViewNames", "view.referredTempFunctionsNames", "view.referredTempVariablesNames")
 _SUBSTITUTE = "spark.sql.variable.substitute"
 _IRRELEVANT_SETTINGS = ("spark.sql.artifact.", _SUBSTITUTE)
-"""Prefixes of recorded settings that do not affect results, such as which session's JARs are loaded; the new texts
-contain no variables."""
+"""Prefixes of recorded settings that do not affect results, such as the JARs of a session. Variable substitution has no
+effect because the new texts contain no variables."""
 DEFAULTS = {
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.caseSensitive": "false",
@@ -75,8 +75,9 @@ DEFAULTS = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
-"""Default values of settings, which the plan does not mention. A test compares them with the installed Spark; the
-defaults of Spark 3.1 to 4.0 were not checked. Settings whose default changed, e.g. timeParserPolicy, are left out."""
+"""Default values of settings; the plan does not mention a setting with its default. A test compares them with the
+installed Spark; the defaults of Spark 3.1 to 4.0 were not checked. Settings whose default changed between releases,
+such as timeParserPolicy, are left out."""
 _PARSER_SETTINGS = frozenset({*PARSER_SETTINGS, CASE_SENSITIVE})
 """Settings that change the meaning of a text; a view whose text depends on one is not converted."""
 _PLACEHOLDER = ("col", "array<string>")
@@ -92,9 +93,9 @@ def is_spark_row(row: Row) -> bool:
 def is_kept_parameter(key: str) -> bool:
     """Return whether a parameter of Spark may stay in the row of an Iceberg view.
 
-    Parameters that describe the text are removed: an Iceberg commit rewrites the text and leaves them, and then plain
-    Spark cannot read the view. The version and the settings under which the text was written stay: without them plain
-    Spark would run the same text under other rules, e.g. ANSI mode.
+    Parameters that describe the text are removed: an Iceberg commit rewrites the text but not these parameters, and
+    then plain Spark cannot read the view. Spark's version and the settings under which the text was written are kept:
+    without them plain Spark would run the same text under other rules, e.g. ANSI mode.
     """
     return not key.startswith((_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SCHEMA, "view.referredTemp", "view.schemaMode"))
 
@@ -231,7 +232,7 @@ def _schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None
 
 
 def _reason_against_type(field: Mapping[str, Any]) -> str | None:
-    """Why a field has a type that readers of an Iceberg view would lose; None if they have it."""
+    """Why readers of an Iceberg view would not get the type of a field; None if they would."""
     collations = field.get("metadata", {}).get(_COLLATIONS)
     if collations:
         return f"has a collation ({', '.join(sorted(set(map(str, collations.values()))))}), which Iceberg does not have"
@@ -241,7 +242,7 @@ def _reason_against_type(field: Mapping[str, Any]) -> str | None:
 
 
 def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
-    """Read the columns with their case; the row has them in lower case."""
+    """Read the columns with the case of their names, which the row has in lower case."""
     fields = _schema_fields(row.parameters)
     row_columns = declared_columns(row)
     if fields is None:
@@ -253,9 +254,9 @@ def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
     if [(column.name, column.type) for column in row_columns] == [_PLACEHOLDER]:
         return schema_columns
     if [column.name.lower() for column in schema_columns] != [column.name.lower() for column in row_columns]:
-        # Another program (Hive's ALTER VIEW) changed the row later; readers use the columns of the row.
+        # Another program (e.g. Hive's ALTER VIEW) changed the row since; readers use the columns of the row.
         return row_columns
-    # CHAR and VARCHAR are strings in the schema; the row has their type.
+    # The schema has CHAR and VARCHAR columns as strings; the row has their declared types.
     return tuple(
         LegacyColumn(
             schema_column.name,

@@ -1,6 +1,6 @@
 """Views of Trino, Presto and Athena, in the encoding of `hive_views.metastore.trino_encoding`.
 
-Athena's rows have the view's columns, and no parameter of Trino's.
+Athena's rows declare the view's columns, and have none of Trino's parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
 
 def is_trino_row(row: Row) -> bool:
-    """Return whether a row has Trino's encoding, or its flag and no text of another engine; Athena sets no flag."""
+    """Return whether a row has Trino's encoding, or Trino's flag and no other engine's text; Athena sets no flag."""
     has_text = bool(row.texts.expanded) and not is_encoded(row.texts.expanded)
     return is_encoded(row.texts.original) or (row.parameters.get(FLAG) == "true" and not has_text)
 
@@ -41,7 +41,7 @@ def read(row: Row) -> LegacyView:
 
 
 def trino_notes(view: LegacyView, row_owner: str | None, *, in_place: bool, keeps_encoding: bool) -> tuple[str, ...]:
-    """Return sentences about how Trino reads a view afterwards and whose rights it applies; none for other writers."""
+    """Return sentences about how, and with whose privileges, Trino reads the converted view; none for other writers."""
     if view.writer is not Writer.TRINO:
         return ()
     notes = []

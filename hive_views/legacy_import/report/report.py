@@ -53,7 +53,7 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[str, list[str]]]:
         codes = SequenceMatcher(None, old_window, new_window, autojunk=False).get_opcodes()
         equal_ends = [max(code[2], code[4]) for code in codes if code[0] == "equal"]
         if not is_last and equal_ends and equal_ends[-1] > _WINDOW // 4:
-            # What follows the last equal words may be equal to words after the window.
+            # Words after the last equal ones may equal words after the window, so they are compared again.
             while codes[-1][0] != "equal":
                 codes.pop()
         for kind, old_from, old_to, new_from, new_to in codes:
@@ -83,11 +83,11 @@ class ReportEntry:
 
     @property
     def status(self) -> str:
-        """Its present status."""
+        """The status of its last revert, or else of its outcome."""
         return self.reverted or self.outcome.status.value
 
     def diff(self) -> tuple[DiffPiece, ...]:
-        """Compare the text that engines ran before with that of now; empty if there is no difference."""
+        """Compare the old text of the plan entry with the new one; empty if they are equal or one is missing."""
         old, new = self.entry.old_text, self.entry.new_text
         return () if old is None or new is None or old == new else diff_texts(old, new)
 
@@ -120,7 +120,7 @@ class ImportReport:
     file: str | None = None
     """The file that was written: the plan's, or the journal."""
     complete: bool = True
-    """Whether nothing is left to do, and no view is known to differ from before."""
+    """Whether nothing remains to be done, and no view is known to return other columns or rows than before."""
     check_results: Mapping[ViewName, str] | None = None
     """The results of Spark's checks by view, if they were read."""
     differing: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class ImportReport:
 
     @property
     def convertible(self) -> int:
-        """How many of the views can be converted, or are."""
+        """The number of views that are converted or can be."""
         return sum(entry.outcome.reason is None and entry.entry.problem is None for entry in self.entries)
 
     def example(self, reason: str) -> ReportEntry:
@@ -158,7 +158,7 @@ class ImportReport:
 
     @property
     def swapping(self) -> float:
-        """The part of `writing` spent in swaps, see `ImportOutcome.swapping`; files are written during other swaps."""
+        """The part of `writing` spent in swaps (see `ImportOutcome.swapping`), during which other files are written."""
         return sum(entry.outcome.swapping for entry in self.entries)
 
     def to_json(self) -> dict[str, Any]:

@@ -28,13 +28,13 @@ _LOCKING = {
 
 @dataclass(frozen=True)
 class Change:
-    """A statement of a script, which must have no effect if what it creates or changes exists."""
+    """A statement of a script. It must have no effect if the change has been made already."""
 
     statement: str
     table: str
     """The stored name of its table."""
     missing: str
-    """What it adds or changes: `column`, `table`, `index`, `width` or `charset`; empty if it can be repeated."""
+    """What it adds or changes: `column`, `table`, `index`, `width` or `charset`; empty if it can simply be repeated."""
     name: str
     """The name of that column, table or index."""
     needed: Type | None = None
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True)
 class AlterList:
-    """All changes of a table as one ALTER TABLE, for databases that may copy the table at each ALTER TABLE."""
+    """Combines all changes of a table in one ALTER TABLE, for databases where each ALTER TABLE may copy the table."""
 
     merge: Callable[[Sequence[str]], str]
     """One statement for several ALTER TABLE of the same table."""
@@ -63,7 +63,7 @@ class Dialect(ABC):
     transactional_ddl: bool
     """Whether a change of the schema can be rolled back."""
     alter_list: AlterList | None = None
-    """How several ALTER TABLE of a table become one; None if each is a statement of its own."""
+    """How several ALTER TABLE statements of a table are combined; None if they are not."""
     types: Mapping[str, str]
     """The types by their kinds (`hive_views.schema_upgrade.requirements.Type`); `{length}` stands for a length."""
     false: str
@@ -184,16 +184,16 @@ class Dialect(ABC):
         """The statements that widen a column; more than one only if DDL is transactional."""
 
     def restore(self, table: str, column: Column) -> tuple[str, str] | None:
-        """The statement that gives a column an earlier declaration, which comes from the journal and is not trusted.
+        """The statement that restores an earlier declaration of a column, and the condition for values that do not fit.
 
-        With the condition for values that do not fit into it. None if the column cannot be restored.
+        The declaration comes from the journal and is not trusted. None if the column cannot be restored.
         """
         return None
 
     def lock(self, table: str) -> tuple[str, str] | None:
-        """The statements that keep other sessions out of a table across DDL, and that release it.
+        """Two statements: one that locks a table against other sessions during DDL, and one that unlocks it.
 
-        The second is empty if the end of the transaction does. None if there are no other sessions.
+        The second is empty if the end of the transaction unlocks the table. None if there cannot be other sessions.
         """
         return None
 
@@ -214,11 +214,11 @@ class Dialect(ABC):
         """A statement of a repeatable script; it does not narrow columns that were widened further since."""
 
     def largest_id(self) -> str:
-        """The SQL of the largest TBL_ID; 0 if there is no table."""
+        """The SQL of the largest TBL_ID; its value is 0 if TBLS is empty."""
         return f"COALESCE((SELECT MAX({self.quote('TBL_ID')}) FROM {self.quote('TBLS')}), 0)"
 
     def bounded(self, statements: Sequence[str], first: str, last: str, indent: str) -> str:
-        """Statements with the bounds of their range of rows, one a line."""
+        """Statements with the bounds of their range of rows filled in, one on each line."""
         bounds = (each.replace(":first", first).replace(":last", last) for each in statements)
         return "\n".join(f"{indent}{each};" for each in bounds)
 
@@ -251,7 +251,7 @@ class Dialect(ABC):
         return ""
 
     def comment(self, line: str) -> str:
-        """A comment line, which no character of the text ends."""
+        """A comment line; characters of the text that would end it are escaped."""
         return f"-- {escape(line)}".rstrip()
 
     def short_text(self, expression: str) -> str:
@@ -267,7 +267,7 @@ class Dialect(ABC):
         return expression
 
     def byte_length(self, column: str) -> str:
-        """The length of a text, in bytes where the database knows it."""
+        """The length of a text: in bytes if the database can return that, else in characters."""
         return f"OCTET_LENGTH({column})"
 
     def gather(self, key: str) -> str | None:

@@ -30,7 +30,7 @@ class Derby(Dialect):
         "flag": "CHAR(1)",
     }
     false = "'N'"
-    # Derby has only the time of the local zone.
+    # Derby can return only local time.
     now = "CAST(CURRENT_TIMESTAMP AS CHAR(26))"
     own_text = "CLOB"
     one_row = " FROM SYSIBM.SYSDUMMY1"
@@ -63,7 +63,7 @@ class Derby(Dialect):
         return f"CAST(RTRIM({super().number_as_text(expression)}) AS CLOB)"
 
     def as_own_text(self, expression: str) -> str:
-        """A short text as a CLOB: Derby does not convert it itself."""
+        """A short text as a CLOB; Derby does not convert it implicitly."""
         return f"CAST({expression} AS CLOB)"
 
     def byte_length(self, column: str) -> str:
@@ -92,16 +92,16 @@ class Derby(Dialect):
         return f"{note if fails_when_repeated else ''}{change.statement};"
 
     def bad_flag(self, flag: str) -> str:
-        """The condition for flags that are neither Y nor N; Hive's script to 3.0.0 writes a timestamp there."""
+        """The condition for flags that are neither Y nor N: Hive's script for 3.0.0 writes a timestamp there."""
         return f"{flag} IS NULL OR {flag} NOT IN ('Y', 'N')"
 
     locked = ""
 
     def same_text(self, column: str, value: str) -> None:
-        """None: a LONG VARCHAR cannot be compared, and no other process has the database open."""
+        """None: a LONG VARCHAR cannot be compared, which is not needed since no other process can open the database."""
 
     def batches(self, statements: Sequence[str], size: int) -> str:
-        """Statements over all rows at once: Derby has no loops, and no other session waits."""
+        """Statements over all rows at once: Derby has no loops, and no other session has to wait."""
         return self.bounded(statements, "0", "9223372036854775807", "")
 
     def head(self) -> str:

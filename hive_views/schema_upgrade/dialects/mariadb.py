@@ -28,7 +28,7 @@ def _literal(text: str) -> str:
 
 
 def _merge(statements: Sequence[str]) -> str:
-    """One ALTER TABLE for several of the same table; of two changes of a column the later one is made."""
+    """One ALTER TABLE for several of the same table; of two changes of the same column it makes only the later one."""
     prefix, _ = _split(statements[0])
     return prefix + ", ".join(_actions(statements))
 
@@ -141,7 +141,7 @@ class MariaDb(Dialect):
         return f"LEFT({expression}, 128)"
 
     def gather(self, key: str) -> str | None:
-        """All ids of a group as one text; the session lets it be as long as it must."""
+        """All IDs of a group as one text, whose maximum length the session sets high enough."""
         return f"GROUP_CONCAT({key} ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
@@ -150,7 +150,7 @@ class MariaDb(Dialect):
         return _LENGTHS.get(column.type, 0) >= _LENGTHS["mediumtext"]
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more, in the character set that it has."""
+        """Widen a column, which keeps its character set."""
         kind = "mediumtext" if needed.kind != "varchar" else f"varchar({needed.length})"
         collation = column.collation or f"{'utf8mb3' if column.charset == 'utf8' else column.charset or 'latin1'}_bin"
         return (self._modify(table, column, kind, collation),)
@@ -181,11 +181,11 @@ class MariaDb(Dialect):
         return self._modify(table, column, kind, collation), f"{longer} OR {other}"
 
     def lock(self, table: str) -> tuple[str, str]:
-        """The statements that keep other sessions out of a table; DDL would end the locks of a transaction."""
+        """LOCK TABLES and UNLOCK TABLES: DDL commits implicitly, which would release the locks of a transaction."""
         return f"LOCK TABLES {self.quote(table)} WRITE", "UNLOCK TABLES"
 
     def _modify(self, table: str, column: Column, kind: str, collation: str) -> str:
-        """Another type of a column. MODIFY replaces the whole declaration, so it is repeated."""
+        """The statement that changes a column's type. MODIFY replaces the whole declaration, so it repeats the rest."""
         parts = [kind, f"CHARACTER SET {collation.split('_')[0]} COLLATE {collation}"]
         parts.append("NULL" if column.nullable else "NOT NULL")
         if column.default not in (None, "NULL"):
@@ -203,11 +203,11 @@ class MariaDb(Dialect):
         return f"SET @hive_views = IF({_is_needed(change)},\n  {_literal(change.statement)}, 'DO 0');\n{_RUN}"
 
     def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        """The statements that give privileges on a table to users who have them on TBLS only."""
+        """The statements that grant privileges on a table to the users with privileges on the single table TBLS."""
         return tuple(f"GRANT {privilege} ON {self.quote(table)} TO {grantee}" for grantee, privilege in grants)
 
     def batches(self, statements: Sequence[str], size: int) -> str:
-        """Statements over a range of rows, repeated in batches: a procedure that is dropped again."""
+        """Statements over a range of rows, repeated in batches by a procedure that is dropped afterwards."""
         body = self.bounded(statements, "first_id", f"(first_id + {size - 1})", "    ")
         return (
             "DROP PROCEDURE IF EXISTS hive_views_batches;\nDELIMITER //\n"
@@ -226,7 +226,7 @@ class MariaDb(Dialect):
         )
 
     def same_text(self, column: str, value: str) -> str:
-        """Whether a text column holds a value: as bytes, since its collation may know neither case nor blanks."""
+        """The condition compares bytes, since the column's collation may ignore case and trailing blanks."""
         return f"CAST({column} AS BINARY) = CAST({value} AS BINARY)"
 
 

@@ -59,11 +59,11 @@ class Oracle(Dialect):
         return column.type == "clob"
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """Let a column hold more; a change to CLOB goes through a spare column."""
+        """Widen a column; a change to CLOB uses a spare column."""
         if needed.kind == "varchar":
             return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
-        # The old column is renamed before it is copied: then writes of a metastore that still runs fail, instead of
-        # being lost with the column.
+        # The old column is renamed before it is copied, so that writes of a running metastore fail instead of being
+        # lost when the column is dropped.
         return (
             f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
             f"ALTER TABLE {table} RENAME COLUMN {column.name} TO {OLD}",
@@ -73,7 +73,7 @@ class Oracle(Dialect):
         )
 
     def short_text(self, expression: str) -> str:
-        """A CLOB cannot be compared, its beginning can."""
+        """The beginning of a CLOB, which can be compared."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
     def number_as_text(self, expression: str) -> str:
@@ -111,7 +111,7 @@ class Oracle(Dialect):
         )
 
     def _with_spare_column(self, statement: str, table: str, column: str) -> str:
-        """One guarded statement of a change of type. Each commits, so it runs only if the one before it ran last."""
+        """One guarded statement of a type change. Each commits, so it runs only if the previous one was the last."""
         state_query = (
             f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
             f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
@@ -145,7 +145,7 @@ class Oracle(Dialect):
         )
 
     def batches(self, statements: Sequence[str], size: int) -> str:
-        """Statements over a range of rows, repeated in batches; dynamic, since the columns are new to the script."""
+        """Statements over a range of rows, repeated in batches; dynamic SQL, since the same script adds the columns."""
         body = "\n".join(
             f"    EXECUTE IMMEDIATE {self.literal(each.replace(':first', ':1').replace(':last', ':2'))} "
             f"USING first_id, first_id + {size - 1};"

@@ -67,11 +67,11 @@ class PostgreSql(Dialect):
         return self._alter(table, column, f"varchar({column.length})"), longer
 
     def lock(self, table: str) -> tuple[str, str]:
-        """The statement that keeps other sessions out of a table until the end of the transaction."""
+        """The statement that locks a table against other sessions until the end of the transaction."""
         return f"LOCK TABLE {self.quote(table)} IN ACCESS EXCLUSIVE MODE", ""
 
     def _alter(self, table: str, column: Column, kind: str) -> str:
-        """Another type of a column, with the collation that it has; without the clause it gets the default one."""
+        """The statement that changes a column's type. Without COLLATE it would get the default collation."""
         collation = f" COLLATE {self.quote(column.collation)}" if column.collation else ""
         return f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {kind}{collation}"
 
@@ -123,7 +123,7 @@ class PostgreSql(Dialect):
         return name if name == "PUBLIC" else self.quote(name)
 
     def use(self, schema: str) -> str:
-        """Go to the schema that the tables are in, as their owner."""
+        """Select the schema of the tables, and act as their owner."""
         return (
             f"SET search_path TO {self.quote(schema)};\n"
             "DO $$ BEGIN\n  EXECUTE (SELECT format('SET ROLE %I', pg_get_userbyid(relowner)) FROM pg_class "

@@ -47,7 +47,7 @@ class SqlServer(Dialect):
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of a type; `text` and `varchar` lose characters of other alphabets."""
+        """Whether a column can hold values of a type; `text` and `varchar` lose characters outside their code page."""
         size = column.length or 0
         return column.type == "nvarchar" and (size < 0 or (needed.kind == "varchar" and size >= needed.length))
 

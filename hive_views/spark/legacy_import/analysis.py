@@ -1,8 +1,8 @@
-"""Fast analysis of many definitions by Spark: one analysis per text, without a query around it.
+"""Fast analysis of many definitions by Spark: each text is analyzed once, without a query that reads the view.
 
 A `ViewSession` creates a temporary view for each view that records settings, and analyzes it and the query. Here each
 text is analyzed in the helper session, whose settings and current database are set once for all views that share them.
-The result covers only views whose text returns the declared columns; others are to be read with the `ViewSession`.
+The result covers only views whose text returns the declared columns; others must be read with the `ViewSession`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Settings = frozenset[tuple[str, str]]
 def analyze_definitions(session: ViewSession, targets: Mapping[ViewName, ViewName]) -> dict[ViewName, StructType]:
     """Return the columns of the views whose text returns exactly the columns that the view declares.
 
-    `targets` has the views of the catalog by the names of the legacy views, which the result has as well.
+    `targets` maps the names of the legacy views to those of the new views; the result has some of its keys.
     """
     reader, helper = session._queries, session._helper
     groups: dict[tuple[NameContext, _Settings], list[tuple[ViewName, str, Schema]]] = {}
@@ -66,7 +66,7 @@ def analyze_definitions(session: ViewSession, targets: Mapping[ViewName, ViewNam
 
 
 def _has_same_columns(schema: Schema, declared: Schema) -> bool:
-    """Return whether readers get the query's columns without a renaming or a cast."""
+    """Return whether the query's columns have the declared names and types, so that readers need no alias or cast."""
     return [(field.name.lower(), str(field.field_type)) for field in schema.fields] == [
         (field.name.lower(), str(field.field_type)) for field in declared.fields
     ]

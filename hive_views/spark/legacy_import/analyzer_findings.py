@@ -1,9 +1,9 @@
 """Findings of Spark's analyzer about the new texts of a plan, before anything is written.
 
 The new text of a view that stays in the metastore names the same tables as the legacy text, so plain Spark's session
-catalog can analyze both at once: the legacy view as plain Spark reads it, and the text that will replace it, under the
-settings that its row records. A text that names a view by its new name, or reads a view that only Trino reads today,
-cannot be analyzed before the run; the check of the run analyzes it.
+catalog can analyze both: the legacy view as plain Spark reads it, and the text that will replace it, under the settings
+that the row records. A text that names a view by its new name, or reads a view that only Trino can read now, cannot be
+analyzed before the run; the check after the run analyzes it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _find_type_change(declared: StructType, returned: StructType) -> str | None:
     try:
         pairs = list(zip(iceberg_schema(declared).fields, iceberg_schema(returned).fields, strict=True))
     except (HiveViewsError, ValueError):
-        return None  # the check of the run compares the columns
+        return None  # the check after the run compares the columns
     for field, other in pairs:
         if not can_upcast(other.field_type, field.field_type):
             return (

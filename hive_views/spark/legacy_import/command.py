@@ -43,7 +43,7 @@ def plan_on_spark(
     check_progress: PlanProgress | None = None,
     session: SparkSession | None = None,
 ) -> ImportPlan:
-    """Plan an import on Spark, and analyze the new texts if one Spark can read both the legacy and the new views."""
+    """Plan an import on Spark, and analyze the new texts if the same Spark can read the legacy and the new views."""
     is_analyzed = to is None and catalog.name != SESSION_CATALOG
     with _session(catalog, master, catalog.name if is_analyzed else None, session) as spark:
         job = SparkImport(spark, catalog, most_calls=most_calls)
@@ -64,7 +64,7 @@ def run_on_spark(
     check_progress: CheckProgress | None = None,
     session: SparkSession | None = None,
 ) -> CheckedRun:
-    """Run a plan on the executors of a master, or in this process with a local Spark for the check."""
+    """Run a plan on the executors of a Spark master, or in this process with a local Spark for the checks."""
     target = to or catalog
     verify = resolve_verify_mode(
         verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
@@ -85,9 +85,9 @@ def run_on_spark(
 def _session(
     catalog: HiveViewCatalog, master: str, iceberg_catalog: str | None, session: SparkSession | None
 ) -> Iterator[SparkSession]:
-    """Return a session on the catalog's metastore, with an Iceberg catalog of a name if one is given.
+    """Return a session on the catalog's metastore, with an Iceberg catalog if its name is given.
 
-    A process can have only one Spark: one that exists, e.g. in a notebook, is used and not stopped.
+    A process can have only one Spark application: an existing one, e.g. in a notebook, is used and not stopped.
     """
     if session is not None:
         yield session
@@ -102,7 +102,7 @@ def _session(
     else:
         spark = iceberg_session(uri, warehouse, catalog=iceberg_catalog, cache=cache_directory(), conf=conf)
     try:
-        with errors_not_logged():  # the report has each error of the analyzer in one line
+        with errors_not_logged():  # the report shows each analyzer error in one line
             yield spark
     finally:
         if not is_running:

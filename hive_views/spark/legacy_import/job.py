@@ -1,13 +1,14 @@
-"""An import on the executors of a Spark: they read, convert and swap; plan and journal belong to the driver.
+"""An import on Spark's executors: they read, convert and swap views; the driver has the plan and writes the journal.
 
-Views are processed in batches whose views do not read each other, each in two stages. The first computes: it reads the
-rows, parses and expands the texts. Then the driver announces all files of the batch in the journal, on its disk, before
-the second stage writes the files and swaps the rows. Executors call the same functions as a run in one process, so
-plan, rows and journal are the same except for the order of the journal's lines, and each can resume the other's run.
+Views are processed in batches whose views do not read each other. Each batch takes two stages. The first stage reads
+the rows, and parses and expands the texts. Then the driver announces all files of the batch in the journal on its disk,
+and the second stage writes the files and swaps the rows. Executors call the same functions as a run in one process, so
+the plan, the rows and the journal are the same except for the order of the journal's lines. A run on Spark can resume a
+run in one process, and the reverse.
 
-Spark may run a task twice, after the death of an executor or by speculation. The second attempt finds the row swapped
-to the announced metadata file and reports it as converted. Files that two attempts may share are never deleted by an
-executor.
+Spark may run a task twice, because an executor died or by speculative execution. The second attempt finds that the row
+names the announced metadata file, and reports the view as converted. Executors never delete files that two attempts may
+share.
 """
 
 from __future__ import annotations
@@ -66,25 +67,25 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _ROWS_PER_TASK = 50
-"""Rows that a task reads in one request."""
+"""Number of rows that a task reads in one request."""
 
 _VIEWS_PER_TASK = 100
-"""Views of one task. A larger number saves stages, a smaller one reports progress more often."""
+"""Number of views in a task. A larger number needs fewer stages; a smaller one reports progress more often."""
 
 
 class ImportJobError(HiveViewsError):
-    """Spark cancelled an import because executors failed. What was done is in the journal; run again to resume."""
+    """Spark cancelled an import because executors failed. The journal records what is complete; run again to resume."""
 
 
 class SparkImport:
-    """Plans and runs imports on the executors of a Spark."""
+    """Plans and runs imports on Spark's executors."""
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, most_calls: int = MOST_CALLS) -> None:
         """Create an import job. Nothing runs yet.
 
         Args:
-            spark: A classic session. Its executors have this package installed, and reach the metastore and the storage
-                with the catalog's properties.
+            spark: A classic session. Its executors must have this package installed, and must be able to reach the
+                metastore and the storage with the catalog's properties.
             catalog: The catalog of the legacy views.
             most_calls: Maximum number of concurrent metastore calls of all executors together, besides heartbeats of
                 locks. It is also the maximum number of concurrent tasks; each makes one call at a time.
@@ -119,7 +120,7 @@ class SparkImport:
         Args:
             databases: Databases whose legacy views are all planned.
             names: Further views.
-            options: ImportOptions of the import.
+            options: Options of the import.
             to: The catalog for the new views; None for the catalog of the legacy views.
             progress: Called for each view of a batch when the batch is planned.
 
@@ -174,10 +175,10 @@ class SparkImport:
             plan: The plan.
             journal_path: The journal's file, written by this process.
             to: The catalog for the new views; None for the catalog of the legacy views.
-            verify: `columns` compares what Spark's analyzer returns; `rows` compares the number of rows of each view
-                and their checksum as well; `none` compares nothing. None means `columns`, or `none` if one Spark
-                cannot read both the legacy and the new views: they go to another metastore, or to a catalog named
-                spark_catalog.
+            verify: `columns` compares the columns that Spark's analyzer returns; `rows` also compares the number and
+                the checksum of each view's rows; `none` compares nothing. None means `columns`, or `none` if the same
+                Spark cannot read both the legacy and the new views, because the new views go to another metastore or to
+                a catalog named spark_catalog.
             progress: Called for each view of a batch when the batch ends.
             check_progress: Called while Spark checks the views before and after the run.
 
@@ -188,7 +189,7 @@ class SparkImport:
             ImportJobError: If Spark cancels the job. Run again.
             PlanError: If the plan is for another target.
             JournalError: If the journal cannot be used.
-            UsageError: If `verify` is not possible, or the session's own catalog does not have the views.
+            UsageError: If `verify` is not possible, or the views are not in the session catalog.
         """
         importer = importer_for(plan, self._catalog, to)
 
@@ -272,7 +273,7 @@ class SparkImport:
 
 @contextlib.contextmanager
 def _this_python(context: SparkContext) -> Iterator[None]:
-    """Let local workers run this process' Python, which has this package, unless the user names another one."""
+    """Let local workers use the Python of this process, which has this package, unless the user has set another one."""
     python = context.pythonExec
     if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
@@ -283,7 +284,7 @@ def _this_python(context: SparkContext) -> Iterator[None]:
 
 
 def _levels(order: PlanOrder) -> list[list[ViewName]]:
-    """Group views by the length of their longest chain of sources; sources later in a cycle do not count."""
+    """Group views by the length of their longest chain of sources. In a cycle, sources that come later are ignored."""
     level_of: dict[ViewName, int] = {}
     levels: list[list[ViewName]] = []
     for name in order.views:
@@ -322,7 +323,7 @@ def _scan(importer: Importer, names: list[ViewName]) -> list[ScannedView]:
 
 @dataclass(frozen=True)
 class _PlanTask:
-    """Views to plan, and the plan of their direct and transitive sources."""
+    """Views to plan, and the plan entries of their direct and transitive sources."""
 
     views: tuple[ScannedView, ...]
     sources: Mapping[ViewName, tuple[ViewName, ...]]

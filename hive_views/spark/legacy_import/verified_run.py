@@ -1,4 +1,4 @@
-"""A run of an import with a check by Spark before and after: of the columns of each view, or also of its rows.
+"""A run of an import with checks by Spark before and after it: of the columns of each view, and optionally of its rows.
 
 Before a row is swapped, Spark's session catalog reads the legacy view as plain Spark does; afterwards a `ViewSession`
 reads the new view (`hive_views.spark.view_content`).
@@ -46,7 +46,7 @@ VERIFY_MODES = (COLUMNS, ROWS, NONE)
 """What is compared: the columns that Spark's analyzer returns, the rows as well, or nothing."""
 
 _VIEWS_PER_WRITE = 100
-"""Views after which results are written to disk."""
+"""Number of views after which results are written to disk."""
 
 CheckProgress = Callable[[str, int, int], None]
 """Called with `before` or `after`, the number of checked views, and the number of all views."""
@@ -65,7 +65,7 @@ class CheckResult:
 
 
 class ViewCheck:
-    """Compares views before and after an import. Results from before are kept in a file, for a run that resumes."""
+    """Compares views before and after an import. A file keeps the results from before, for a run that is resumed."""
 
     def __init__(
         self, spark: SparkSession, catalog: HiveViewCatalog, file: Path, *, columns_only: bool = False
@@ -96,7 +96,7 @@ class ViewCheck:
     ) -> None:
         """Read the legacy views of a plan before it is run, except those that were read or converted already."""
         done = {*self._before, *converted}
-        # Plain Spark takes Trino's encoding for an empty query.
+        # Plain Spark parses Trino's encoded text as an empty query.
         names = [entry.name for entry in plan.ready if entry.writer is not Writer.TRINO and entry.name not in done]
         for start in range(0, len(names), _VIEWS_PER_WRITE):
             part = names[start : start + _VIEWS_PER_WRITE]
@@ -129,7 +129,7 @@ class ViewCheck:
             for name, content in contents.items()
             if content.problem is None and is_different(self._before.get(name), content)
         ]
-        # A view that returns other rows on each query differs independently of the import.
+        # A view that returns other rows at each query differs for that reason, and not because of the import.
         second_reads = self._read_converted(differing)
         return {
             name: _compare(entries[name], self._before.get(name), content, second_reads.get(name))
@@ -213,29 +213,29 @@ class CheckedRun(RunResult):
 
     checks: Mapping[ViewName, CheckResult] = field(default_factory=dict)
     """The result of the check of each view that was converted; also kept next to the journal. A view that Spark rejects
-    was restored, and its outcome is that it was refused."""
+    is restored if possible, and its outcome is then `refused`."""
     verify: str = NONE
     """What was compared: one of VERIFY_MODES."""
 
     @property
     def as_before(self) -> bool:
-        """Whether no view is known to have other columns or rows than before, or to be unreadable now."""
+        """Whether no view is known to return other columns or rows than before, or to have become unreadable."""
         return all(result.good for result in self.checks.values())
 
 
 def is_other_metastore(catalog: HiveViewCatalog, to: HiveViewCatalog | None) -> bool:
-    """Return whether new views go to another metastore than that of the legacy views."""
+    """Return whether the new views go to a different metastore than that of the legacy views."""
     return to is not None and target_metastore(to) != target_metastore(catalog)
 
 
 def resolve_verify_mode(verify: str | None, *, has_spark: bool, is_other_metastore: bool, catalog_name: str) -> str:
-    """Return what a run compares: by default the columns on Spark if that is possible, and nothing otherwise.
+    """Return what a run compares: by default the columns if Spark can compare them, and otherwise nothing.
 
-    `catalog_name` is that of the catalog for the new views. Raises UsageError if `verify` is not possible.
+    `catalog_name` is the name of the catalog for the new views. Raises UsageError if `verify` is not possible.
     """
     if verify not in (None, *VERIFY_MODES):
         raise UsageError("--verify", f"{verify!r} is neither columns, rows nor none")
-    # Plain Spark reads the legacy views by the name spark_catalog, so the new ones need another one.
+    # The legacy views are read through spark_catalog, so the new views need a catalog with another name.
     obstacle = None
     if is_other_metastore:
         obstacle = "views in another metastore cannot be read by the same Spark"
@@ -261,7 +261,7 @@ def run_verified(
     verify: str | None = None,
     check_progress: CheckProgress | None = None,
 ) -> CheckedRun:
-    """Run a plan, and compare what Spark returns for its views before and after.
+    """Run a plan, and compare what Spark returns for its views before and after the run.
 
     Args:
         spark: A session whose session catalog is the metastore of the legacy views; classic or Spark Connect.
@@ -298,13 +298,13 @@ def run_verified(
         results = check.compare_after(plan, result.outcomes, check_progress)
     finally:
         check.close()
-    # Of a view that was checked before, another program may have changed a source since.
+    # A view that an earlier run checked is not restored: another program may have changed a source since.
     unchecked = results.keys() - read_check_results(journal).keys()
     rejections = {name: results[name].text for name in unchecked if results[name].is_rejected}
     outcomes = {outcome.name: outcome for outcome in result.outcomes}
     restored = _restore(catalog, to, journal, outcomes, rejections) if rejections else {}
     results |= {name: replace(results[name], text=outcome.text or "") for name, outcome in restored.items()}
-    # A restored view is converted, and checked, by the next run.
+    # The next run converts and checks a restored view again, so its result is not kept.
     write_check_results(journal, {name: results[name].text for name in results.keys() - restored.keys()})
     return CheckedRun(tuple((outcomes | restored).values()), results, verify)
 

@@ -1,4 +1,4 @@
-"""Refreshes materialized views on Spark: reads pinned sources as temporary views, and stages the result as a snapshot.
+"""Refreshes materialized views on Spark: reads snapshots of the sources as temporary views, and stages the result.
 
 A write to a table with `write.wap.enabled`, in a session with `spark.wap.id`, is staged: Iceberg adds the snapshot and
 does not move the branch. `hive_views.materialized.refresh.publish` moves the branch if no other writer did. With Spark
@@ -63,7 +63,7 @@ _WAP_PREFIX = "spark.wap."
 
 
 def _check_types(work: StagingRequest, computed: StructType) -> None:
-    """Reject rows that the storage would change: Spark silently stores a fraction in a BIGINT."""
+    """Reject rows that the storage would change: Spark silently truncates a fraction that it stores in a BIGINT."""
     for column, stored in zip(computed.fields, work.schema.fields, strict=True):
         if not _can_store(column.dataType, stored.field_type):
             raise RefreshError(
@@ -103,7 +103,7 @@ def _set_if_modifiable(session: SparkSession, key: str, value: str) -> None:
 
 
 _CHANGE = "hive_views_change"
-"""The column that has 1 for an added and -1 for a deleted row."""
+"""The column that is 1 for an added and -1 for a deleted row."""
 _CHANGELOG_COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
 _IS_KEY = "hive_views_is_key"
 _ROWS_VIEW = "hive_views_rows"
@@ -116,7 +116,7 @@ _NORMALIZED_TYPES = ("double", "float", "array", "map", "struct")
 
 
 def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
-    """An expression for a value with arrays of entries in place of maps, by which Spark fails to group some rows."""
+    """An expression for a value with maps replaced by arrays of entries: Spark fails to group some rows by maps."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     item = f"item_{depth}"
@@ -134,7 +134,7 @@ def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
 
 
 def _replacement(work: StagingRequest, target: str, rows: DataFrame) -> str:
-    """The MERGE that deletes the rows with a key, and inserts the new ones."""
+    """The MERGE that deletes the stored rows of the affected keys, and inserts the new rows."""
     rows.createOrReplaceTempView(_ROWS_VIEW)
     listed = ", ".join(map(quote_identifier, work.columns))
     keys = [key_name(number) for number in range(len(work.keys))]
@@ -208,8 +208,8 @@ _RUNTIME_FILTERS = (
     "spark.sql.optimizer.dynamicPartitionPruning.enabled",
     "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled",
 )
-"""Settings of filters that Spark passes to Iceberg while a query runs. Iceberg 1.11 fails on a NULL partition of a
-STRING column then: NullPointerException in `Evaluator.in`, called by `SparkRuntimeFilterableScan.filter`."""
+"""Settings that let Spark pass filters to Iceberg while a query runs. On a NULL partition of a STRING column, Iceberg
+1.11 then fails with a NullPointerException in `Evaluator.in`, called by `SparkRuntimeFilterableScan.filter`."""
 
 _FAILED_RUNTIME_FILTER = ("Invalid object: null", "INTERNAL_ERROR")
 
@@ -218,7 +218,7 @@ _WIDER = frozenset(
     {(narrow, wide) for index, narrow in enumerate(_INTEGERS) for wide in _INTEGERS[index:]}
     | {("float", "double"), *((name, "double") for name in _INTEGERS[:3])}
 )
-"""Pairs of types: every value of the first is a value of the second."""
+"""Pairs of types, where every value of the first type is also a value of the second."""
 
 
 class SparkEngine:
@@ -276,7 +276,7 @@ class SparkEngine:
     def computed(self, work: StagingRequest) -> Iterator[DataFrame]:
         """The rows of a request in the types of the stored columns, in a second session. Nothing is written.
 
-        Create a view of the data frame before the context ends: its inputs end with it.
+        Create a view of the data frame before the context ends, because its inputs are dropped then.
         """
         with self._session_for(work) as session:
             rows = self._computed_rows(session, work)
@@ -314,7 +314,7 @@ class SparkEngine:
                 for item in work.inputs:
                     session.catalog.dropTempView(item.alias)
             except spark_exceptions() as error:
-                # The views and the setting end with the session; the outcome of the refresh is more important.
+                # The views and the setting end with the session anyway. The error must not hide the refresh's outcome.
                 logger.info("Could not clean up the session of a refresh of %s: %s", work.target, error)
             end_session(session)
 
@@ -323,10 +323,10 @@ class SparkEngine:
         session = second_session(self._spark)
         current = all_settings(session)
         for key in current:
-            if key.startswith(_WAP_PREFIX):  # a clone copies the caller's
+            if key.startswith(_WAP_PREFIX):  # a cloned session has those of the caller
                 session.conf.unset(key)
-        # Settings of catalogs and of Iceberg are included, although Spark's isModifiable is false for them. SET would
-        # mask values that look like secrets.
+        # Settings of catalogs and of Iceberg are included, although Spark's isModifiable is false for them. The result
+        # of SET cannot be used, because it masks values that look like secrets.
         for key, value in all_settings(self._spark).items():
             if current.get(key) != value and not key.startswith(_WAP_PREFIX):
                 _set_if_modifiable(session, key, value)
@@ -359,7 +359,7 @@ class SparkEngine:
         selected = [f"first({column}) AS {column}" if column in exact else column for column in columns]
         groups = [_without_maps(column, types[column]) for column in columns]
         groups += [f"CAST({column} AS STRING)" for column in exact]
-        # Rows that stay are in both states, and copy-on-write also deletes and adds them; they cancel out.
+        # Unchanged rows occur once as added and once as deleted (also where copy-on-write moves them) and cancel out.
         return session.sql(
             f"SELECT {', '.join(selected)} FROM {view} GROUP BY {', '.join(groups)} HAVING sum({_CHANGE}) <> 0"
         )

@@ -1,8 +1,8 @@
-"""The rows of the data files by which two snapshots of a table differ, on classic sessions.
+"""The rows of the data files in which two snapshots of a table differ, on classic sessions.
 
 Iceberg's changelog rejects tables with delete files. Here Iceberg plans a scan of each snapshot, whose tasks are data
-files with the delete files that apply to them, and Spark reads the tasks that only one of the scans has. It reads them
-as the procedure `rewrite_data_files` does: by an id under which they are staged in the JVM.
+files with the delete files that apply to them, and Spark reads the tasks that only one of the scans has. As for the
+procedure `rewrite_data_files`, the tasks are staged in the JVM under an id, by which Spark reads them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def can_compare_files(session: SparkSession) -> bool:
 
 
 class FileComparison:
-    """The tasks by which two snapshots of a table differ; none are staged before `read`."""
+    """The tasks in which scans of two snapshots of a table differ; they are staged only by `read`."""
 
     def __init__(self, session: SparkSession, table: str, snapshots: Sequence[int | None]) -> None:
         """Plan both scans.
@@ -64,7 +64,7 @@ class FileComparison:
         return before, now
 
     def close(self) -> None:
-        """Forget the staged tasks; the data frames of `read` cannot be computed afterwards."""
+        """Remove the staged tasks; the data frames of `read` cannot be computed afterwards."""
         for task_set in self._staged:
             self._manager().removeTasks(self._table, task_set)
             self._cache().remove(task_set)
@@ -92,7 +92,7 @@ class FileComparison:
         self._cache().add(task_set, self._table)
         self._manager().stageTasks(self._table, task_set, staged)
         rows = self._session.read.format("iceberg").option("scan-task-set-id", task_set).load(task_set)
-        # Without the columns of the row lineage of format version 3, which only a staged scan returns.
+        # Drop the row lineage columns of format version 3, which only a staged scan returns.
         return rows.select(*map(quote_identifier, table.columns))
 
     def _manager(self) -> Any:
@@ -103,7 +103,7 @@ class FileComparison:
 
 
 def _only_in_first(tasks: _Tasks, others: _Tasks) -> list[Any]:
-    """The tasks that the other scan does not have, or has less often: a file may have been added twice."""
+    """The tasks that the other scan lacks, or has fewer times, since a file may have been added twice."""
     left, result = Counter(key for key, _ in others), []
     for key, task in tasks:
         if left[key]:

@@ -1,1 +1,1 @@
-"""A Spark session with views: `ViewSession`, and the steps that a statement takes in it."""
+"""A Spark session with views: `ViewSession`, and the modules that process its statements."""

@@ -66,7 +66,7 @@ class DefinitionAnalyzer:
         return encode(settings)
 
     def check(self, statement: Defining, current: NameContext) -> None:
-        """Reject a definition that would mean something else outside the user's session."""
+        """Reject a definition whose meaning depends on the user's session."""
         self._check_parser_settings(statement)
         query = statement.query
         temporary_views: frozenset[str] | None = None
@@ -96,7 +96,7 @@ class DefinitionAnalyzer:
         return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
 
     def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:
-        """Why a view cannot read a read."""
+        """Why a definition cannot contain a read of a table; None if it can."""
         parts, name = read.parts, ".".join(read.parts)
         if len(parts) == 1 and name.lower() in temporary_views:
             return f"{name} is a temporary view, which ends with its session: a view cannot read it"

@@ -1,7 +1,7 @@
 """Rejects statements by which Spark would, or might, change views of the catalog.
 
-Spark changes the row of an Iceberg view in its own way: without the checks of this package, and definitions can be
-lost. Decision 0027 describes which statements are checked, and why.
+Spark changes the row of an Iceberg view without the checks of this package, so that definitions can be lost. Decision
+0027 describes which statements are checked, and why.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAY_CHANGE_TABLES = re.compile(r"\b(DELETE|UPDATE|MERGE|DROP)\b", re.IGNORECASE
 
 @dataclass(frozen=True)
 class _CheckedText:
-    """A text that Spark is to run: what the user typed, or the text of an EXECUTE IMMEDIATE in it."""
+    """A text that Spark is to run: what the user typed, or the text of an EXECUTE IMMEDIATE in what the user typed."""
 
     text: str
     targets: StatementTargets
@@ -48,7 +48,7 @@ class _CheckedText:
     """The offset in the typed text of the EXECUTE IMMEDIATE's text; None for the typed text itself."""
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column in what the user typed of a character of the text."""
+        """Line and column, in what the user typed, of a character of the text."""
         return line_and_column(self.typed_text, offset if self.typed_offset is None else self.typed_offset)
 
     def error(self, reason: str, offset: int, name: str | None = None, advice: str = _ADVICE) -> SqlError:
@@ -111,8 +111,8 @@ class StatementGuard:
     def check_tables(self, text: str, args: Arguments) -> None:
         """Reject a statement that drops a view as a table, or changes rows through a view.
 
-        Spark 4.1.4 deletes rows of the table that a view of Iceberg's catalog reads, those that the view does not show
-        as well. Iceberg's SparkSessionCatalog (1.11.0) drops a view by DROP TABLE.
+        Given a view of Iceberg's catalog, Spark 4.1.4 deletes rows of the table that the view reads, even rows that the
+        view does not show. With Iceberg's SparkSessionCatalog (1.11.0), DROP TABLE drops a view.
         """
         if not _MAY_CHANGE_TABLES.search(text):
             return
@@ -223,7 +223,7 @@ class StatementGuard:
         return None
 
     def _check_reads(self, checked_text: _CheckedText) -> None:
-        """Reject a text that reads a view which Spark would not read according to its definition."""
+        """Reject a text that reads a view that Spark would not read according to its definition."""
         try:
             self._queries.check_unparsed(checked_text.text, "EXECUTE IMMEDIATE is passed to Spark unchanged")
         except SqlError as error:
@@ -232,11 +232,11 @@ class StatementGuard:
 
 
 def _name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a name; none if it is not one, which Spark rejects."""
+    """The parts of a name; empty if the text is not a name, which Spark rejects."""
     tokens = list(spark_tokens(name))
     return tuple(unquote_identifier(token.text) for token in tokens[::2] if token.kind in ("word", "quoted"))
 
 
 def _parameter_marks(sql: str) -> list[str]:
-    """The marks in a text that may begin parameters; colons have other uses, too."""
+    """The marks in a text that may begin parameters; colons also have other meanings."""
     return [word.text for word in spark_tokens(sql) if word.text in ("?", ":")]

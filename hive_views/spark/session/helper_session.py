@@ -1,9 +1,9 @@
-"""A second Spark session, and the global temporary views made in it that queries read in place of the catalog's views.
+"""A second Spark session, in which global temporary views are created that queries read in place of catalog views.
 
-Spark stores with a temporary view the catalog, the database and the SQL settings that were current when it was created,
-and analyzes the view's text under them wherever it is read (`view.sqlConfig.*`, measured with 4.1.4, classic and
-Connect). The views are created in a second session so that the user's settings, current database and temporary views
-are not changed, and a view's text does not see them.
+With a temporary view, Spark stores the catalog, the database and the SQL settings that are current at its creation,
+and analyzes the view's text under them wherever the view is read (`view.sqlConfig.*`, measured with 4.1.4, classic and
+Connect). A second session is used so that the user's settings, current database and temporary views are not changed,
+and so that the view's text cannot refer to the user's temporary views.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PREFIX = "hive_views_"
 
 
 def is_own_view(parts: tuple[str, ...]) -> bool:
-    """Whether a name is that of a view which a `ViewSession` created in place of a view of its catalog."""
+    """Whether a name is that of a view that a `ViewSession` created in place of a view of its catalog."""
     return parts[:1] == (GLOBAL_TEMP,) and parts[-1].startswith(_PREFIX)
 
 
@@ -44,7 +44,7 @@ class HelperSession:
         self._lock = threading.RLock()
         self._prefix = f"{_PREFIX}{uuid4().hex[:8]}"
         self._views: dict[tuple[object, ...], str] = {}
-        """The temporary views by what defines them."""
+        """The names of the temporary views by their query, columns, context and settings."""
         self._names: set[str] = set()
         self._retained: set[str] = set()
         self._sources: dict[str, SourceText] = {}
@@ -111,7 +111,7 @@ class HelperSession:
             yield session, state
 
     def retain(self, names: set[str]) -> None:
-        """Do not drop some views in `close`: a temporary view of the user reads them."""
+        """Keep `close` from dropping some views, because a temporary view of the user reads them."""
         self._retained |= names
 
     def close(self) -> None:
@@ -134,11 +134,11 @@ class HelperSession:
         return self._session
 
     def _apply_settings(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-        """Apply recorded settings, or without any the user's; what a recording lacks had Spark's default then."""
+        """Apply recorded settings, with Spark's defaults for those not recorded; or the user's if none are recorded."""
         target = {key: value for key, value in all_settings(self._spark).items() if key.startswith("spark.sql.")}
         if settings:
             target = {key: value for key, value in target.items() if key in RECORDED or not can_change_results(key)}
-        # Texts of views are analyzed here, which mean the same in every session.
+        # The texts analyzed here are those of views, whose meaning must not depend on the session.
         target.update({key: "false" for key in TEXT_SETTINGS if key == SUBSTITUTE or key in target})
         target.update(settings)
         target.pop(STORE_PLAN, None)

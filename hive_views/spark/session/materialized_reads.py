@@ -72,14 +72,14 @@ class MaterializedReader:
         self._reads_rows = True
         """Whether the current text is run, and not only analyzed."""
         self._stale_rows: list[StaleRows] | None = None
-        """The stale rows that the current statement must not need; None outside of `checked`."""
+        """The stale rows that the current statement must not need; None outside of the context `checked`."""
 
     @contextmanager
     def checked(self) -> Iterator[list[StaleRows]]:
-        """Within it, views with the property `hive-views.when-stale` = `fail` may be read where they are fresh.
+        """In this context, views with the property `hive-views.when-stale` = `fail` may be read where they are fresh.
 
-        The result are the stale rows in the place of which such a view reads what fails. `check` has to be called
-        before the statement runs.
+        Their stale rows are replaced by rows whose computation fails; the context yields the list of these. `check`
+        must be called before the statement runs.
         """
         self._stale_rows = []
         try:
@@ -89,7 +89,7 @@ class MaterializedReader:
 
     @contextmanager
     def analyzing(self) -> Iterator[None]:
-        """Within it, texts are analyzed but not run, so that the property `hive-views.when-stale` does not apply."""
+        """In this context, texts are analyzed but not run, so the property `hive-views.when-stale` does not apply."""
         self._reads_rows = False
         try:
             yield
@@ -97,10 +97,10 @@ class MaterializedReader:
             self._reads_rows = True
 
     def check(self, rows: list[StaleRows], statement: AnalyzedStatement | None) -> None:
-        """Reject a statement that may need stale rows of a view that must not compute them.
+        """Reject a statement that may need stale rows of a view whose definition must not be read instead.
 
         Raises:
-            StaleRowsError: If Spark's optimized plan still has them.
+            StaleRowsError: If Spark's optimized plan still contains such rows.
         """
         for item in rows:
             if item.is_needed(self._spark, statement):
@@ -109,9 +109,9 @@ class MaterializedReader:
     def current_rows(self, name: ViewName, as_view: Callable[[DataFrame], str]) -> str | None:
         """A view of the stored rows of a materialized view; None if its definition has to be read.
 
-        Of a stale one it is a view of the stored rows of its fresh partitions, and of the definition for the others.
-        `as_view` creates a view of a data frame, and returns its name. Raises StaleRowsError if the view's property
-        `hive-views.when-stale` forbids to read the definition.
+        If only some partitions are stale, the returned view has the stored rows of the fresh partitions, and the
+        rows of the definition for the others. `as_view` creates a view of a data frame and returns its name. Raises
+        StaleRowsError if the view's property `hive-views.when-stale` forbids reading the definition.
         """
         if not self._can_read_iceberg:
             self._add_note(Note(name, False, "definition: this Spark cannot read Iceberg tables"))
@@ -119,7 +119,7 @@ class MaterializedReader:
         try:
             readings = self._catalog.materialized.readings(name.identifier, self.filters.get(name, ()))
         except HiveViewsError as error:
-            # The definition can be read whatever is wrong with the storage.
+            # An error of the storage does not prevent reading the definition.
             self._add_note(Note(name, False, f"definition: {error}"))
             return None
         for reading in readings:
@@ -151,10 +151,10 @@ class MaterializedReader:
         return as_view(self.load(reading.storage, reading.metadata_location or "", reading.snapshot_id))
 
     def _fresh_partitions(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str:
-        """A view of the fresh partitions of a stale materialized view, in which reading the others fails.
+        """A view of a stale materialized view that has the rows of its fresh partitions; reading the other rows fails.
 
         Raises:
-            StaleRowsError: If any row may be stale, or nothing checks which rows the statement needs.
+            StaleRowsError: If any row may be stale, or it is not checked which rows the statement needs.
         """
         try:
             partial = self._partial_reading(name, reading, SparkEngine(self._spark, self._catalog))
@@ -179,7 +179,7 @@ class MaterializedReader:
         return self._catalog.materialized.partial_reading(name.identifier, engine)
 
     def _partly_stored_rows(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str | None:
-        """A view of the rows of a stale materialized view, of which only some partitions are computed."""
+        """A view of a stale materialized view, whose stale partitions are computed; None if impossible."""
         engine = SparkEngine(self._spark, self._catalog)
         try:
             partial = self._partial_reading(name, reading, engine)
@@ -198,7 +198,7 @@ class MaterializedReader:
         return None
 
     def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
-        """The stored rows of an earlier refresh, fresh or not, for a statement that names them."""
+        """The stored rows of an earlier refresh that a statement names; whether they are fresh is not checked."""
         computed = self.other_settings(stored.settings)
         reason = f"storage: {stored}" + (f", computed with {computed}" if computed else "")
         self._add_note(Note(stored.view, True, reason))
@@ -212,7 +212,7 @@ class MaterializedReader:
         return format_settings(recorded, differing)
 
     def add_rewritten(self, name: ViewName) -> None:
-        """Record that a query which does not name a materialized view reads its stored rows."""
+        """Record that a query reads the stored rows of a materialized view that it does not name."""
         self._add_note(Note(name, True, "storage: fresh; the query was rewritten"))
 
     def load(

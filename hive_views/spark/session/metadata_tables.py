@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
 
 STORAGE = "storage"
-"""After a materialized view's name: its stored rows, current or AS OF."""
+"""The suffix of a materialized view's name for its stored rows, current or AS OF."""
 
 REFRESHES = "refreshes"
-"""After a materialized view's name: the refreshes that AS OF can read."""
+"""The suffix of a materialized view's name for the list of the refreshes that AS OF can read."""
 
 METADATA_TABLES = {
     "versions": (

@@ -1,4 +1,4 @@
-"""Resolves names as a Spark session does, and finds which of them are in the metastore of a catalog."""
+"""Resolves names as a Spark session does, and determines which of them are in the metastore of a catalog."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class NameResolver:
         return is_shared or self.is_iceberg_catalog(catalog)
 
     def is_iceberg_catalog(self, catalog: str) -> bool:
-        """Whether a Spark catalog is one of Iceberg's on the metastore, under the name of the catalog or another."""
+        """Whether a Spark catalog is an Iceberg catalog on the metastore, whatever its name."""
         if catalog == self._catalog_name:
             return True
         key = f"spark.sql.catalog.{catalog}"
@@ -118,7 +118,7 @@ class NameResolver:
         return is_hive and uris is not None and is_same_metastore(uris, self._uris)
 
     def loads_tables(self, catalog: str) -> bool:
-        """Whether a Spark catalog loads a table for each statement, and does not keep those of earlier statements."""
+        """Whether a Spark catalog loads a table again for each statement instead of caching it."""
         if catalog not in self._loading:
             enabled = self._optional_setting(f"spark.sql.catalog.{catalog}.cache-enabled")
             self._loading[catalog] = (enabled or "").lower() == "false"
@@ -129,7 +129,7 @@ class NameResolver:
         return name.lower() == SESSION_CATALOG or self._optional_setting(f"spark.sql.catalog.{name}") is not None
 
     def resolve(self, parts: tuple[str, ...], context: NameContext) -> ResolvedName | None:
-        """The object of the metastore that a name means, if it is no temporary view (see `is_temporary`)."""
+        """The object of the metastore that a name means, unless a temporary view has the name (see `is_temporary`)."""
         if len(parts) == 1:
             catalog, namespace = context.catalog, context.namespace
         elif len(parts) == 2:
@@ -166,7 +166,7 @@ class NameResolver:
 
 
 def session_setting(spark: SparkSession, key: str) -> str:
-    """A setting of a session, or its default; empty for one without default, or that this version of Spark lacks."""
+    """A setting of a session, or its default; empty if it has none, or this Spark does not have the setting."""
     try:
         value = str(spark.conf.get(key))
     except spark_exceptions():
@@ -175,10 +175,10 @@ def session_setting(spark: SparkSession, key: str) -> str:
 
 
 def is_same_metastore(spark_uris: str | None, uris: set[str]) -> bool:
-    """Whether a setting's list of URIs is of the metastore with the given URIs; true if the setting is unknown.
+    """Whether a setting's list of URIs is that of the metastore with the given URIs; true if the setting is unknown.
 
-    Host names are the same if they resolve to a common address, such as localhost and 127.0.0.1. The setting is
-    unknown if it comes from hive-site.xml.
+    Host names are equal if they resolve to a common address, as localhost and 127.0.0.1 do. The setting is unknown if
+    it comes from hive-site.xml.
     """
     if spark_uris is None:
         return True

@@ -1,9 +1,9 @@
 """Matches parts of Spark's plans with definitions of materialized views, and builds plans over their stored rows.
 
 The plans are those of Spark's analyzer in a classic session, read and built through Py4J. A definition and a part of a
-query are brought into one form: leaves, which are relations and all operators that are not looked into; conditions; and
-columns, all as expressions over the columns of the leaves by number. Expressions are compared by Spark
-(`canonicalized`). A part that is not proven to be equal raises `_NoMatchError`, and is left as it is.
+query are converted to a common form: leaves (relations, and operators that are treated as opaque), conditions and
+columns. Conditions and columns are expressions over the numbered columns of the leaves. Spark compares expressions
+(`canonicalized`). If a part is not proven to be equal, `_NoMatchError` is raised and the part is left unchanged.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _OPERATORS = frozenset(
 """The operators of definitions that can be matched; their rows do not depend on the order of their input."""
 
 _NARROW = frozenset({"Filter", "Sort", "GlobalLimit", "LocalLimit", "Window", "Join"})
-"""Operators that pass the columns of their children on, and need of these only what they refer to."""
+"""Operators that pass on the columns of their children, and themselves need only those that they refer to."""
 
 _MAX_ASSIGNMENTS = 24
-"""How many ways to pair the leaves of a self join are tried."""
+"""Maximum number of ways to pair the leaves of a self join that are tried."""
 
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _MAX_SUMMED_PRECISION = 28
-"""Up to this precision, the SUM of a DECIMAL has ten more digits: only sums of ten billion rows overflow."""
+"""Up to this precision, the SUM of a DECIMAL has ten more digits, so only a sum of ten billion rows can overflow."""
 
 
 class _NoMatchError(Exception):
-    """A part of a query is not computable from stored rows, as far as can be proven."""
+    """It cannot be proven that a part of a query can be computed from stored rows."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class Definition:
     group: _Group | None
     """The same, if it is a GROUP BY without HAVING."""
     select_outputs: Any
-    """The positions of the usable columns by expression, a map of Java."""
+    """The positions of the usable columns by expression; a Java map."""
     group_outputs: Any
     """The same for a GROUP BY with the same keys."""
     key_outputs: Any
-    """Those of `group_outputs` that tell all values of the keys apart, for other keys and for conditions."""
+    """The entries of `group_outputs` that distinguish all values of the keys; for other keys and for conditions."""
 
 
 @dataclass
@@ -181,7 +181,7 @@ class PlanBlocks:
         return Definition(select, group, select_outputs, group_outputs, key_outputs)
 
     def _defined_group(self, plan: Any, attributes: list[Any]) -> tuple[_Group | None, Any, Any]:
-        """The definition as a GROUP BY, its usable columns, and those of them for other groups."""
+        """The definition as a GROUP BY, with the maps `group_outputs` and `key_outputs` of `Definition`."""
         node = plan
         while _kind(node) == "Project":
             node = node.child()
@@ -195,14 +195,14 @@ class PlanBlocks:
         parts = (*child.predicates, *keys)
         if not all(map(self._is_exact, parts)) or not all(map(self._has_exact_rows, leaves)):
             return None, None, None
-        # Groups have one of the values that are equal: 0.0 and -0.0, or maps in another order.
+        # A group has only one of its equal keys, such as 0.0 and -0.0, or maps with entries in another order.
         merged = [key.canonicalized() for key in keys if _has_equal_values(key)]
         precise = {name: expression for name, expression in outputs.items() if not self._contains(expression, merged)}
         group = _Group(tuple(leaves), child.predicates, keys)
         return group, self._usable(attributes, outputs), self._usable(attributes, precise)
 
     def _contains(self, expression: Any, parts: Sequence[Any]) -> bool:
-        """Whether an expression contains one of some parts outside of aggregates."""
+        """Whether an expression contains one of the given parts outside of aggregates."""
         if not parts or _kind(expression) == "AggregateExpression":
             return False
         canonical = expression.canonicalized()
@@ -211,7 +211,7 @@ class PlanBlocks:
         )
 
     def _projected(self, plan: Any, bottom: Any, outputs: dict[int, Any]) -> dict[int, Any]:
-        """The columns of projections over an operator with some columns."""
+        """The columns of the projections in `plan` down to the operator `bottom`, whose columns are `outputs`."""
         if plan is bottom:
             return outputs
         below = self._projected(plan.child(), bottom, outputs)
@@ -258,7 +258,7 @@ class PlanBlocks:
     def substitute(
         self, plan: Any, definitions: Sequence[tuple[Definition, Callable[[], StoredRows], Callable[[], None]]]
     ) -> Any:
-        """A normalized plan with the parts replaced that stored rows contain; the plan itself if there are none.
+        """A normalized plan in which parts are computed from stored rows; the plan itself if no part can be.
 
         Each definition has a function that loads its stored rows, and one that is called when they are used.
         """
@@ -293,7 +293,7 @@ class PlanBlocks:
     def _matched(
         self, plan: Any, needed: frozenset[int] | None, definition: Definition, load: Callable[[], StoredRows]
     ) -> Any:
-        """The plan over stored rows with the needed columns of a part of a query; None if they are not contained."""
+        """The plan that computes the needed columns of a part of a query from stored rows; None if impossible."""
         attributes = [item for item in scala_list(plan.output()) if needed is None or _id(item) in needed]
         if _kind(plan) == "Aggregate":
             group = definition.group
@@ -358,7 +358,7 @@ class PlanBlocks:
         return self._class("plans.logical.Aggregate")(*arguments)
 
     def _rolled_up(self, aggregate: Any, rewriting: _Rewriting) -> Any:
-        """An aggregate of groups of groups from the stored aggregates, or from stored keys."""
+        """An aggregate over several stored groups, computed from the stored aggregates or from stored keys."""
         function = aggregate.aggregateFunction()
         kind = _kind(function)
         is_exact = _is_exact_aggregate(function)
@@ -390,7 +390,7 @@ class PlanBlocks:
     def _rewritten(
         self, expression: Any, rewriting: _Rewriting, aggregate: Callable[[Any, _Rewriting], Any] | None = None
     ) -> Any:
-        """An expression over stored columns; `aggregate` rewrites the aggregates in it, else they must be stored."""
+        """An expression over stored columns. `aggregate` rewrites its aggregates; without it, they must be stored."""
         kind = _kind(expression)
         if kind == "AggregateExpression" and aggregate is not None:
             return aggregate(expression, rewriting)
@@ -467,7 +467,7 @@ class PlanBlocks:
         return offsets[:-1]
 
     def _assignments(self, leaves: Sequence[Any], defined: Sequence[Any]) -> Iterator[list[int]]:
-        """The ways to pair the leaves of a query with equal ones of a definition: the offset for each leaf."""
+        """The ways to pair the leaves of a query with equal ones of a definition, each as the leaves' offsets."""
         if len(leaves) != len(defined):
             return
         equal = [[position for position, item in enumerate(defined) if leaf.sameResult(item)] for leaf in leaves]
@@ -485,7 +485,7 @@ class PlanBlocks:
         yield from islice(assign(0, frozenset()), _MAX_ASSIGNMENTS)
 
     def _select(self, plan: Any, offsets: list[int]) -> _Select:
-        """Projections, filters and inner joins over leaves, whose columns are numbered from some offsets on."""
+        """The form of projections, filters and inner joins over leaves with the given column offsets."""
         leaves: list[Any] = []
         predicates: list[Any] = []
 
@@ -563,12 +563,12 @@ def _is_inner(join: Any) -> bool:
 
 
 def _has_floats(expression: Any) -> bool:
-    """Whether the type of an expression contains floating-point numbers, or texts that are equal to others."""
+    """Whether the type of an expression contains floating-point numbers, or texts that can equal different texts."""
     return any(word in _type(expression) for word in ("float", "double", "collate", "variant"))
 
 
 def _has_equal_values(expression: Any) -> bool:
-    """Whether a type has values that are equal and can be told apart."""
+    """Whether the type of an expression has values that are equal but distinguishable."""
     return _has_floats(expression) or "map<" in _type(expression)
 
 
@@ -580,7 +580,7 @@ def _is_zero(literal: Any) -> bool:
 def _is_exact_aggregate(function: Any) -> bool:
     """Whether an aggregate does not depend on the order of its rows.
 
-    Not those of floating-point numbers, and not the average of integers, which Spark computes with these.
+    Aggregates of floating-point numbers do, and so does the average of integers, which Spark computes with doubles.
     """
     kind = _kind(function)
     if kind == "Count":

@@ -1,9 +1,9 @@
 """Spark's own plans: what a statement reads, and whether a typed and an expanded query mean the same.
 
 `PlanReader` reads plans in the form that EXPLAIN prints, which classic sessions and Spark Connect have in common.
-`check_equal` compares the types, the relations and the origin of each column of two queries. It does not depend on this
-package's resolver: Spark resolves both texts. Two plans that are equal there can still differ in their filters and join
-conditions.
+`check_equal` compares two queries: their types, their relations and the sources of each column. It does not depend on
+this package's resolver, since Spark resolves both texts. Queries that pass it can still differ in their filters and
+join conditions.
 """
 
 from __future__ import annotations
@@ -47,21 +47,22 @@ _NAME_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 _ATTRIBUTE = re.compile(r"(\w+)#\d+")
 """A column of a plan, with its id."""
 _CASTS = re.compile(r"\[(cast\(|\.\.\. \d+ more fields)")
-"""How the columns of a view of Iceberg's catalog begin; with the setting `spark.sql.debug.maxToStringFields` 0, any."""
+"""The beginning of the column list of a view of Iceberg's catalog, or of any column list if the setting
+`spark.sql.debug.maxToStringFields` is 0."""
 _QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 _CHANGE_WORDS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
-"""Words that make a statement which begins with WITH or FROM more than a query."""
+"""Words that show that a statement which begins with WITH or FROM is not only a query."""
 _LEAVES = frozenset({"RelationV2", "Relation", "HiveTableRelation", "StreamingRelationV2"})
 _NOT_ICEBERG = frozenset({"Relation", "HiveTableRelation"})
 """The leaves for tables that Spark's session catalog reads itself."""
 _V2_RELATIONS = _LEAVES - _NOT_ICEBERG
 _EXECUTION = "org.apache.spark.sql.execution"
 _ERROR = "org.apache.spark."
-"""How EXPLAIN begins a plan that could not be computed: with the class of the exception."""
+"""The beginning of the class of an exception, which EXPLAIN prints in place of a plan that it could not compute."""
 _TRUNCATED = re.compile(r"(\.\.\. \d+ more characters|Truncated plan of \d+ characters)\Z")
 """The end of a plan that is longer than `spark.sql.maxPlanStringLength`."""
 _REDACTED = "*********(redacted)"
-"""What Spark prints in plans in place of text that `spark.sql.redaction.string.regex` matches."""
+"""The text that Spark prints in plans in place of text that `spark.sql.redaction.string.regex` matches."""
 _WRITE_MARK = "__required_write_privileges__"
 """An option that Spark's parser gives to the relations that a statement writes to (4.0, 4.1)."""
 
@@ -100,7 +101,7 @@ class AnalyzedRelation:
     may_be_iceberg: bool = True
     """Whether it may be an Iceberg table, and not only one that Spark's session catalog reads."""
     reader: tuple[str, ...] = ()
-    """The innermost view of Spark, temporary or plain, that reads it, and under whose settings it is analyzed."""
+    """The innermost temporary or plain view that reads it; Spark analyzes it under the settings of that view."""
     filters: frozenset[str] = frozenset()
     """Columns in the filters and join conditions of the statement that may be columns of it."""
 
@@ -190,7 +191,7 @@ class PlanReader:
         return state.executePlan(_parsed_plan(self._spark, text), skip).analyzed()
 
     def explaining(self, text: str, plan: Any, *, is_rewritten: bool = False) -> Any:
-        """An EXPLAIN statement of an analyzed plan; None on Connect, and for EXTENDED, which shows the parsed plan.
+        """An EXPLAIN statement for an analyzed plan; None on Connect, and for EXTENDED, which shows the parsed plan.
 
         For a plan that was rewritten, EXTENDED shows that plan as the parsed one.
         """
@@ -207,14 +208,14 @@ class PlanReader:
 
 
 def is_query(text: str) -> bool:
-    """Whether a text is a query, which running does not change anything."""
+    """Whether a text is a query, so that running it changes nothing."""
     words = [token.keyword or token.text for token in spark_tokens(text)]
     first = words[0] if words else ""
     return first in _QUERY_WORDS and (first in ("SELECT", "VALUES", "TABLE") or _CHANGE_WORDS.isdisjoint(words))
 
 
 def plan_nodes(tree: str) -> Iterator[PlanNode]:
-    """The nodes of a printed plan, parents first. Lines that are parts of literals or of the statement are skipped."""
+    """The nodes of a printed plan, parents first. Lines that belong to literals or to the statement are skipped."""
     path: list[PlanNode] = []
     for line in tree.split("\n"):
         match = _NODE.match(line)
@@ -327,12 +328,12 @@ def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
 _UNREADABLE: tuple[type[Exception], ...] = (
     *(AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError),
 )
-"""What reading the JSON form of a plan raises where a version of Spark writes it differently."""
+"""The exceptions raised when a version of Spark writes the JSON form of a plan differently."""
 
 
 @dataclass(frozen=True)
 class AnalyzedQuery:
-    """What Spark's analyzer says about a query.
+    """Results of Spark's analyzer for a query.
 
     Attributes:
         columns: The columns of its result.

@@ -93,7 +93,7 @@ Arguments = dict[str, Any] | list[Any] | None
 """Values of parameters, as `SparkSession.sql` takes them."""
 
 _NO_CONTEXT = NameContext("", ())
-"""For names that are complete."""
+"""The context for names that are complete."""
 _CACHE_TABLE = re.compile(r"\s*CACHE\s+(LAZY\s+)?TABLE\s+[^\s(]+\s*(OPTIONS\s*\(.*\))?\s*;?\s*\Z", re.IGNORECASE)
 """CACHE TABLE without a query, which stores the plan that Spark has for a name and returns no rows."""
 _FUNCTION_ADVICE = (
@@ -133,12 +133,12 @@ class _TableReplacement:
     resolved: ResolvedName
     """The object that is replaced."""
     is_required: bool = True
-    """Whether Spark would read the object incorrectly, and not only look for it under another name."""
+    """Whether Spark would read the object incorrectly; false if it would only fail to find it by its name."""
 
 
 @dataclass(frozen=True)
 class _Enclosing:
-    """The views within whose definitions a text is; none for a statement."""
+    """The views whose definitions enclose a text; none for a statement."""
 
     views: tuple[ViewName, ...] = ()
     """Their names, the outermost first."""
@@ -146,7 +146,7 @@ class _Enclosing:
     """The settings under which the innermost definition is analyzed; empty for those of the session."""
 
     def within(self, name: ViewName, settings: Mapping[str, str]) -> _Enclosing:
-        """These views and one that they read."""
+        """These views and a view that the innermost of them reads."""
         return _Enclosing((*self.views, name), settings)
 
 
@@ -171,7 +171,7 @@ class QueryRewriter:
             self._substitution = Substitution(spark, catalog, names, helper, self._materialized)
 
     def forget_materialized_views(self) -> None:
-        """Search the materialized views that may answer queries again."""
+        """Discard the list of materialized views that may answer queries, so that it is read again."""
         if self._substitution is not None:
             self._substitution.forget()
 
@@ -182,8 +182,8 @@ class QueryRewriter:
         stored rows of materialized views in place of tables.
 
         Raises:
-            SqlError: If it reads one of these views where its name cannot be replaced.
-            StaleRowsError: If it needs stale rows of a view that must not compute them.
+            SqlError: If the statement reads such a view at a position where the name cannot be replaced.
+            StaleRowsError: If it needs stale rows of a view whose definition must not be read instead.
         """
         self.notes.clear()
         statement = blank_explain(text)
@@ -218,7 +218,7 @@ class QueryRewriter:
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
         if analyzed is None and not is_classic(self._spark):
-            # Spark rejects almost all of these; one that it only cannot EXPLAIN must read no view indirectly.
+            # Spark will reject most of these statements. One that only EXPLAIN rejects must not read a view indirectly.
             self.check_unparsed(prepared.rewritten.text, "Spark cannot EXPLAIN it")
         self._materialized.check(stale_rows, analyzed)
         if analyzed is not None and is_rewritable:
@@ -266,7 +266,7 @@ class QueryRewriter:
         return is_materialized(view.metadata) or self._is_misread(relation, resolved)
 
     def _check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
-        """Reject a statement that still reads a view which Spark does not read according to its definition."""
+        """Reject a statement that still reads a view that Spark does not read according to its definition."""
         for relation, resolved, row in self._find(relation for relation in relations if relation.is_view):
             if row.kind is RowKind.ICEBERG_VIEW and self._is_misread(relation, resolved):
                 raise SqlError(
@@ -282,7 +282,7 @@ class QueryRewriter:
         return None if resolved is None else resolved.name
 
     def _find(self, relations: Iterable[AnalyzedRelation]) -> Iterator[tuple[AnalyzedRelation, ResolvedName, Row]]:
-        """The objects on the metastore that relations of an analyzed plan are, with their rows."""
+        """The relations of an analyzed plan that are objects of the metastore, with their names and rows."""
         resolved_names: list[tuple[AnalyzedRelation, ResolvedName]] = []
         for relation in relations:
             context = _NO_CONTEXT if len(relation.parts) == 3 else self._names.current()
@@ -297,7 +297,7 @@ class QueryRewriter:
                 yield relation, resolved, row
 
     def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName) -> bool:
-        """Whether Spark by itself reads a view otherwise than its definition says."""
+        """Whether Spark by itself does not read a view according to its definition."""
         if is_own_view(relation.reader):
             return False  # `_replace` has decided about the views in its definition
         view = self._catalog.load_view(resolved.name.identifier)
@@ -385,7 +385,7 @@ class QueryRewriter:
         view: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> PreparedStatement:
-        """A query that is to be a view's definition, prepared likewise; it does not see temporary views.
+        """A query that will be a view's definition, prepared as by `prepare`; it cannot read temporary views.
 
         `typed` is the statement that contains the query, and the query's offset in it; `settings` are those under which
         it is analyzed, None for the session's.
@@ -409,7 +409,7 @@ class QueryRewriter:
     def definition_context(self, text: str, database: str) -> NameContext:
         """The Spark catalog in which a definition over this metastore's tables is analyzed.
 
-        It is the session catalog if the definition reads anything but Iceberg tables and views over these.
+        It is the session catalog if the definition reads anything but Iceberg tables and views over Iceberg tables.
         """
         uses_session_catalog = not self._names.has_iceberg_catalog
         for read in self.reads_of_definition(text):
@@ -470,7 +470,7 @@ class QueryRewriter:
                     raise SqlError(reason, name=view) from None
                 raise SqlError(error.reason, line=line, column=column, name=".".join(read.parts)) from None
             except HiveViewsError as error:
-                # An error about an object points to where the user names it, or names what reads it.
+                # An error about an object points to its name in the user's text, or names the view that reads it.
                 if view is None and getattr(error, "view", None) is None:
                     error.point_at(line, column)
                 raise
@@ -549,7 +549,7 @@ class QueryRewriter:
         return _TableReplacement(name, resolved)
 
     def _replace_other(self, resolved: ResolvedName, kind: RowKind, *, is_definition: bool) -> _TableReplacement | None:
-        """A table or a Hive view: replaced only if it is named by a catalog that Spark does not have."""
+        """A table or a Hive view, which is replaced only if its name has a catalog that Spark does not have."""
         if self._names.has_iceberg_catalog:
             return None
         if kind is RowKind.ICEBERG_TABLE and not self._names.session_catalog_is_replaced:
@@ -641,7 +641,7 @@ class QueryRewriter:
         is_native = time_travel is None and self._is_read_natively(
             resolved, view, version, definition, enclosing.settings
         )
-        # A view without settings has those of the view or session that reads it.
+        # A view without recorded settings is analyzed under those of the view or session that reads it.
         settings = recorded_settings(version.summary) or enclosing.settings
         try:
             reads = self.reads_of_definition(definition, settings)
@@ -703,7 +703,7 @@ class QueryRewriter:
     ) -> bool:
         """Whether Spark reads the current version of a view according to its definition.
 
-        `enclosing_settings` are those of the view that reads it, None or empty for the session's.
+        `enclosing_settings` are the settings of the view that reads it; None or empty for the session's.
         """
         if any(mark in definition and self._is_on(key) for key, marks in TEXT_SETTINGS.items() for mark in marks):
             return False

@@ -1,4 +1,4 @@
-"""`ViewSession`: a Spark session that knows the views of a `HiveViewCatalog`."""
+"""`ViewSession`: a Spark session with the views of a `HiveViewCatalog`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hive_views.spark.session.materialized_reads import Note
 
 _VIEW_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
-"""First words of the statements that may be about views of the catalog."""
+"""First words of statements that may concern views of the catalog."""
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "MERGE", "CACHE", "UPDATE", "DELETE", "("})
 """First words of the statements that contain no other statements."""
 _READING_STATEMENTS = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
@@ -51,19 +51,19 @@ _TABLE_CHANGES = frozenset({"DELETE", "UPDATE", "MERGE", "WITH", "DROP"})
 _READER_SETTERS = frozenset({"format", "option", "options", "schema"})
 """The methods of Spark's reader that return the reader."""
 _HISTORY_LENGTH = 64
-"""The number of statements that `errors()` can point into."""
+"""The number of recent statements in which `errors()` can locate an error."""
 
 
 class ViewSession:
-    """A Spark session that knows the views of a catalog.
+    """A Spark session with the views of a catalog.
 
     The catalog runs statements about these views. Queries on them are passed to Spark unchanged if Spark reads the
     views according to their definitions; otherwise the views are replaced by their definitions (decision 0013). All
     other statements are passed to Spark unchanged.
 
     Other attributes (`createDataFrame`, `conf`, `catalog`, `udf`, …) are those of the Spark session, so that a
-    `ViewSession` can be used where one is expected; `view_catalog` is the catalog of the views. Spark's own catalog and
-    readers of files do not know how the catalog reads a view.
+    `ViewSession` can be used where one is expected; `view_catalog` is the catalog of the views. Spark's own catalog API
+    and file readers bypass the `ViewSession`.
 
     Args:
         spark: A classic or Spark Connect session, with or without Iceberg's runtime. A Spark catalog with the name of
@@ -161,7 +161,7 @@ class ViewSession:
             name: The name as in Spark SQL: `view`, `db.view` or `catalog.db.view`, with backticks where needed.
 
         Raises:
-            SqlError: If this is not a name, or as raised by `sql`.
+            SqlError: If `name` is not a name, or as raised by `sql`.
         """
         return self.sql(f"SELECT * FROM {_checked_name(name)}")
 
@@ -209,7 +209,7 @@ class ViewSession:
 
         Raises:
             SparkSqlError: For any of Spark's errors. It points into the statement, if that is one of the last 64, or
-                into the definition of the view that reads what failed.
+                into the definition of the view in which the error occurred.
         """
         try:
             yield
@@ -218,7 +218,7 @@ class ViewSession:
 
     @contextmanager
     def _formatted(self, text: str, values: dict[str, Any]) -> Iterator[str]:
-        """A text with the values in it; data frames are temporary views meanwhile."""
+        """A text with the values inserted; within the context, data frames are available as temporary views."""
         if is_classic(self.spark):
             from pyspark.sql.sql_formatter import SQLStringFormatter
 
@@ -298,7 +298,7 @@ class ViewSession:
 
 
 class _Reader:
-    """A reader that reads tables and views through a `ViewSession`, and all else through Spark."""
+    """A reader that reads tables and views through a `ViewSession`, and everything else through Spark."""
 
     def __init__(self, session: ViewSession, reader: DataFrameReader | DataStreamReader) -> None:
         self._session = session

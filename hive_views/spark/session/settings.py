@@ -1,8 +1,8 @@
-"""Settings of a Spark session, and their values in place of `${name}` in a statement.
+"""Settings of a Spark session, and the substitution of `${name}` in a statement by their values.
 
-Spark replaces `${name}` by a setting's value before it parses a text, a view's text included. A view that kept the
-variable would mean something else to each session that reads it. Variables are therefore replaced before a statement
-is parsed here, as Spark does when it creates a view, and definitions are analyzed as they stand.
+Spark replaces `${name}` by a setting's value before it parses a text, a view's text included. A view that contained the
+variable would have another meaning in each session. Therefore variables are replaced before a statement is parsed, as
+Spark does when it creates a view, and definitions are analyzed without substitution.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ USE_CURRENT = "spark.sql.legacy.useCurrentConfigsForView"
 """Whether Spark analyzes views, temporary ones included, under the settings of the session that reads them."""
 
 STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
-"""Whether a temporary view keeps its plan, with the snapshots of its tables, and not its text."""
+"""Whether a temporary view stores its plan, with the snapshots of its tables, instead of its text."""
 
 TEXT_SETTINGS = {SUBSTITUTE: ("${",), **PARSER_SETTINGS, CASE_SENSITIVE: ("",)}
-"""All settings that change the meaning of a text. They are off when a view's text is read, unless it records others."""
+"""All settings that change the meaning of a text. They are off when a view's text is read, unless it records them."""
 
 
 APPLIED_BY_EXECUTION = {
@@ -85,7 +85,7 @@ APPLIED_BY_ANALYSIS = frozenset(
         f"{_LEGACY}typeCoercion.datetimeToString.enabled",
     }
 )
-"""Settings that Spark takes from a temporary view (4.1.4; tests/integration/spark/test_settings_matrix.py)."""
+"""Settings whose values Spark takes from a temporary view (4.1.4; tests/integration/spark/test_settings_matrix.py)."""
 
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<prefix>\w+?):)?(?P<name>\S+?)\}", re.ASCII)
@@ -111,7 +111,7 @@ def substitute_variables(spark: SparkSession, text: str) -> RewrittenText:
         ],
     )
     for variable in find_variables(rewritten.text):
-        # Variables without a value stay as they are; but `$${a}`, when the value of a is `{b}`, becomes a new variable.
+        # Variables without a value are kept. `$${a}` becomes a new variable if the value of a is `{b}`.
         name, start = variable.group(), rewritten.offset(variable.start())
         if values.get(name) != name and _value_or_error(spark, variable, text, start) != name:
             reason = f"substitution results in {name}, which Spark would substitute again: write the value directly"
@@ -126,7 +126,7 @@ def find_variables(text: str) -> Iterator[re.Match[str]]:
 
 
 def _value_or_error(spark: SparkSession, variable: re.Match[str], text: str, start: int) -> str:
-    """The value that Spark substitutes; an error at an offset of the user's text if Spark has none."""
+    """The value that Spark substitutes; raises SqlError at an offset of the user's text if Spark has none."""
     try:
         return _value(spark, variable, ())
     except spark_exceptions() as error:

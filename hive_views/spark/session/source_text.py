@@ -1,4 +1,4 @@
-"""Texts that were rewritten for Spark, and how positions in them lead back to what the user wrote."""
+"""Texts that were rewritten for Spark, and the mapping of positions in them to what the user wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RewrittenText:
     text: str
     original: str
     pieces: tuple[tuple[int, int, bool], ...] = ()
-    """Where each piece begins in the new and in the old text, and whether it was replaced; in order."""
+    """The offsets at which each piece begins in the new and the old text, and whether it was replaced; in order."""
 
     @classmethod
     def unchanged(cls, text: str) -> RewrittenText:
@@ -28,7 +28,7 @@ class RewrittenText:
         return cls(text, text)
 
     def offset(self, new_offset: int) -> int:
-        """The character of the old text from which a character of the new text comes."""
+        """The offset in the old text of the character from which a character of the new text comes."""
         if not self.pieces:
             return new_offset
         index = max(bisect_right(self.pieces, new_offset, key=lambda piece: piece[0]) - 1, 0)
@@ -38,20 +38,20 @@ class RewrittenText:
 
 @dataclass(frozen=True)
 class SourceText:
-    """What the user wrote, and how a position in what Spark was given leads back to it."""
+    """A text that the user wrote, the text that was passed to Spark for it, and the mapping of positions."""
 
     text: str
     """A statement, or a view's definition, as it was written."""
     spark_text: str
-    """The text that Spark was given."""
+    """The text that was passed to Spark."""
     offset: Callable[[int], int | None]
-    """From a character of `spark_text` to one of `text`; None for a character that does not come from it."""
+    """Maps an offset in `spark_text` to one in `text`; None for a character that does not come from `text`."""
     view: str | None = None
     """The view whose definition `text` is."""
 
     @classmethod
     def unchanged(cls, text: str, view: str | None = None) -> SourceText:
-        """A text that Spark is given as it was written."""
+        """A text that is passed to Spark as it was written."""
         return cls(text, text, lambda offset: offset, view)
 
     def position(self, spark_offset: int | None) -> tuple[int | None, int | None]:
@@ -78,7 +78,7 @@ def apply_edits(sql: str, edits: Iterable[tuple[int, int, str]]) -> RewrittenTex
 
 
 def offset_of(sql: str, line: int, column: int) -> int:
-    """The offset of the character at a line, counted from 1, and a column, counted from 0."""
+    """The offset of the character at a line (from 1) and a column (from 0)."""
     starts = [0, *(match.end() for match in re.finditer("\n", sql))]
     return min(starts[min(line, len(starts)) - 1] + column, len(sql))
 
@@ -90,7 +90,7 @@ _SQL_STATE = re.compile(r"\.?\s*SQLSTATE: (\w{5})")
 
 @dataclass(frozen=True)
 class ViewErrorLocation:
-    """A location in a view's text that Spark's error names, when it names none in the statement."""
+    """A location in a view's text, given by a Spark error that has no location in the statement."""
 
     name: str
     """The view as Spark calls it: parts without quotes, joined by dots."""
@@ -148,7 +148,7 @@ def _error_offset(error: Exception, spark_text: str) -> int | None:
     """The offset in Spark's text that an error names. Spark counts code points, as Python does."""
     location = view_error_location(error)
     if location is not None:
-        # The offset counts in the view's text, which this text may not be.
+        # The offset refers to the view's text, which may not be this text.
         return location.start if location.is_in(spark_text) else None
     fragment = statement_fragment(error)
     if fragment is not None:

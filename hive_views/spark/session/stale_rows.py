@@ -1,8 +1,8 @@
-"""Proves that a statement needs no row of stale partitions, for views that must not compute these.
+"""Proves that a statement needs no row of stale partitions, for views whose definition must not be read instead.
 
-In place of the stale rows, the plan has what they may be: the values of the partition column, joined with rows about
-which Spark knows nothing. If Spark's optimizer removes these, they cannot change the result, whatever they are. The
-filters of the statement, with their types, NULL and time zones, are evaluated by Spark alone.
+In the plan, the stale rows are replaced by the values of their partition column, joined with rows that are opaque to
+Spark. If Spark's optimizer removes these, then the stale rows cannot change the result, whatever they contain. Only
+Spark evaluates the filters of the statement, with their types, NULL and time zones.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class StaleRows:
     """The condition for its stale partitions."""
     freshness: str
     rdd_id: int
-    """Identifies them in plans."""
+    """The id of the RDD that stands for them in plans."""
 
     def error(self) -> StaleRowsError:
         """The error for a statement that needs them."""
         return StaleRowsError(str(self.view), self.freshness, self.condition)
 
     def is_needed(self, spark: SparkSession, statement: AnalyzedStatement | None) -> bool:
-        """Whether the result of a statement may depend on them; always if that is not known."""
+        """Whether the result of a statement may depend on them; true if that cannot be determined."""
         if statement is None or statement.plan is None:
             return True
         from py4j.java_gateway import is_instance_of
@@ -68,16 +68,16 @@ class StaleRows:
 def stale_rows(
     stored: DataFrame, name: ViewName, selection: PartitionSelection, freshness: str
 ) -> tuple[StaleRows, DataFrame]:
-    """What stands for the rows of stale partitions in a plan: reading it fails.
+    """Create a data frame that stands for the rows of stale partitions in a plan, and fails if it is computed.
 
     Args:
         stored: All stored rows.
         name: The materialized view.
         selection: The stale partitions.
-        freshness: How fresh the whole is.
+        freshness: The verdict of the freshness check on the view.
 
     Returns:
-        How to find them in plans, and a data frame with the columns of the stored rows.
+        The object that finds these rows in plans, and the data frame, which has the columns of the stored rows.
     """
     from pyspark.sql.types import IntegerType, StructField, StructType
 
@@ -90,7 +90,7 @@ def stale_rows(
     others = [
         StructField(field.name, field.dataType, True) for field in stored.schema if field.name != selection.column
     ]
-    # A column without a name that a stored one could have, as a data frame of no column has no rows.
+    # A data frame without columns has no rows, so it gets a column whose name no stored column can have.
     schema = StructType(others or [StructField("", IntegerType(), True)])
     unknown = spark.createDataFrame(spark.sparkContext.range(1, numSlices=1).map(fail), schema, verifySchema=False)
     rdd_id = next(leaf.rdd().id() for leaf in scala_list(unknown._jdf.queryExecution().analyzed().collectLeaves()))

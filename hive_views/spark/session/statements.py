@@ -50,7 +50,7 @@ class StatementRunner:
         self.definitions = DefinitionAnalyzer(catalog, names, queries, helper)
 
     def run(self, text: str) -> DataFrame | None:
-        """Run a statement, with Spark's column names for its result; None if it is Spark's to run."""
+        """Run a statement, with Spark's column names for its result; None if Spark has to run it."""
         statement = self._parse(text)
         if statement is None:
             return None
@@ -62,7 +62,7 @@ class StatementRunner:
         try:
             return handler(self, statement)
         except HiveViewsError as error:
-            # An error from within the catalog names an object, not the position at which the user did.
+            # An error of the catalog names an object but has no position in the statement.
             if error.line is None and getattr(error, "view", None) is None:
                 locate_error(statement, ".".join(self._names.current().namespace), error)
             raise
@@ -94,7 +94,7 @@ class StatementRunner:
         targets = find_targets(text, head=True)
         change = targets.changes[0] if targets.changes else None
         if change is not None and change.parts is None and "IDENTIFIER" in text[change.start :].upper():
-            # The statement parser would take IDENTIFIER for a name.
+            # The statement parser would parse IDENTIFIER as a name.
             raise error_at(text, change.start, "IDENTIFIER(…) may mean a view of the catalog: write its name")
         try:
             return parse_statement(text, "spark")

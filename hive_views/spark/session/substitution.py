@@ -1,7 +1,7 @@
 """Lets queries on tables read the fresh stored rows of materialized views (`hive-views.rewrite-queries`).
 
-Decision 0051 has the reasons. Spark's analyzed plan of a query is compared with those of the definitions, and an equal
-part is replaced by a plan over the stored rows with the same column ids. Everything above it stays as it is.
+Spark's analyzed plan of a query is compared with those of the definitions, and an equal part is replaced by a plan over
+the stored rows with the same column ids. The operators above it are not changed. Decision 0051 gives the reasons.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SPARK_TABLE = "org.apache.iceberg.spark.source.SparkTable"
 class Substitution:
     """Replaces parts of queries by the stored rows of materialized views.
 
-    Creating it raises InvalidPropertyError if the session cannot rewrite queries.
+    The constructor raises InvalidPropertyError if queries of the session cannot be rewritten.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Substitution:
         self._definitions = BoundedCache(200)
 
     def forget(self) -> None:
-        """Search the materialized views again: this session may have created one."""
+        """Discard the list of materialized views, since this session may have created one."""
         self._finder.forget()
 
     def rewritten(self, analyzed: Any) -> DataFrame | None:
@@ -93,7 +93,8 @@ class Substitution:
             if not notes:
                 return None
             remaining = self._relations(substituted)
-            # One state of a table for the whole statement: a table that is also read itself may have changed meanwhile.
+            # A statement must read one state of each table. If it also reads a source of the view directly, that table
+            # may have changed meanwhile.
             unusable = {item.view.name for item in notes if not remaining.keys().isdisjoint(item.sources.tables)}
             if unusable:
                 candidates = [item for item in candidates if item.view.name not in unusable]
@@ -129,7 +130,7 @@ class Substitution:
         return None if resolved is None else resolved.name
 
     def _is_usable(self, candidate: Candidate, relations: dict[ViewName, list[Any]]) -> bool:
-        """Whether stored rows have the session's settings, and the state of the tables that the plan reads."""
+        """Whether stored rows were computed under the session's settings, from the table states that the plan reads."""
         if self._reader.other_settings(candidate.settings):
             return False
         for source in candidate.sources.observed.sources:

@@ -1,6 +1,6 @@
 """Finds where a Spark statement reads tables, and replaces the names of some of these tables.
 
-Everything that is not replaced is kept to the letter, and every position of the new text leads back to the old one.
+All other text is unchanged, and every position in the new text can be mapped to one in the old text.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _CHANGE_WORDS = frozenset({"CREATE", "DROP", "ALTER", "TRUNCATE", "INTO", "OVERW
 """Words before TABLE in statements that do not read the table."""
 _NAME_KINDS = ("word", "quoted")
 _LINE_BREAK = re.compile(r"[\n\\]")
-"""What may be a line break in the value of a string."""
+"""Characters of a string literal that may be, or begin, a line break in its value."""
 _TABLE_WORDS = frozenset({"FROM", "JOIN", "TABLE", "USING", ","})
-"""Words after which a table's name may stand."""
+"""Words after which a table's name may follow."""
 _END_MARKS = frozenset({",", ")", ";", "|"})
 _END_WORDS = frozenset(
     {"AS", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "JOIN"}
@@ -62,16 +62,16 @@ class TableRead:
     """The name as written, without quotes; empty for an IDENTIFIER(…) whose value is not known."""
     start: int
     end: int
-    """The end of the name and its time travel."""
+    """The end of the name, or of the time travel clause after it."""
     alias_offset: int | None
-    """Where an alias has to be inserted so that the text's column names keep working; None if there is an alias."""
+    """Where to insert an alias so that column names in the text remain valid; None if there is an alias already."""
     time_travel: TimeTravel | None = None
     is_argument: bool = False
     """Whether it is the argument `TABLE(name)` of a table function, which allows no alias but takes a query."""
 
 
 class TableReadError(Exception):
-    """An error about one table that a text reads; the caller knows its position."""
+    """An error about one table that a text reads; the caller adds the position."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -111,7 +111,7 @@ def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
     try:
         nodes = parse(_with_markers(statement, tokens, marked))
     except spark_exceptions():
-        # A name is also a keyword of this statement: replacing that keyword leaves no statement.
+        # A name is also a keyword of this statement, and without the keyword the text is not a statement.
         marked = {
             marker: name for marker, name in marked.items() if _is_replaceable(statement, tokens, marker, name, parse)
         }
@@ -237,7 +237,7 @@ def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
 
 
 def _body_of_function(sql: str) -> str:
-    """The query in CREATE FUNCTION … RETURN, at its offset; any other statement as it is."""
+    """The query in CREATE FUNCTION … RETURN, at the same offset; any other statement unchanged."""
     if not is_function(sql):
         return sql
     depth = 0
@@ -260,7 +260,7 @@ def _contains_query(explained: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _DottedName:
-    """Identifiers that are joined by dots, as many as there are."""
+    """The longest sequence of identifiers joined by dots at a position."""
 
     parts: tuple[str, ...]
     """The identifiers, without quotes."""
@@ -275,7 +275,7 @@ class _DottedName:
 
 
 def _dotted_names(tokens: list[SparkToken]) -> Iterator[_DottedName]:
-    """All names in a text, whatever they mean."""
+    """All names in a text, of any kind of object."""
     index = 0
     while index < len(tokens):
         if not _may_be_name(tokens[index]):
@@ -323,7 +323,7 @@ def _is_common_table_expression(
         if clause.name == "CTE":
             definitions = clause.arguments.strip("[]").split(", ")
             if node.depth == clause.depth + 2:
-                # Within a definition: those before it are visible, and with RECURSIVE it is itself.
+                # Within a definition, the earlier ones are visible, and with RECURSIVE also the definition itself.
                 own = definitions.index(node.arguments) if node.arguments in definitions else len(definitions) - 1
                 definitions = definitions[: own + is_recursive]
             names = (marked[item].parts[0] if item in marked else item for item in definitions)
@@ -334,7 +334,7 @@ def _is_common_table_expression(
 
 
 def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: PlanNode) -> TableRead:
-    """The read at a name: with its time travel, and where an alias belongs."""
+    """The table read at a name, with its time travel and the offset for an alias."""
     at = name.last + 1
     alias = node.parent.arguments if node.parent is not None and node.parent.name == "SubqueryAlias" else None
     time_travel = None

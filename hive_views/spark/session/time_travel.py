@@ -1,4 +1,4 @@
-"""The rows and definitions that VERSION AS OF and TIMESTAMP AS OF after the name of a view mean."""
+"""The rows and definitions that a view's name with VERSION AS OF or TIMESTAMP AS OF refers to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TimeTravelReader:
-    """Finds what statements read as of a version or a time; raises TableReadError if it does not exist."""
+    """Finds the rows or definition that a statement reads as of a version or time; raises TableReadError if missing."""
 
     def __init__(
         self, spark: SparkSession, catalog: HiveViewCatalog, reader: MaterializedReader, *, can_read_iceberg: bool
