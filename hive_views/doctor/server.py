@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -11,6 +10,7 @@ from hive_views.config import LOCK_HEARTBEAT_INTERVAL_MS, CatalogConfig, Connect
 from hive_views.doctor.report import Finding, Level
 from hive_views.errors import MetastoreError
 from hive_views.metastore.capabilities import elapsed_ms, try_connection
+from hive_views.metastore.hive_times import milliseconds
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.metastore.transport.failures import SecurityFailure
 
@@ -33,7 +33,6 @@ PROBED_METHODS = (
 _CALL_TIMEOUT_MS = 15_000
 _CALLS = 5
 _DEFAULT_TRANSFORMER = "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer"
-_UNITS_MS = {"": 1000.0, "us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
 _CONNECTION_ADVICE = (
     "Is it a Hive Metastore's port? Does it want TLS (hive-views.tls), or Kerberos or a password "
     "(hive-views.authentication)? Does it use HTTP (http://host:port/metastore)? See the server's log"
@@ -119,7 +118,7 @@ def check_version(client: MetastoreClient, uri: str) -> Iterator[Finding]:
 def check_lock_expiry(client: MetastoreClient, config: CatalogConfig, uri: str) -> Iterator[Finding]:
     """Check that heartbeats are sent before the server expires a lock, if the server reports the expiry."""
     configured = client.config_value("hive.txn.timeout", "")
-    expiry = _milliseconds(configured)
+    expiry = milliseconds(configured)
     interval = config.lock.heartbeat_interval_ms
     details = {"hive.txn.timeout": configured, "heartbeat_interval_ms": interval}
     if expiry is None:
@@ -172,9 +171,3 @@ def check_cache(client: MetastoreClient, uri: str) -> Iterator[Finding]:
         "reads are answered from a cache that lags (metastore.rawstore.impl is CachedStore)",
         "Read only what may be outdated from it, and use a metastore without this cache for changes: it rejects them",
     )
-
-
-def _milliseconds(text: str) -> float | None:
-    """Parse a time of Hive's configuration, e.g. `300s`, to milliseconds; None if it is invalid."""
-    match = re.fullmatch(r"(\d+)\s*(us|ms|s|m|h|d)?[a-z]*", text.strip().lower())
-    return float(match[1]) * _UNITS_MS[match[2] or ""] if match else None

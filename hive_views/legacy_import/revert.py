@@ -254,7 +254,9 @@ def _restore(catalog: HiveViewCatalog, row: Row, legacy: Row, force: bool, *, ha
     try:
         metadata = store.files.read(row.metadata_location or "")
     except HiveViewsError:
-        metadata = None  # with `force`; otherwise `_check_untouched` has read it
+        if not force:
+            raise
+        metadata = None
     backup = row.parameters.get(LEGACY_ROW)
     # Any program can write the parameter, so it must not make a view that was not imported pass for one.
     if metadata is not None and backup is not None and metadata.properties.get(LEGACY_ROW) != backup:

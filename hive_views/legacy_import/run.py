@@ -65,6 +65,7 @@ from hive_views.legacy_import.storage import create_storage, remove_storage
 from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.commit.view_commit import commit
+from hive_views.metastore.hive_times import milliseconds
 from hive_views.metastore.identities import identify
 from hive_views.metastore.queries import load_view, read_rows
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
@@ -755,6 +756,5 @@ def _store_with_long_lock_timeout(store: MetastoreStore) -> MetastoreStore:
 
 def _dead_lock_lifetime_ms(store: MetastoreStore) -> int:
     """Return how long the server keeps a lock without heartbeats, plus a minute."""
-    setting = store.client.config_value("hive.txn.timeout", "300s").strip().lower()
-    digits = "".join(char for char in setting if char.isdigit()) or "300"
-    return int(digits) * (1 if setting.endswith("ms") else 1000) + 60_000
+    lifetime = milliseconds(store.client.config_value("hive.txn.timeout", "300s"))
+    return 60_000 + int(300_000 if lifetime is None else lifetime)

@@ -65,6 +65,10 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[str, list[str]]]:
         old_start, new_start = old_start + codes[-1][2], new_start + codes[-1][4]
 
 
+_RESTORED = ("reverted", "already")
+"""The outcomes of a revert after which the legacy view is in place."""
+
+
 @dataclass(frozen=True)
 class ReportEntry:
     """One view of a report."""
@@ -83,8 +87,8 @@ class ReportEntry:
 
     @property
     def status(self) -> str:
-        """The status of its last revert, or else of its outcome."""
-        return self.reverted or self.outcome.status.value
+        """The status of its last revert if that restored the legacy view, or else of its outcome."""
+        return self.reverted if self.reverted in _RESTORED else self.outcome.status.value
 
     def diff(self) -> tuple[DiffPiece, ...]:
         """Compare the old text of the plan entry with the new one; empty if they are equal or one is missing."""

@@ -390,7 +390,7 @@ class QueryRewriter:
         `typed` is the statement that contains the query, and the query's offset in it; `settings` are those under which
         it is analyzed, None for the session's.
         """
-        reads = self.reads_of_definition(text)
+        reads = self.reads_of_definition(text, settings)
         enclosing = _Enclosing((), settings or {})
         with self._materialized.analyzing():
             return self._replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
