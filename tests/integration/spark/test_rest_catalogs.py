@@ -12,12 +12,11 @@ from hive_views import HiveViewCatalog
 from hive_views.spark import compare_copies
 from hive_views.view_copy import CopyStatus, copy_views
 from tests.integration.view_copy.conftest import metastore_over_rest, rest, rest_server
-from tests.suites import extended
 
 __all__ = ["metastore_over_rest", "rest", "rest_server"]
 
 
-pytestmark = extended
+pytestmark = pytest.mark.extended
 
 
 def with_rest_catalog(spark: SparkSession, name: str, address: str) -> SparkSession:
