@@ -322,7 +322,7 @@ def document_of(view):
     return {key: value for key, value in document.items() if key != "location"}
 
 
-@pytest.mark.parametrize("lines", [extended(1), 4])
+@pytest.mark.parametrize("lines", [*extended(1), 4])
 def test_killed_copy_is_repeated_and_reverted(catalog, rest, rest_server, database, journal, properties, lines):
     names = [f"{database}.k_{number}" for number in range(6)]
     for name in names:
