@@ -59,8 +59,6 @@ class RefreshPlan:
     """For `partitions`: which ones."""
     keys: Mapping[int, Mapping[Positions, str]] = field(default_factory=dict)
     """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
-    max_compared_rows: int | None = None
-    """For `keys`: the most rows that may be compared to find the affected keys; None for any number."""
     reads_stored_rows: bool = False
     """For `full`: whether it reads stored rows of materialized views in place of their definitions."""
     in_place: bool = False
@@ -98,8 +96,6 @@ class PlanInput:
     settings: Mapping[str, str]
     can_replace_keys: bool = False
     """Whether the engine can replace the rows with some keys."""
-    can_compare_files: bool = False
-    """Whether the engine compares only the files by which two states of a table differ, and counts their rows."""
     merges_in_place: bool = False
     """Whether changed groups are better written alone than with all others."""
     max_compared_percent: int | None = None
@@ -158,15 +154,14 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
         common = sorted(set.intersection(*map(set, keys.values())))
-        most = _max_compared_rows(given)
-        costs = _reason_against_comparing(given, state, changed, most)
+        costs = _reason_against_comparing(given, state, changed)
         if costs is not None:
             why = f"{why}; keys: {costs}"
         elif common:
             chosen = {leaf: {at: columns[at] for at in common} for leaf, columns in keys.items()}
             names = [[given.schema.fields[at].name for at in positions] for positions in common]
             listed = ", ".join(name[0] if len(name) == 1 else f"coalesce({', '.join(name)})" for name in names)
-            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen, max_compared_rows=most)
+            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen)
         else:
             why = f"{why}; keys: the changed tables have no key in common"
     yield RefreshPlan("full", why)
@@ -176,39 +171,22 @@ _MIN_COMPARED_ROWS = 100_000
 """Below this number a comparison takes less than a second."""
 
 
-def _max_compared_rows(given: PlanInput) -> int | None:
-    """The number of rows from which on a comparison costs more than computing everything; None if it is not known.
+def _reason_against_comparing(given: PlanInput, state: RefreshState, changed: Iterable[ViewName]) -> str | None:
+    """Why computing everything costs less than to find the affected keys; None if it costs more, or is not known.
 
     To compare a row takes about five times as long as to read it, and the tables are read in either case.
     """
-    read = [given.tables[name].rows if name in given.tables else None for name in _leaf_tables(given)]
-    if given.max_compared_percent is None or None in read:
+    if given.max_compared_percent is None:
         return None
-    rows = sum(count for count in read if count is not None)
-    return max(_MIN_COMPARED_ROWS, rows * given.max_compared_percent // 100)
-
-
-def _leaf_tables(given: PlanInput) -> set[ViewName]:
-    return {ViewName(*leaf.name) for leaf in given.leaves.leaves}
-
-
-def _reason_against_comparing(
-    given: PlanInput, state: RefreshState, changed: Iterable[ViewName], most: int | None
-) -> str | None:
-    """Why computing everything costs less than to find the affected keys; None if it costs more, or is not known."""
-    compared = 0
-    for name in changed:
-        table, since = given.tables[name], _known_snapshot(state, given.tables, name)
-        if given.can_compare_files and not table.has_changelog_since(since):
-            continue  # the engine counts the rows of the files that differ
-        rows = table.compared_rows_since(since)
-        if rows is None:
-            return None
-        compared += rows
-    if most is None or compared <= most:
+    compared = [given.tables[name].compared_rows_since(_known_snapshot(state, given.tables, name)) for name in changed]
+    tables = {ViewName(*leaf.name) for leaf in given.leaves.leaves}
+    read = [given.tables[name].rows if name in given.tables else None for name in tables]
+    if None in compared or None in read:
         return None
-    total = sum(given.tables[name].rows or 0 for name in _leaf_tables(given))
-    return f"{compared:,} row(s) would be compared to find them, and its tables have {total:,}"
+    compared_rows, rows = (sum(count for count in counts if count is not None) for counts in (compared, read))
+    if compared_rows < _MIN_COMPARED_ROWS or compared_rows * 100 <= rows * given.max_compared_percent:
+        return None
+    return f"{compared_rows:,} row(s) would be compared to find them, and its tables have {rows:,}"
 
 
 def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:

@@ -110,8 +110,6 @@ class StagingRequest:
     """For MERGE: `sum`, `min` or `max` by the column that it merges."""
     max_keys: int = 0
     """For KEYS: with more affected keys all rows are recomputed."""
-    max_compared_rows: int | None = None
-    """For KEYS: the most rows that may be compared in the files by which two states of a table differ; None for any."""
 
 
 class Engine(Protocol):
@@ -119,8 +117,6 @@ class Engine(Protocol):
 
     can_replace_keys: bool
     """Whether `stage` supports the actions KEYS and MERGE."""
-    can_compare_files: bool
-    """Whether `stage` finds the rows of CHANGED without a changelog by reading only the files that differ."""
 
     def settings(self, keys: Collection[str] = ()) -> Mapping[str, str]:
         """Settings that query results depend on, e.g. the session's time zone, if they differ from the defaults.
@@ -286,7 +282,6 @@ def staging_request(
         keys,
         merges,
         max(_MIN_MAX_KEYS, stored_row_count(view) // _MAX_KEYS_SHARE),
-        plan.max_compared_rows,
     )
 
 

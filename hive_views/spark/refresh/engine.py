@@ -241,7 +241,7 @@ class SparkEngine:
         self._name = name or catalog.name
         # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
         self.can_replace_keys = not is_spark_3(spark)
-        self.can_compare_files = can_compare_files(spark)
+        self._can_compare_files = can_compare_files(spark)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
@@ -304,7 +304,7 @@ class SparkEngine:
             session.conf.set(WAP_ID, work.refresh_id)
             with active_session(session), ExitStack() as comparisons:
                 for item in work.inputs:
-                    self._read(session, item, work, comparisons).createOrReplaceTempView(item.alias)
+                    self._read(session, item, comparisons).createOrReplaceTempView(item.alias)
                 yield session
         except spark_exceptions() as error:
             raise RefreshError(str(work.target), f"Spark: {error}") from error
@@ -334,9 +334,7 @@ class SparkEngine:
             session.conf.set(key, "false")
         return session
 
-    def _changed_rows(
-        self, session: SparkSession, name: str, item: Input, work: StagingRequest, comparisons: ExitStack
-    ) -> DataFrame:
+    def _changed_rows(self, session: SparkSession, name: str, item: Input, comparisons: ExitStack) -> DataFrame:
         """The rows of a table that were added or deleted between two snapshots, without those that were only moved."""
         if item.has_changelog:
             reader = session.read.format("iceberg").option("start-snapshot-id", str(item.since))
@@ -344,7 +342,7 @@ class SparkEngine:
             columns = [quote_identifier(column) for column in changes.columns if column not in _CHANGELOG_COLUMNS]
             changes = changes.selectExpr(*columns, f"CASE _change_type WHEN 'INSERT' THEN 1 ELSE -1 END AS {_CHANGE}")
         else:
-            before, now = self._states(session, name, item, work, comparisons)
+            before, now = self._states(session, name, item, comparisons)
             # A column that only one of the states has was added since, and the definition does not read it.
             columns = [quote_identifier(column) for column in before.columns if column in now.columns]
             before, now = (
@@ -365,19 +363,13 @@ class SparkEngine:
         )
 
     def _states(
-        self, session: SparkSession, name: str, item: Input, work: StagingRequest, comparisons: ExitStack
+        self, session: SparkSession, name: str, item: Input, comparisons: ExitStack
     ) -> tuple[DataFrame, DataFrame]:
         """The rows of two snapshots of a table, on classic sessions without those of files that both snapshots have."""
         ids = [None if number in (None, NO_SNAPSHOT) else number for number in (item.since, item.snapshot_id)]
-        if self.can_compare_files:
+        if self._can_compare_files:
             comparison = FileComparison(session, name, ids)
             comparisons.callback(comparison.close)
-            if work.max_compared_rows is not None and comparison.rows > work.max_compared_rows:
-                raise RefreshError(
-                    str(work.target),
-                    f"{comparison.rows:,} row(s) of {item.table} would be compared to find the affected keys, "
-                    f"more than {work.max_compared_rows:,}",
-                )
             return comparison.read()
         before, now = (
             session.table(name).limit(0)
@@ -387,12 +379,12 @@ class SparkEngine:
         )
         return before, now
 
-    def _read(self, session: SparkSession, item: Input, work: StagingRequest, comparisons: ExitStack) -> DataFrame:
+    def _read(self, session: SparkSession, item: Input, comparisons: ExitStack) -> DataFrame:
         if not item.iceberg:
             return session.table(quote_name((self._catalog.store.config.session_catalog, *item.table.identifier)))
         name = quote_name((self._name, *item.table.identifier))
         if item.part is RowSelection.CHANGED:
-            return self._changed_rows(session, name, item, work, comparisons)
+            return self._changed_rows(session, name, item, comparisons)
         if item.part is RowSelection.NONE or item.snapshot_id == NO_SNAPSHOT:
             return session.table(name).limit(0)
         if item.live:

@@ -34,8 +34,6 @@ def planned(
     last: SnapshotInfo | None = None,
     max_compared_percent: int | None = 20,
     kind: IcebergType | None = None,
-    *,
-    can_compare_files: bool = False,
 ) -> list[RefreshPlan]:
     """The plans after a snapshot of one table, whose columns and those of the view are all of one type."""
     kind = kind or LongType()
@@ -63,7 +61,6 @@ def planned(
         not find_nondeterminism(sql, "spark"),
         SETTINGS,
         can_replace_keys=True,
-        can_compare_files=can_compare_files,
         max_compared_percent=max_compared_percent,
     )
 
@@ -112,15 +109,6 @@ def test_keys_are_not_searched_if_everything_costs_less(
     plans = planned(sql, "t", "overwrite", last, percent)
     assert plans[0].action == action
     assert ("row(s) would be compared" in plans[-1].why) == (action == "full")
-
-
-def test_files_are_compared_by_the_engine():
-    """Which delete files apply to which data file is not known before Iceberg plans the scans."""
-    last = overwrite(1_000_000, 1, has_delete_files=True)
-    plan, _ = planned(JOINED, "t", "overwrite", last, 20, can_compare_files=True)
-    assert (plan.action, plan.max_compared_rows) == ("keys", 400_000)
-    [plan] = planned(JOINED, "t", "overwrite", overwrite(1_000_000, 400_001), 20, can_compare_files=True)
-    assert plan.action == "full"
 
 
 def test_maps_are_no_keys():
