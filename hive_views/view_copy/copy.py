@@ -39,7 +39,6 @@ from hive_views.errors import (
     InvalidPropertyError,
     MetastoreConnectionLostError,
     MetastoreUnavailableError,
-    after_steps,
 )
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
@@ -177,13 +176,17 @@ def copy_views(
             if view.status is not CopyStatus.READY:
                 copied.append(view)
                 continue
-            with after_steps(*(f"{view.name} was copied" for view in copied if view.status is CopyStatus.COPIED)):
+            try:
                 with errors_of(source, target):
                     prepared = _prepare_one(source, target, view.name, location, present)
                 if prepared.metadata is None:
                     copied.append(prepared.view)
                 else:
                     copied.append(_copy(target, prepared.view, prepared.metadata, log))
+            except HiveViewsError as error:
+                done = (each.name for each in copied if each.status is CopyStatus.COPIED)
+                error.add_completed_steps(*(f"{name} was copied" for name in done))
+                raise
     return copied
 
 
