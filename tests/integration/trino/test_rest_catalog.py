@@ -1,4 +1,7 @@
-"""Trino reads views of the metastore through a REST catalog over it: it runs their text of the dialect `trino`."""
+"""Trino reads views of a metastore through a REST catalog over it: it runs their text of the dialect `trino`.
+
+The catalog is Iceberg's server on the shared metastore, or the one in a metastore of Hive 4.2.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,82 @@ import pyarrow as pa
 import pytest
 from trino.exceptions import TrinoQueryError
 
-from hive_views import define
+from hive_views import HiveViewCatalog, define
+from tests.conftest import empty_database
+from tests.integration.metastore.rest_server import RestMetastore
+from tests.integration.metastore.test_http import jwks_uri, token
 from tests.integration.trino.server import TrinoServer, running
 from tests.integration.view_copy.conftest import metastore_over_rest
 
-__all__ = ["metastore_over_rest"]
+__all__ = ["jwks_uri", "metastore_over_rest"]
 
 
 @pytest.fixture(scope="module")
-def lake(metastore, metastore_over_rest, tmp_path_factory) -> Iterator[TrinoServer]:
-    """Trino with the catalog `lake`, which is the REST catalog."""
-    properties = {
-        "connector.name": "iceberg",
-        "iceberg.catalog.type": "rest",
-        "iceberg.rest-catalog.uri": metastore_over_rest,
-    }
-    with running(tmp_path_factory.mktemp("trino-rest"), metastore.uri, {"lake": properties}) as server:
+def hive(jwks_uri, tmp_path_factory) -> Iterator[RestMetastore]:
+    """A metastore of Hive 4.2 whose REST catalog requires a token."""
+    properties = {"metastore.authentication.jwt.jwks.url": jwks_uri}
+    with RestMetastore(tmp_path_factory.mktemp("hive"), ("jwt",), properties) as server:
         yield server
 
 
-def test_view_with_trino_text_is_read(catalog, lake, database):
+@pytest.fixture(scope="module")
+def trino_over_rest(metastore, metastore_over_rest, hive, tmp_path_factory) -> Iterator[TrinoServer]:
+    """Trino with the REST catalogs `lake`, on the shared metastore, and `hive_4`."""
+    properties = {"connector.name": "iceberg", "iceberg.catalog.type": "rest"}
+    catalogs = {
+        "lake": {**properties, "iceberg.rest-catalog.uri": metastore_over_rest},
+        "hive_4": {
+            **properties,
+            "iceberg.rest-catalog.uri": hive.rest_uri("jwt"),
+            "iceberg.rest-catalog.security": "OAUTH2",
+            "iceberg.rest-catalog.oauth2.token": token(),
+        },
+    }
+    with running(tmp_path_factory.mktemp("trino-rest"), metastore.uri, catalogs) as server:
+        yield server
+
+
+@pytest.fixture(params=["lake", "hive_4"])
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of the catalog in Trino."""
+    return request.param
+
+
+@pytest.fixture
+def served(name, metastore, hive):
+    """The metastore behind the catalog."""
+    return {"lake": metastore, "hive_4": hive}[name]
+
+
+@pytest.fixture
+def database(served) -> Iterator[str]:
+    with empty_database(served, "db") as created:
+        yield created
+
+
+@pytest.fixture
+def catalog(served) -> Iterator[HiveViewCatalog]:
+    with HiveViewCatalog("prod", uri=served.uri, warehouse=served.warehouse) as opened:
+        yield opened
+
+
+def test_view_with_trino_text_is_read(catalog, trino_over_rest, name, database):
     catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())])).append(
         pa.table({"id": [1, 2, 3]})
     )
     columns = catalog.create_view_from_sql(f"{database}.plain", f"SELECT id FROM {database}.orders").schema()
     version = define(
-        f"SELECT id FROM lake.{database}.orders WHERE id > 1",
+        f"SELECT id FROM {name}.{database}.orders WHERE id > 1",
         dialect="trino",
         default_namespace=(database,),
         expanded=f"SELECT `orders`.`id` FROM `{database}`.`orders` WHERE `orders`.`id` > 1",
     )
     catalog.create_view(f"{database}.large", columns, version)
-    assert sorted(lake.query(f"SELECT id FROM lake.{database}.large")) == [(2,), (3,)]
+    assert sorted(trino_over_rest.query(f"SELECT id FROM {name}.{database}.large")) == [(2,), (3,)]
     # Unqualified names need a session schema: the version has no default catalog.
     unqualified = define("SELECT id FROM orders", dialect="trino", default_namespace=(database,), expanded="SELECT 1")
     catalog.create_view(f"{database}.unqualified", columns, unqualified)
     with pytest.raises(TrinoQueryError, match="Schema must be specified"):
-        lake.query(f"SELECT id FROM lake.{database}.unqualified")
+        trino_over_rest.query(f"SELECT id FROM {name}.{database}.unqualified")
     with pytest.raises(TrinoQueryError):
-        lake.query(f"SELECT id FROM lake.{database}.plain")
+        trino_over_rest.query(f"SELECT id FROM {name}.{database}.plain")
