@@ -18,12 +18,15 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.legacy_import import export_rows
 from hive_views.local_metastore.embedded import EmbeddedMetastore
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import free_port
 from tests.conftest import CACHE
 from tests.integration.cli.test_page import commands, pattern, plain
+from tests.integration.metastore.rest_server import RestMetastore
+from tests.integration.metastore.test_http import jwks_uri, token
 from tests.integration.view_copy.conftest import metastore_over_rest, rest_server
 
-__all__ = ["metastore_over_rest", "rest_server"]
+__all__ = ["jwks_uri", "metastore_over_rest", "rest_server"]
 
 DOCS = Path(__file__).parents[3] / "docs"
 BLOCK = re.compile(r'^ *```(\w+)(?: title="([^"]+)")?\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
@@ -98,6 +101,19 @@ class Shell:
 @pytest.fixture
 def sales(metastore: EmbeddedMetastore, alone: None) -> Iterator[HiveViewCatalog]:
     """The database of the guides: a table and two views."""
+    yield create_sales(metastore)
+
+
+@pytest.fixture
+def hive_4(tmp_path_factory: pytest.TempPathFactory, jwks_uri: str) -> Iterator[str]:
+    """The address of a metastore of Hive 4.2 over REST, with the same database; it requires a token."""
+    properties = {"metastore.authentication.jwt.jwks.url": jwks_uri}
+    with RestMetastore(tmp_path_factory.mktemp("hive"), ("jwt",), properties) as running:
+        create_sales(running)
+        yield running.rest_uri("jwt")
+
+
+def create_sales(metastore: MetastoreProcess) -> HiveViewCatalog:
     catalog = HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse)
     catalog.create_namespace("sales", {"location": f"{metastore.warehouse}/sales_{uuid4().hex[:8]}.db"})
     pyarrow = pytest.importorskip("pyarrow")
@@ -107,7 +123,7 @@ def sales(metastore: EmbeddedMetastore, alone: None) -> Iterator[HiveViewCatalog
     catalog.execute(
         "CREATE VIEW sales.orders_by_customer AS SELECT customer, count(*) AS n FROM sales.orders GROUP BY customer"
     )
-    yield catalog
+    return catalog
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
@@ -117,10 +133,12 @@ def test_guide(
     if page.stem == "migrate":
         assert [exported.problem for exported in export_rows(sales, ["sales"])] == [None, None]
     places = {"thrift://metastore.example.com:9083": metastore.uri, "s3://lake/warehouse": metastore.warehouse}
+    environment = {"HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
     if page.stem == "rest-catalog":
         places["https://rest.example.com"] = request.getfixturevalue("rest_server")
         places["https://views.example.com"] = request.getfixturevalue("metastore_over_rest")
-    environment = {"HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
+        places["https://hive.example.com/iceberg"] = request.getfixturevalue("hive_4")
+        environment["HIVE_TOKEN"] = token()
     Shell(tmp_path, places, {} if page.stem == "connect" else environment).run_page(page)
 
 
