@@ -85,7 +85,10 @@ def open_session(
     if storage and f"{prefix}io-impl" not in conf:
         jars.append(str(fetch_s3(cache)))
     settings["spark.jars"] = ",".join(jars)
-    spark = iceberg_session(properties["uri"], warehouse, catalog=name, cache=cache, conf=settings)
+    try:
+        spark = iceberg_session(properties["uri"], warehouse, catalog=name, cache=cache, conf=settings)
+    except spark_exceptions() as error:
+        raise UsageError("--spark, --conf", f"Spark does not start with these settings: {error}") from error
     # Set after the start, since the settings may contain secrets, and other users can read the JVM's command line.
     try:
         for key, value in storage.items():

@@ -201,6 +201,8 @@ def refresh_materialized(
         raise UsageError("--full", "it does not go with --incremental")
     if parallel < 1:
         raise UsageError("--parallel", f"refresh at least one view at a time, not {parallel}")
+    if select == "" or "" in database:  # a variable of a script that is not set must not select all views
+        raise UsageError("--select" if select == "" else "--database", "it is empty")
     selects = all or bool(database) or select is not None or due or stale
     if (name is None) != selects:
         raise UsageError("--all", "name one view, or select several by --all, --database, --select, --due or --stale")

@@ -200,3 +200,10 @@ def test_orphans_are_listed_and_removed(cli: Cli, catalog: HiveViewCatalog, sale
     done = cli("mv", "orphans", name, "--older-than", "0", "--remove", "--yes")
     assert done.out == f"file     file:{stray}\n1 orphan(s) removed\n" and not stray.exists()
     assert cli("mv", "orphans", f"{sales}.sales").code == 3
+
+
+@pytest.mark.parametrize("option", ["--select", "--database"])
+def test_empty_selection_is_rejected(cli: Cli, option: str) -> None:
+    """A script whose variable is not set must not refresh all views."""
+    done = cli("mv", "refresh", "--stale", option, "")
+    assert done.code == 2 and f"{option}: it is empty" in done.err

@@ -383,3 +383,13 @@ def test_refresh_command_of_several_views(catalog, market, metastore):
     time.sleep(1.1)
     assert refreshed("--due", "--upstream") == {"totals": "incremental", "top": BY_KEYS}
     assert views.freshness((market, "top")).is_fresh
+
+
+@pytest.mark.extended
+def test_refresh_command_without_a_session(catalog, market, metastore):
+    catalog.materialized.create((market, "mv"), "SELECT id FROM sales")
+    words = [sys.executable, "-m", "hive_views", "mv", "refresh", f"{market}.mv", "--cache", str(CACHE)]
+    done = run_command([*words, "--spark", "nonsense"], metastore)
+    assert done.returncode == 2
+    assert "--spark, --conf: Spark does not start with these settings: " in done.stderr
+    assert "Traceback" not in done.stderr.partition("hive-views: ")[2]
