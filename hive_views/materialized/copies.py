@@ -98,7 +98,7 @@ def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[
     )
     if fields != copied or copy.name == view.name:
         return False
-    text = text_of(copy.name, copy.metadata)
+    text = text_of(copy.name, copy.metadata.current_version())
     try:
         query = IncrementalQuery(text.sql, text.dialect, text.database)
     except NotIncrementalError:

@@ -54,7 +54,7 @@ from hive_views.materialized.properties import (
 from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
-from hive_views.materialized.refresh.inline import catalog_names
+from hive_views.materialized.refresh.inline import catalog_names, check_definition
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
@@ -138,6 +138,7 @@ class MaterializedViews:
             ViewAlreadyExistsError, TableAlreadyExistsError: If the name is taken.
             InvalidPropertyError: If the layout, a property, or a term that partitions or sorts is invalid.
             SqlError: If the query cannot be resolved.
+            InvalidViewError: If no refresh can run the query, e.g. because it reads a table by time travel.
         """
         name = self._name(identifier)
         request = CreateRequest(
@@ -234,6 +235,7 @@ class MaterializedViews:
         Raises:
             InvalidPropertyError: If its rows are partitioned by a column that the new definition does not have.
             SqlError: If the query cannot be resolved.
+            InvalidViewError: If no refresh can run the query, e.g. because it reads a table by time travel.
         """
         view = self.load(identifier)
         definition = self._define(view.name, sql, database, dialect, analyzer)
@@ -866,19 +868,20 @@ class MaterializedViews:
         dialect: str,
         analyzer: Analyzer | None,
     ) -> ViewDefinition:
-        if not isinstance(sql, str):
-            return sql
-        current_database = (database or name.database).lower()
-        return build_definition(
-            self._store,
-            name,
-            sql,
-            database=current_database,
-            dialect=dialect,
-            analyzer=analyzer,
-            catalog_name=self._tables.name,
-            for_trino=False,  # the refresh analyzes this text, and Trino reads the storage
-        )
+        definition = sql
+        if isinstance(definition, str):
+            definition = build_definition(
+                self._store,
+                name,
+                definition,
+                database=(database or name.database).lower(),
+                dialect=dialect,
+                analyzer=analyzer,
+                catalog_name=self._tables.name,
+                for_trino=False,  # the refresh analyzes this text, and Trino reads the storage
+            )
+        check_definition(name, definition.version)
+        return definition
 
     def _sources_among(self, names: Sequence[ViewName], rows: RowCache) -> dict[ViewName, set[ViewName]]:
         """The direct and transitive sources of views that are materialized, in the order of their dependencies."""

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from hive_views.errors import InvalidMetadataError, RefreshError, SqlError
+from hive_views.errors import InvalidMetadataError, InvalidViewError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.sources import Sources
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded
-from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
-from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.with_clauses import without_with
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.lineage import unchanged_type
+from hive_views.sql.resolver.resolver import resolve
+from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.spark_types import spark_type
+from hive_views.sql.types.upcasts import can_upcast
+
+logger = logging.getLogger(__name__)
 
 _MAX_VIEWS = 500
-_NARROW_INTEGERS = re.compile(
-    r"tinyint|smallint|\b(byte|short)\b|xpath_short|\b\d+[ys]\b|\b(getbit|bit_get|grouping)\b|"
-    r"\b(from_(avro|csv|json|protobuf|xml)|(try_)?variant_get)\b",
-    re.IGNORECASE,
-)
-"""What of Spark may give values of the types TINYINT and SMALLINT, also in schemas that are texts (Spark 4.1)."""
+_NOT_IN_SPARK = re.compile(r"void|uniontype|interval|zone")
+"""Parts of the names of Hive's types that Spark cannot cast to."""
+_CHARACTERS = re.compile(r"(var)?char\(\d+\)")
 
 
 @dataclass(frozen=True)
@@ -49,32 +54,38 @@ class ViewText:
     """`spark` or `hive`."""
     database: str
     """The database of unqualified names."""
-    columns: tuple[str, ...] | None
-    """The view's columns, if the query may name them differently; else None."""
     catalog: str | None = None
     """The catalog of unqualified names; None for the view's own."""
     bound_columns: tuple[tuple[str, str], ...] = ()
     """Columns of the query, and the names that the view gives them, if it reads them by name; else empty."""
+    names: tuple[str, ...] = ()
+    """The declared names of the view's columns."""
     types: tuple[str, ...] = ()
-    """The declared types of the view's columns; empty if the query has exactly these."""
+    """Their declared types in Spark, to which readers of the view cast the columns of the query."""
+    upcast_only: bool = False
+    """Whether readers reject a query whose columns the casts could change, as readers through Iceberg do."""
 
 
-def text_of(name: ViewName, metadata: ViewMetadata) -> ViewText:
+def check_definition(name: ViewName, version: ViewVersion) -> None:
+    """Reject a text that no refresh can run, because changes of what it reads cannot be detected."""
+    text = text_of(name, version)
+    try:
+        IncrementalQuery(text.sql, text.dialect, text.database)
+    except NotIncrementalError as error:
+        raise InvalidViewError(str(name), f"no refresh can run its query: {error}") from None
+
+
+def text_of(name: ViewName, version: ViewVersion) -> ViewText:
     """The text of a view that Spark can run: the expanded one, else Spark's own."""
-    version = metadata.current_version()
     texts = sql_texts(version)
     namespace = version.default_namespace
     database = namespace[0].lower() if len(namespace) == 1 else name.database
     if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
         # A generated text comes from a Spark author's, and has Spark's functions.
         dialect = "spark" if HIVE in version.generated_dialects and "spark" in texts else HIVE
-        return ViewText(texts[HIVE], dialect, database, None, version.default_catalog)
+        return ViewText(texts[HIVE], dialect, database, version.default_catalog)
     if "spark" in texts:
-        try:
-            columns = tuple(field.name for field in metadata.current_schema().fields)
-        except InvalidMetadataError as error:
-            raise RefreshError(str(name), str(error)) from error
-        return ViewText(texts["spark"], "spark", database, columns, version.default_catalog)
+        return ViewText(texts["spark"], "spark", database, version.default_catalog)
     dialects = ", ".join(texts) or "no dialect"
     raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 
@@ -93,7 +104,9 @@ def inline(
 ) -> IncrementalQuery:
     """Replace the views in a definition by their queries, down to tables; those in `storages` by their stored rows."""
     try:
-        sql, dialect = _Inliner(name, sources, catalogs, storages).inline(text_of(name, metadata), (name,))
+        sql, dialect = _Inliner(name, sources, catalogs, storages).inline(
+            text_of(name, metadata.current_version()), (name,)
+        )
     except RecursionError:
         raise RefreshError(str(name), "its definition reads a chain of too many views") from None
     return _leaves(name, sql, dialect, name.database)
@@ -119,11 +132,8 @@ class _Inliner:
         self._sources = sources
         self._catalogs = catalogs
         self._storages = {storage.view: storage.table for storage in storages}
+        self._schemas = _SourceSchemas(sources)
         self._remaining_views = _MAX_VIEWS
-        others = (*sources.hive_tables.values(), *sources.hive_views.values())
-        self._has_narrow_columns = any(
-            _NARROW_INTEGERS.search(kind) is not None for row in others for _, kind, *_ in row.columns
-        )
 
     def inline(self, text: ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
         """SQL and dialect of a text over tables alone; `path` are the views that led to it."""
@@ -148,39 +158,72 @@ class _Inliner:
                 return quote_name(leaf.name)
             sql, dialect = self.inline(view, (*path, source))
             dialects.add(dialect)
-            if view.bound_columns:
-                items = (
-                    f"{quote_identifier(column)} AS {quote_identifier(name)}" for column, name in view.bound_columns
-                )
-                return f"(SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner`)"
-            if view.types:
-                return _with_types(sql, view.columns or (), view.types)
-            return f"({sql})" if view.columns is None else _with_columns(sql, view.columns)
+            return f"({self._as_declared(view, sql)})"
 
         return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
 
     def _view_text(self, name: ViewName) -> ViewText | None:
         if name in self._sources.views:
-            return self._with_declared_types(text_of(name, self._sources.views[name]), self._sources.views[name])
+            metadata = self._sources.views[name]
+            try:
+                fields = metadata.current_schema().fields
+            except InvalidMetadataError as error:
+                raise self._error(str(error)) from error
+            types = tuple(spark_type(field.field_type, quote_identifier) for field in fields)
+            return replace(
+                text_of(name, metadata.current_version()),
+                names=tuple(field.name for field in fields),
+                types=types,
+                upcast_only=True,
+            )
         if name in self._sources.hive_views:
             row = self._sources.hive_views[name]
             if is_encoded(row.texts.original):
                 raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
-            return ViewText(row.texts.expanded or "", HIVE, name.database, None, bound_columns=_bound_columns(row))
+            names, types = zip(*((column, _spark_name(kind)) for column, kind, *_ in row.columns), strict=True)
+            if row.parameters.get("view.schemaMode", "").endswith("EVOLUTION"):
+                types = ("",) * len(names)  # readers adopt the types of the query
+            text, bound_columns = row.texts.expanded or "", _bound_columns(row)
+            return ViewText(text, HIVE, name.database, None, bound_columns, names, types)
         return None
 
-    def _with_declared_types(self, text: ViewText, metadata: ViewMetadata) -> ViewText:
-        """A view's text, with the types of its columns if those of its query may be smaller integers.
+    def _as_declared(self, view: ViewText, sql: str) -> str:
+        """A view's query over tables, with the names and the types of the view's columns.
 
-        Iceberg has no TINYINT and SMALLINT: a view with such a column is declared with INT, and read so.
+        Readers cast each column to its declared type. The casts that have no effect are omitted, because the rules that
+        update the rows of a materialized view do not look into them.
         """
-        fields = metadata.current_schema().fields
-        types = tuple(spark_type(field.field_type, quote_identifier) for field in fields)
-        if not any(re.search(r"\bint\b", kind) for kind in types):
-            return text
-        if not self._has_narrow_columns and not _may_have_narrow_integers(text):
-            return text
-        return replace(text, columns=tuple(field.name for field in fields), types=types)
+        columns: list[tuple[str, str | None]] | None = None
+        try:
+            resolution = resolve(parse_query(view.sql, view.dialect), self._schemas, view.database)
+            columns = [(name, unchanged_type(resolution.context, column)) for name, column in resolution.columns]
+        except SqlError:
+            logger.debug("The types of the columns of a view are unknown: %s", view.sql, exc_info=True)
+        found = [(name, None) for name in view.names] if columns is None else columns
+        if view.bound_columns:
+            kinds = {name.lower(): kind for name, kind in found}
+            read = [(column, kinds.get(column.lower())) for column, _ in view.bound_columns]
+            aliases = ""
+        else:
+            # Readers through Iceberg ignore the columns that a star has in addition since the view was created.
+            added = (f"hive_views_added_{number}" for number in range(len(view.names), len(found)))
+            read = [(name, kind) for name, (_, kind) in zip(view.names, found, strict=False)]
+            aliases = f" ({', '.join(map(quote_identifier, (*view.names, *added)))})"
+        items = []
+        for (column, kind), name, declared in zip(read, view.names, view.types, strict=False):
+            is_cast = kind != declared and declared != "" and _NOT_IN_SPARK.search(declared) is None
+            if is_cast and kind is not None and view.upcast_only and not _can_upcast(kind, declared):
+                raise self._error(
+                    f"the column {name} of a view that it reads is declared as {declared}, and that view's query "
+                    f"returns {kind} now: replace the view by the same query, which declares the new type"
+                )
+            value = quote_identifier(column)
+            value = f"CAST({value} AS {declared})" if is_cast else value
+            items.append(value if value == quote_identifier(name) else f"{value} AS {quote_identifier(name)}")
+        has_names = columns is not None and [name.lower() for name, _ in columns] == [*map(str.lower, view.names)]
+        if has_names and items == [*map(quote_identifier, view.names)]:
+            return sql
+        return f"SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner`{aliases}"
 
     def _check_catalog(self, catalog: str, view: ViewName) -> None:
         if catalog.lower() not in self._catalogs:
@@ -194,11 +237,43 @@ class _Inliner:
         return RefreshError(str(self._name), reason)
 
 
-def _may_have_narrow_integers(text: ViewText) -> bool:
-    """Whether a query over INT and BIGINT columns may return a TINYINT or SMALLINT; a user's function may."""
-    if _NARROW_INTEGERS.search(text.sql) is not None:
+class _SourceSchemas:
+    """The columns of a definition's sources, with Spark's types."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def table(self, database: str, name: str) -> TableSchema | None:
+        """Return the columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
+        source, sources = ViewName(database, name), self._sources
+        row = sources.hive_tables.get(source) or sources.hive_views.get(source)
+        if row is not None:
+            return TableSchema(tuple((column.lower(), _spark_name(kind)) for column, kind, *_ in row.columns))
+        if source in sources.views:
+            fields = sources.views[source].current_schema().fields
+        elif source in sources.tables:
+            state = sources.tables[source]
+            fields = state.columns[state.schema_id]
+        else:
+            return None
+        return TableSchema(
+            tuple((field.name.lower(), spark_type(field.field_type, quote_identifier)) for field in fields)
+        )
+
+
+def _can_upcast(kind: str, declared: str) -> bool:
+    """Whether Spark casts a type to a declared one without loss; true for types that are not compared here."""
+    if "timestamp" in kind + declared:
         return True
-    return any(function.registered for function in references(text.sql, text.dialect).functions)
+    try:
+        return can_upcast(parse_type(kind), parse_type(declared))
+    except SqlError:
+        return True
+
+
+def _spark_name(kind: str) -> str:
+    """Spark's name of a type of a row: Spark reads CHAR and VARCHAR as STRING."""
+    return _CHARACTERS.sub("string", kind)
 
 
 def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:
@@ -208,21 +283,6 @@ def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:
     if len(set(lower)) < len(row.columns):
         return ()  # not recorded, or ambiguous: Spark reads by position
     return tuple((str(name), column[0]) for name, column in zip(names, row.columns, strict=True))
-
-
-def _with_columns(sql: str, columns: tuple[str, ...]) -> str:
-    quoted = ", ".join(map(quote_identifier, columns))
-    return f"(SELECT * FROM ({sql}) AS `hive_views_inner` ({quoted}))"
-
-
-def _with_types(sql: str, columns: Sequence[str], types: Sequence[str]) -> str:
-    """A query with some names of its columns, those with integers in them cast to their types."""
-    names = [quote_identifier(column) for column in columns]
-    items = (
-        f"CAST({name} AS {kind}) AS {name}" if re.search(r"\bint\b", kind) else name
-        for name, kind in zip(names, types, strict=True)
-    )
-    return f"(SELECT {', '.join(items)} FROM ({sql}) AS `hive_views_inner` ({', '.join(names)}))"
 
 
 def _leaves(name: ViewName, sql: str, dialect: str, database: str) -> IncrementalQuery:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -81,6 +82,8 @@ class TableLeaf:
     """Whether an alias follows."""
     catalog: str | None = None
     """The catalog in front of the name, as written."""
+    is_query: bool = False
+    """Whether it is the query `TABLE t`, whose first word is then where the name begins."""
 
 
 class NotIncrementalError(ValueError):
@@ -112,9 +115,17 @@ class IncrementalQuery:
         self.tree = self.query.tree
         if TokenType.PIPE_GT in self.query.text.kind_set:
             raise NotIncrementalError("the pipe operator |>")
+        if (TokenType.WITH, TokenType.L_PAREN) in pairwise(self.query.text.kinds):
+            # They may name a branch, a tag or a snapshot; the syntax tree does not have them.
+            raise NotIncrementalError("a table is read with options: WITH (…)")
         self._numbers: dict[int, int] = {}
         """The index into `leaves` by the id of the table's node."""
         leaves: list[TableLeaf] = []
+        queries = {
+            name.start: word.start
+            for word, name in pairwise(self.query.text.tokens)
+            if word.token_type is TokenType.TABLE
+        }
         for node in self.tree.find_all(exp.Table):
             if isinstance(node.this, exp.Dot):
                 # A branch, a tag or a metadata table may change although the table's current snapshot does not.
@@ -129,16 +140,28 @@ class IncrementalQuery:
             self._numbers[id(node)] = len(leaves)
             name = (parts[-2] if len(parts) > 1 else database.lower(), parts[-1])
             catalog = node.parts[0].name if len(parts) > 2 else None
-            leaves.append(TableLeaf(name, first["start"], last["end"] + 1, bool(node.alias), catalog))
+            start, end = first["start"], last["end"] + 1
+            is_query = start in queries
+            leaves.append(TableLeaf(name, queries.get(start, start), end, bool(node.alias), catalog, is_query))
         self.leaves: tuple[TableLeaf, ...] = tuple(leaves)
 
     def render(self, replacement: Callable[[int, TableLeaf], str]) -> str:
-        """Return the text with each table's name replaced; a table without an alias gets its old name as alias."""
+        """Return the text with each table's name replaced; a table without an alias gets its old name as alias.
+
+        The database and the catalog are removed in front of columns, as in `db.t.c`, because an alias has none.
+        """
         edits = []
-        for number, leaf in sorted(enumerate(self.leaves), key=lambda item: item[1].start):
+        for number, leaf in enumerate(self.leaves):
             alias = "" if leaf.aliased else f" AS {quote_identifier(leaf.name[1], self.query.text.quote)}"
-            edits.append((leaf.start, leaf.end, replacement(number, leaf) + alias))
-        return replace_ranges(self.sql, edits)
+            source = replacement(number, leaf) + alias
+            edits.append((leaf.start, leaf.end, f"(SELECT * FROM {source})" if leaf.is_query else source))
+        names = {leaf.name for leaf in self.leaves if not leaf.aliased}
+        for column in self.tree.find_all(exp.Column):
+            if column.db and (column.db.lower(), column.table.lower()) in names:
+                first, table = column.parts[0]._meta, column.args["table"]._meta
+                if first is not None and table is not None:
+                    edits.append((first["start"], table["start"], ""))
+        return replace_ranges(self.sql, sorted(edits))
 
     def may_read(self, columns: Collection[str]) -> bool:
         """Return whether new columns of a table may change the query, since columns take precedence over aliases."""

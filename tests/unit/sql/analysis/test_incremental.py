@@ -142,10 +142,18 @@ def test_definition_reads_added_column(sql, reads):
 
 
 @pytest.mark.parametrize(
-    "text", ["t VERSION AS OF 3", "t TIMESTAMP AS OF '2020-01-01'", "t TABLESAMPLE (3 ROWS)", "a.b.c.snapshots"]
+    "text",
+    [
+        "t VERSION AS OF 3",
+        "t TIMESTAMP AS OF '2020-01-01'",
+        "t TABLESAMPLE (3 ROWS)",
+        "a.b.c.snapshots",
+        "t WITH ('branch' = 'b')",
+        "t WITH (`split-size` = 1) AS u JOIN s ON s.x = u.x",
+    ],
 )
-def test_time_travel_samples_and_metadata_tables_are_refused(text):
-    with pytest.raises(NotIncrementalError, match=r"sample or by time travel|not a table"):
+def test_time_travel_samples_options_and_metadata_tables_are_refused(text):
+    with pytest.raises(NotIncrementalError, match=r"sample or by time travel|not a table|with options"):
         IncrementalQuery(f"SELECT x FROM {text}", "spark", "db")
 
 
@@ -158,3 +166,25 @@ def test_render_replaces_names_and_adds_aliases():
     sql = "SELECT `t`.`x`, 't' AS t2 FROM `db`.`t` /* t */ JOIN s AS `q` ON `t`.`x` = q.x"
     rendered = IncrementalQuery(sql, "spark", "db").render(lambda _, leaf: f"<{leaf.name[1]}>")
     assert rendered == "SELECT `t`.`x`, 't' AS t2 FROM <t> AS `t` /* t */ JOIN <s> AS `q` ON `t`.`x` = q.x"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rendered"),
+    [
+        ("SELECT db.t.a, t.b FROM db.t", "SELECT t.a, t.b FROM <t> AS `t`"),
+        ("SELECT c.db.t.a, `DB`.`t`.* FROM c.db.t", "SELECT t.a, `t`.* FROM <t> AS `t`"),
+        ("SELECT db.t.a FROM db.t AS x", "SELECT db.t.a FROM <t> AS x"),  # a field of a struct, or an error
+        (
+            "SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM s WHERE db.t.a = s.a)",
+            "SELECT 1 FROM <t> AS `t` WHERE EXISTS (SELECT 1 FROM <s> AS `s` WHERE t.a = s.a)",
+        ),
+        ("TABLE t", "(SELECT * FROM <t> AS `t`)"),
+        (
+            "SELECT a FROM (TABLE t) AS q UNION ALL TABLE s",
+            "SELECT a FROM ((SELECT * FROM <t> AS `t`)) AS q UNION ALL (SELECT * FROM <s> AS `s`)",
+        ),
+        ("WITH t AS (SELECT 1 AS a) TABLE t", "WITH t AS (SELECT 1 AS a) TABLE t"),
+    ],
+)
+def test_render_of_names_that_an_alias_does_not_have(sql, rendered):
+    assert IncrementalQuery(sql, "spark", "db").render(lambda _, leaf: f"<{leaf.name[1]}>") == rendered
