@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hive_views.catalog.configuration import check_readable, configured_catalog
-from hive_views.errors import CatalogConfigurationError, HiveViewsError, UsageError
+from hive_views.catalog.configuration import HIVE_TYPES, check_readable, configured_catalog
+from hive_views.errors import CatalogConfigurationError, CatalogUnavailableError, HiveViewsError, UsageError
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
     from hive_views.catalog.catalog import HiveViewCatalog
 
 METASTORE_DIRECTORY_VARIABLE = "HIVE_VIEWS_METASTORE_DIR"
@@ -56,6 +58,33 @@ class ConnectionOptions:
 
         properties = {**configured, **({"warehouse": self.warehouse} if self.warehouse else {}), **self.properties}
         return HiveViewCatalog(name, **properties)
+
+
+def open_catalog(name: str, *, warehouse: str | None = None) -> Catalog:
+    """Open a catalog of PyIceberg's configuration; one on a metastore is a `HiveViewCatalog`.
+
+    `warehouse` overrides the configured property. The caller closes the catalog.
+    """
+    _, properties = configured_catalog(name, any_type=True)
+    if properties.get("type") in HIVE_TYPES:
+        return ConnectionOptions(name=name, warehouse=warehouse).catalog()
+    if properties.get("type") != "rest":
+        raise CatalogConfigurationError(
+            name, f"{name} is a catalog of type {properties['type']!r}; name one of type hive or rest"
+        )
+    if warehouse is not None:
+        properties["warehouse"] = warehouse
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import RESTError
+
+    try:
+        return load_catalog(name, **properties)
+    except HiveViewsError:
+        raise
+    except ValueError as error:
+        raise CatalogConfigurationError(name, f"the catalog cannot be opened: {error}") from error
+    except (RESTError, OSError) as error:
+        raise CatalogUnavailableError(name, f"the catalog cannot be opened: {error}") from error
 
 
 def default_directory() -> Path:

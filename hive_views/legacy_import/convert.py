@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.config import CatalogConfig
@@ -116,25 +116,37 @@ _CREATION_METADATA_NOTE = (
 
 @dataclass(frozen=True)
 class ImportTarget:
-    """The catalog for new views."""
+    """The catalog for new views: a catalog on a metastore, or, in a subclass, another one."""
 
     catalog: HiveViewCatalog
-    """The catalog."""
+    """The catalog on the metastore in which names are resolved."""
     store: MetastoreStore
     """Its metastore and files, or a `PlannedStore` on top of them."""
     database_locations: dict[str, str] = field(default_factory=dict)
     """Base locations of databases that were read already."""
+
+    is_metastore: ClassVar[bool] = True
+    """Whether the new views are rows of a metastore."""
+
+    def is_taken(self, name: ViewName) -> bool:
+        """Return whether the catalog has a table or view of this name."""
+        return self.store.get_row(name) is not None
+
+    def check_sources(self, definition: LegacyDefinition) -> tuple[str, ...]:
+        """Return sentences about how readers resolve the names of a definition; raises ConversionError."""
+        return ()
 
     def view_location(self, name: ViewName) -> str:
         """Return the directory for the files of a new view."""
         if self.store.config.unique_location:
             return new_view_location(self.catalog.store, name, None)
         if name.database not in self.database_locations:
-            self.database_locations[name.database] = new_view_location(
-                self.catalog.store, ViewName(name.database, "x"), None
-            )[:-1]
+            self.database_locations[name.database] = self._database_location(name.database)
         directory = name.name if _PLAIN_NAME.fullmatch(name.name) else f"view-{uuid.uuid4().hex}"
-        return self.database_locations[name.database] + directory
+        return f"{self.database_locations[name.database]}/{directory}"
+
+    def _database_location(self, database: str) -> str:
+        return new_view_location(self.catalog.store, ViewName(database, "x"), None).removesuffix("/x")
 
 
 @dataclass(frozen=True)
@@ -184,18 +196,20 @@ def convert(
     """
     view = check_convertible(view, options)
     store = target.store
-    definition = define_view(store, target.catalog.name, view, target_name, options, targets)
+    definition = define_view(
+        store, target.catalog.name, view, target_name, options, targets, keeps_catalogs=target.is_metastore
+    )
     in_place = is_same_catalog and target_name == row.name
     if any(view_exists(store, name) for name in definition.reads if name not in target_names):
         # Cycles among the import's own views are found when it is planned.
         reject_cycle(store, target_name, definition.definition.version)
     location = target.view_location(target_name if in_place else target_name.check_writable())
-    if not in_place and store.get_row(target_name) is not None:
+    if not in_place and target.is_taken(target_name):
         raise ConversionError(Reason.NAME_TAKEN, f"{target_name} exists already")
     # In place, the view keeps its UUID, which lineages of other views may contain.
     view_uuid = identify(store, row, mark=False).uuid if in_place else str(uuid.uuid4())
     storage, storage_metadata = None, None
-    if view.materialized:
+    if view.materialized and target.is_metastore:
         # Not within the storage table's directory, where a removal of orphan files would delete the view's metadata.
         location = f"{location}__view"
         view_uuid = _materialized_view_uuid(store, row, target_name, in_place=in_place)
@@ -209,10 +223,10 @@ def convert(
         )
     keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows == "keep"
     notes = trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding)
-    definition = replace(definition, changes=(*definition.changes, *notes))
-    properties = configured_properties(
-        target.catalog.store.config, _user_properties(view, row_without_storage(row, view))
-    )
+    definition = replace(definition, changes=(*definition.changes, *notes, *target.check_sources(definition)))
+    if not target.is_metastore:
+        definition = replace(definition, changes=(*definition.changes, *_metastore_only(view)))
+    properties = configured_properties(store.config, _user_properties(view, row_without_storage(row, view)))
     metadata_directory = properties.get(METADATA_PATH, f"{location}/metadata").rstrip("/")
     backup = f"{metadata_directory}/legacy-{uuid.uuid4()}.json"
     properties |= {LEGACY_ROW: backup, LEGACY_FINGERPRINT: row_fingerprint(row)}
@@ -251,6 +265,14 @@ def convert(
     return ConvertedView(
         converted, metadata, metadata_file, backup, definition, (*definition.changes, *type_changes), storage
     )
+
+
+def _metastore_only(view: LegacyView) -> Iterator[str]:
+    """Return sentences about what only a metastore holds."""
+    if view.materialized:
+        yield "its stored rows are not imported: the new view is a plain view"
+    if view.partitioned:
+        yield "the new view has no partitions: its partition columns are columns"
 
 
 def row_after_import(

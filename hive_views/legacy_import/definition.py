@@ -110,17 +110,22 @@ def define_view(
     target: ViewName,
     options: ImportOptions,
     targets: Mapping[ViewName, ViewName],
+    *,
+    keeps_catalogs: bool = True,
 ) -> LegacyDefinition:
-    """Define the Iceberg view that a legacy view becomes; raises ConversionError."""
+    """Define the Iceberg view that a legacy view becomes; raises ConversionError.
+
+    `keeps_catalogs` states whether names in Spark's texts keep the catalog that they name.
+    """
     try:
-        return _define(store, catalog_name, view, target, options, targets)
+        return _define(store, catalog_name, view, target, options, targets, keeps_catalogs=keeps_catalogs)
     except ConversionError as error:
         if error.problem.reason not in (Reason.UNREADABLE, Reason.UNRESOLVED, Reason.MISSING_TABLE):
             raise
         original_view = _from_original_text(store, view)
         if original_view is None:
             raise
-        return _define(store, catalog_name, original_view, target, options, targets)
+        return _define(store, catalog_name, original_view, target, options, targets, keeps_catalogs=keeps_catalogs)
 
 
 def _from_original_text(store: MetastoreStore, view: LegacyView) -> LegacyView | None:
@@ -170,6 +175,8 @@ def _define(
     target: ViewName,
     options: ImportOptions,
     targets: Mapping[ViewName, ViewName],
+    *,
+    keeps_catalogs: bool,
 ) -> LegacyDefinition:
     accepted = {store.config.session_catalog, catalog_name}
     if view.dialect == "trino":
@@ -186,7 +193,9 @@ def _define(
                 Reason.OTHER_CATALOG, f"it reads {'.'.join(table.parts)}, which is not in {_join_or(accepted)}"
             )
 
-    def new_name(parts: tuple[str, ...], *, keep_catalog: bool = view.dialect != "trino") -> tuple[str, ...] | None:
+    keeps_catalogs = keeps_catalogs and view.dialect != "trino"
+
+    def new_name(parts: tuple[str, ...], *, keep_catalog: bool = keeps_catalogs) -> tuple[str, ...] | None:
         database = parts[-2].lower() if len(parts) > 1 else view.database
         old = ViewName(database, parts[-1].lower())
         new = targets.get(old) or options.rename(old)

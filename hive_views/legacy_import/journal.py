@@ -139,6 +139,8 @@ class Announcement:
     """URI of the new metadata file."""
     storage: str | None = None
     """For a materialized view: its `hive_views.legacy_import.storage.StoragePlan` as text."""
+    fingerprint: str | None = None
+    """For a view of a REST catalog: what `hive_views.view_copy.metadata.fingerprint` returns for it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the journal event."""

@@ -1,7 +1,7 @@
 """The plan of an import: what happens to each legacy view, as frozen data and as JSON. Planning writes nothing.
 
 `plan_import` reads the rows (`scan_row`), orders the views by what they read (`order_views`), and converts each view in
-memory on top of a `PlannedStore`, which shows the metastore as it will be after the import (`Planner`).
+memory (`Planner`) on top of a `PlannedStore`, which shows the metastore as it will be after the import.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
+from pyiceberg.catalog import Catalog
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.engines import EngineChecker
 from hive_views.errors import (
+    CatalogUnavailableError,
     HiveViewsError,
-    MetastoreRefusedError,
     MetastoreUnavailableError,
     NoSuchViewError,
     PlanError,
 )
 from hive_views.identifiers import ViewName, components
-from hive_views.io.metadata_files import MetadataFiles
-from hive_views.legacy_import.convert import ImportTarget, convert
+from hive_views.legacy_import.convert import convert
 from hive_views.legacy_import.definition import check_convertible, find_references
-from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Problem, Reason, Writer
+from hive_views.legacy_import.legacy_view import ConversionError, Problem, Reason, Writer
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, NameText, check_most_calls
+from hive_views.legacy_import.planned_store import ScannedView, row_with_view_columns
 from hive_views.legacy_import.readers.detection import is_legacy, list_view_names, read_view
+from hive_views.legacy_import.targets import REST, check_database, import_target, store_of_target, target_address
 from hive_views.metastore.queries import read_rows
-from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint, row_with_columns
-from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint
+from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
-from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.json_text import parse_json
-from hive_views.spec.metadata import ViewMetadata
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class ImportPlan:
     cycles: tuple[tuple[ViewName, ...], ...] = ()
     """Groups of views that read each other or themselves."""
     to: str | None = None
-    """The addresses of the metastore for the new views; None for the metastore of the legacy views."""
+    """The addresses of the metastore or REST catalog for the new views; None for the metastore of the legacy views."""
 
     def _repr_html_(self) -> str:
         """The entries as a table, for notebooks."""
@@ -164,7 +164,7 @@ class ImportPlan:
         """Check that the plan was made for the given target, so that planned copies are not converted in place.
 
         Args:
-            to: The addresses of the target metastore; None for the metastore of the legacy views.
+            to: What `target_address` returns for the target; None for the metastore of the legacy views.
 
         Raises:
             PlanError: If the plan is for another target.
@@ -236,113 +236,12 @@ def _plan_from_json(document: Any) -> ImportPlan:
 
 
 def _describe_target(to: str | None) -> str:
-    return "the metastore of the legacy views" if to is None else f"the metastore {to}"
-
-
-def target_metastore(to: HiveViewCatalog | None) -> str | None:
-    """Return the addresses of the metastore of a target catalog as a plan records them; None for no target catalog."""
-    return None if to is None else ",".join(sorted(to.store.config.connection.uris))
-
-
-# -- The metastore as it will be -------------------------------------------------------------------------------------
-
-
-class PlannedFiles(MetadataFiles):
-    """Metadata files, including those that a plan would write.
-
-    Planned files are kept as bytes, which need a quarter of the memory of parsed files; few of them are read again.
-    """
-
-    def __init__(self, files: MetadataFiles) -> None:
-        super().__init__({})
-        self._files = files
-        self._planned: dict[str, bytes] = {}
-
-    def read(self, location: str) -> ViewMetadata:
-        """Read a metadata file or a planned one."""
-        planned = self._planned.get(location)
-        return self._files.read(location) if planned is None else parse(planned, location)
-
-    def put(self, location: str, metadata: ViewMetadata) -> None:
-        """Add a planned file; raises InvalidViewError if it would be too large."""
-        self._planned[location] = serialize(metadata, codec="none")
-
-    def io(self, location: str):  # type: ignore[no-untyped-def]  # as the base class does
-        """Return the FileIO of the real files."""
-        return self._files.io(location)
-
-
-@dataclass(frozen=True)
-class PlannedStore(MetastoreStore):
-    """A metastore as it will be after an import. Each row is read from the server once."""
-
-    planned: dict[ViewName, Row] = field(default_factory=dict)
-    """Rows of planned views."""
-    fetched: dict[ViewName, Row | None] = field(default_factory=dict)
-    """Rows read from the server."""
-    legacy: dict[ViewName, ScannedView] = field(default_factory=dict)
-    """Legacy views that are not planned yet."""
-
-    def get_row(self, name: ViewName) -> Row | None:
-        """Return the planned row of a name, its legacy row, or the row in the metastore."""
-        if name in self.planned:
-            return self.planned[name]
-        if name in self.legacy:
-            return row_with_view_columns(self.legacy[name].row, self.legacy[name].view)
-        if name not in self.fetched:
-            self.fetched[name] = super().get_row(name)
-        return self.fetched[name]
-
-    def fetch(self, names: Iterable[ViewName], *, most_calls: int) -> None:
-        """Read rows of tables in batches; a row that a batch lacks is read by itself when it is needed."""
-        known = (self.planned, self.legacy, self.fetched)
-        missing = sorted(name for name in set(names) if not any(name in rows for rows in known))
-        try:
-            self.fetched.update((row.name, row) for row in read_rows(self, missing, most_calls=most_calls))
-        except MetastoreRefusedError as error:
-            logger.info("Rows that views read are read one by one: %s", error)
-
-    def put(self, name: ViewName, loaded: LoadedView) -> None:
-        """Add a planned view; raises InvalidViewError if its metadata file would be too large."""
-        assert isinstance(self.files, PlannedFiles)
-        self.files.put(loaded.row.metadata_location or "", loaded.metadata)
-        self.planned[name] = loaded.row
-
-
-def planned_store(store: MetastoreStore, fetched: dict[ViewName, Row | None] | None = None) -> PlannedStore:
-    """Return a store without planned views on top of another one; `fetched` holds rows that need not be read again."""
-    return PlannedStore(
-        store.client, PlannedFiles(store.files), store.config, fetched={} if fetched is None else fetched
-    )
-
-
-def row_with_view_columns(row: Row, view: LegacyView) -> Row:
-    """Return the row with the view's columns; a Trino row declares a dummy column instead of these."""
-    if view.writer is not Writer.TRINO:
-        return row
-    return row_with_columns(row, tuple((column.name, column.type, column.comment) for column in view.columns))
+    if to is None:
+        return "the metastore of the legacy views"
+    return f"the REST catalog {to.removeprefix(REST)}" if to.startswith(REST) else f"the metastore {to}"
 
 
 # -- Planning --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ScannedView:
-    """A legacy view with the facts that its row alone shows. Can be pickled."""
-
-    row: Row
-    """Its row."""
-    view: LegacyView
-    """The content of the row."""
-    reads: tuple[ViewName, ...]
-    """The tables and views that its text names."""
-    problem: Problem | None
-    """Why it cannot be converted, as far as the row alone shows."""
-
-    @property
-    def name(self) -> ViewName:
-        """The name of the view."""
-        return self.row.name
 
 
 def scan_row(row: Row, options: ImportOptions) -> ScannedView:
@@ -371,7 +270,7 @@ def plan_import(
     databases: Sequence[str] = (),
     names: Sequence[ViewName] = (),
     options: ImportOptions | None = None,
-    to: HiveViewCatalog | None = None,
+    to: Catalog | None = None,
     most_calls: int = MOST_CALLS,
     progress: PlanProgress | None = None,
 ) -> ImportPlan:
@@ -382,7 +281,7 @@ def plan_import(
         databases: Databases whose legacy views are all planned.
         names: Further views.
         options: Options of the import.
-        to: The catalog for the new views; None for `catalog`.
+        to: The catalog for the new views, on a metastore or PyIceberg's REST catalog; None for `catalog`.
         most_calls: Maximum number of concurrent metastore calls; planning makes at most two.
         progress: Called after each view.
 
@@ -393,6 +292,7 @@ def plan_import(
         NoSuchNamespaceError: If a database of the views, or the database of the option `to_database`, does not exist.
         NoSuchViewError: If one of `names` is not a legacy view.
         MetastoreUnavailableError: If the metastore cannot be reached.
+        CatalogUnavailableError: If the REST catalog cannot be read.
         MetastoreError: If the metastore cannot list the views.
         UsageError: If `most_calls` is not positive.
     """
@@ -415,11 +315,11 @@ def list_candidates(
     databases: Sequence[str],
     names: Sequence[ViewName],
     options: ImportOptions,
-    to: HiveViewCatalog | None,
+    to: Catalog | None,
 ) -> list[ViewName]:
     """List the views whose rows a plan has to read, each once; Iceberg views are included."""
     if options.to_database is not None:
-        (to or catalog).store.client.get_database(options.to_database.lower())
+        check_database(to or catalog, options.to_database.lower())
     return list(dict.fromkeys((*list_view_names(catalog.store, databases), *names)))
 
 
@@ -440,7 +340,7 @@ def plan_views(
     catalog: HiveViewCatalog,
     options: ImportOptions,
     *,
-    to: HiveViewCatalog | None = None,
+    to: Catalog | None = None,
     most_calls: int = 1,
     progress: PlanProgress | None = None,
 ) -> ImportPlan:
@@ -457,7 +357,7 @@ def plan_views(
         entries[name] = planner.plan(view, order.sources[name], entries, order.cycle_of(name))
         if progress is not None:
             progress(len(entries), len(names))
-    return ImportPlan(tuple(entries.values()), options, order.cycles, target_metastore(to))
+    return ImportPlan(tuple(entries.values()), options, order.cycles, target_address(to))
 
 
 @dataclass(frozen=True)
@@ -496,16 +396,16 @@ class Planner:
     def __init__(
         self,
         catalog: HiveViewCatalog,
-        to: HiveViewCatalog | None,
+        to: Catalog | None,
         options: ImportOptions,
         fetched: dict[ViewName, Row | None] | None = None,
     ) -> None:
         self._options = options
         self._is_same_catalog = to is None
-        self._store = planned_store((to or catalog).store, fetched)
-        self._target = ImportTarget(to or catalog, self._store)
         self._targets: dict[ViewName, ViewName] = {}
         self._target_names: set[ViewName] = set()
+        self._store = store_of_target(catalog, to, self._target_names, fetched)
+        self._target = import_target(catalog, to, self._store)
         self._engines = EngineChecker(self._store)
 
     def add(self, view: ScannedView) -> None:
@@ -581,7 +481,7 @@ class Planner:
             self._store.put(entry.target, LoadedView(new_row, converted.metadata))
         except ConversionError as error:
             return _refused(entry, error.problem)
-        except MetastoreUnavailableError:
+        except (MetastoreUnavailableError, CatalogUnavailableError):
             raise
         except HiveViewsError as error:
             return _refused(entry, Problem(Reason.UNSUPPORTED, str(error)))
@@ -594,7 +494,9 @@ class Planner:
             columns=converted.columns,
             changes=converted.changes,
             storage_plan=None if converted.storage is None else converted.storage.action.value,
-            engines=tuple(finding.text for finding in self._engines.check(new_row)),
+            engines=tuple(finding.text for finding in self._engines.check(new_row))
+            if self._target.is_metastore
+            else (),
         )
 
 

@@ -12,16 +12,25 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchViewError
+
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.drop import drop_view
-from hive_views.errors import HiveViewsError, MetadataFileError, MetadataFileNotFoundError, RevertError
+from hive_views.errors import (
+    CatalogUnavailableError,
+    HiveViewsError,
+    MetadataFileError,
+    MetadataFileNotFoundError,
+    RevertError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import directory_of
 from hive_views.io.table_files import is_collected
 from hive_views.legacy_import.backup import read_backup, row_from_text
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW, row_after_import
 from hive_views.legacy_import.journal import History, ImportStatus, Journal
-from hive_views.legacy_import.plan import PlanEntry, target_metastore
+from hive_views.legacy_import.plan import PlanEntry
 from hive_views.legacy_import.run import rejects_late_requests
 from hive_views.legacy_import.storage import (
     LEGACY_STORAGE,
@@ -30,6 +39,7 @@ from hive_views.legacy_import.storage import (
     check_unrefreshed,
     remove_storage,
 )
+from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.drift import find_drift
 from hive_views.metastore.queries import load_view
@@ -45,6 +55,9 @@ from hive_views.metastore.shared_files import FileOwner, purge_view_files
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.view_copy.catalogs import CATALOG_ERRORS, errors_of, is_unchanged
+from hive_views.view_copy.catalogs import drop_view as drop_view_of
+from hive_views.view_copy.catalogs import load_view as load_view_of
 
 _LATE_REQUESTS_S = 3600
 """The age of a conversion, in seconds, after which none of its requests can still arrive at the metastore."""
@@ -88,7 +101,7 @@ def revert_run(
     *,
     names: Sequence[ViewName] = (),
     force: bool = False,
-    to: HiveViewCatalog | None = None,
+    to: Catalog | None = None,
     progress: RevertProgress | None = None,
 ) -> tuple[RevertOutcome, ...]:
     """Restore the legacy rows of the views that a run converted, each before the views that it reads.
@@ -98,7 +111,7 @@ def revert_run(
         journal_path: The run's journal.
         names: Only these views; empty for all. A name that is not in the run's plan gets an outcome with that reason.
         force: Discard changes since the import, instead of refusing to revert such a view.
-        to: The catalog of the new views; None for `catalog`.
+        to: The catalog of the new views, on a metastore or PyIceberg's REST catalog; None for `catalog`.
         progress: Called after each view.
 
     Returns:
@@ -111,7 +124,7 @@ def revert_run(
     outcomes: list[RevertOutcome] = []
     with Journal(journal_path) as journal:
         history = journal.history
-        history.plan.check_target(target_metastore(to))
+        history.plan.check_target(target_address(to))
         selected = [name for name in _converted_names(history) if not names or name in names]
         for name in selected:
             outcome = _outcome(name, partial(_revert, catalog, to, history, name, force))
@@ -182,9 +195,11 @@ def _outcome(name: ViewName, revert: Callable[[], RevertOutcome]) -> RevertOutco
 
 
 def _revert(
-    catalog: HiveViewCatalog, to: HiveViewCatalog | None, history: History, name: ViewName, force: bool
+    catalog: HiveViewCatalog, to: Catalog | None, history: History, name: ViewName, force: bool
 ) -> RevertOutcome:
     entry = history.plan.by_name[name]
+    if to is not None and not isinstance(to, HiveViewCatalog):
+        return _drop_from_rest(to, history, entry, force)
     if to is not None or not entry.in_place:
         return _drop_copy(to or catalog, history, entry, force)
     store = catalog.store
@@ -325,6 +340,29 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
             check_unrefreshed(catalog, target, storage)
     drop_view(store, target, expected=row.metadata_location)
     return _remove_unused_storages(catalog, name, storages, force)
+
+
+def _drop_from_rest(rest: Catalog, history: History, entry: PlanEntry, force: bool) -> RevertOutcome:
+    """Drop an imported view from a REST catalog, whose drop has no condition: the check is the request before it."""
+    name, target = entry.name, entry.target.identifier
+    with errors_of(rest):
+        view = load_view_of(rest, target)
+    if view is None:
+        return RevertOutcome(name, RevertStatus.ALREADY)
+    if view.properties.get(LEGACY_FINGERPRINT) != entry.fingerprint:
+        raise RevertError(str(entry.target), f"it is not the view that was imported from {name}")
+    announcements = history.announcements.get(name, ())
+    if not force and not any(
+        is_unchanged(view, item.metadata_location, item.fingerprint) for item in announcements if item.fingerprint
+    ):
+        raise RevertError(str(entry.target), "the view was changed since its import; use force to lose the changes")
+    try:
+        drop_view_of(rest, target, view)
+    except NoSuchViewError:
+        return RevertOutcome(name, RevertStatus.ALREADY)
+    except CATALOG_ERRORS as error:
+        raise CatalogUnavailableError(rest.name, f"it did not confirm the drop of {entry.target}: {error}") from error
+    return RevertOutcome(name, RevertStatus.REVERTED)
 
 
 def _check_undrifted(store: MetastoreStore, target: ViewName) -> None:

@@ -8,7 +8,7 @@ The conversion of one view has these steps. The process can safely be killed aft
 3. `Importer.write_files` writes the legacy row to a backup file, creates or links the storage of a materialized view,
    and, in place, writes the metadata file.
 4. `Importer.swap` replaces the row by compare-and-swap (`hive_views.metastore.commit.hive_view_commit`), or commits a
-   new view if the plan gives it another name or metastore.
+   new view if the plan gives it another name or metastore, or registers it in a REST catalog (`RestImporter`).
 5. `Importer.prove` reads the new view back, and restores the legacy row if that fails.
 
 An `Importer` and its `PendingImport`s can be pickled, so that any process can do these steps
@@ -27,6 +27,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import ClassVar
+
+from pyiceberg.catalog import Catalog
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.errors import (
@@ -40,12 +43,12 @@ from hive_views.errors import (
     ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.backup import read_backup, row_to_text, write_backup
 from hive_views.legacy_import.convert import (
     LEGACY_FINGERPRINT,
     LEGACY_ROW,
     ConvertedView,
-    ImportTarget,
     convert,
 )
 from hive_views.legacy_import.journal import Announcement, ImportOutcome, ImportStatus, Journal, planned_outcome
@@ -54,14 +57,19 @@ from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_mo
 from hive_views.legacy_import.plan import (
     ImportPlan,
     PlanEntry,
-    PlannedStore,
     PlanStatus,
-    planned_store,
-    row_with_view_columns,
-    target_metastore,
 )
+from hive_views.legacy_import.planned_store import PlannedStore, planned_store, row_with_view_columns
 from hive_views.legacy_import.readers.detection import is_legacy, read_view
 from hive_views.legacy_import.storage import create_storage, remove_storage
+from hive_views.legacy_import.targets import (
+    RestStore,
+    check_registered,
+    import_target,
+    register_view,
+    store_of_target,
+    target_address,
+)
 from hive_views.metastore.capabilities import honors_cas
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.commit.view_commit import commit
@@ -70,6 +78,9 @@ from hive_views.metastore.identities import identify
 from hive_views.metastore.queries import load_view, read_rows
 from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView, MetastoreStore
+from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.view_copy.catalogs import errors_of, files_of, load_metadata
+from hive_views.view_copy.metadata import fingerprint
 
 RunProgress = Callable[[int, int, ImportOutcome], None]
 """Called with the number of finished views, the number of all views, and the last outcome."""
@@ -114,7 +125,7 @@ def run_plan(
     catalog: HiveViewCatalog,
     journal_path: Path,
     *,
-    to: HiveViewCatalog | None = None,
+    to: Catalog | None = None,
     most_calls: int = MOST_CALLS,
     progress: RunProgress | None = None,
 ) -> RunResult:
@@ -128,8 +139,9 @@ def run_plan(
         plan: The plan.
         catalog: The catalog of the legacy views.
         journal_path: The journal's file; created if it does not exist.
-        to: The catalog for the new views; None for `catalog`.
-        most_calls: Maximum number of concurrent metastore calls, besides lock heartbeats; a run makes at most three.
+        to: The catalog for the new views, on a metastore or PyIceberg's REST catalog; None for `catalog`.
+        most_calls: Maximum number of concurrent metastore calls, besides lock heartbeats; a run makes at most three,
+            and one if the new views go to a REST catalog.
         progress: Called after each view.
 
     Returns:
@@ -144,14 +156,14 @@ def run_plan(
     importer = importer_for(plan, catalog, to)
     # Each thread makes one call at a time, and so does this one, which swaps rows. If only one call is allowed, this
     # thread waits for the other one before it swaps.
-    threads = min(_THREADS, most_calls - 1)
+    threads = min(_THREADS, most_calls - 1) if importer.is_concurrent else 0
     ahead = _AHEAD if threads else 0
     with (
         Journal(journal_path, plan) as journal,
         ThreadPoolExecutor(max(threads, 1), "hive-views-import") as pool,
         _frequent_thread_switches(),
     ):
-        state = RunState(plan, journal, (to or catalog).store, progress)
+        state = RunState(plan, journal, to or catalog, progress)
         # Sorted by level, so that views next to each other seldom read each other.
         entries = sorted(plan.entries, key=lambda entry: entry.level)
         started: dict[ViewName, tuple[Future[PendingImport | ImportOutcome], bool]] = {}
@@ -221,7 +233,7 @@ def dry_run(
     plan: ImportPlan,
     catalog: HiveViewCatalog,
     *,
-    to: HiveViewCatalog | None = None,
+    to: Catalog | None = None,
     progress: RunProgress | None = None,
 ) -> RunResult:
     """Check whether a plan can be run now. Writes nothing to metastore, storage or journal.
@@ -255,11 +267,11 @@ def dry_run(
 class RunState:
     """The outcomes of a run so far, its journal, and which views can be converted next."""
 
-    def __init__(self, plan: ImportPlan, journal: Journal, store: MetastoreStore, progress: RunProgress | None) -> None:
-        """Start, or resume from the journal; `store` is that of the new views."""
+    def __init__(self, plan: ImportPlan, journal: Journal, target: Catalog, progress: RunProgress | None) -> None:
+        """Start, or resume from the journal; `target` is the catalog for the new views."""
         self._plan = plan
         self._journal = journal
-        self._store = store
+        self._target = target
         self._progress = progress
         self._names = frozenset(entry.name for entry in plan.entries)
         self._outcomes: dict[ViewName, ImportOutcome] = {}
@@ -297,7 +309,7 @@ class RunState:
         else:
             self._journal.record_outcome(outcome)
         if outcome.status is ImportStatus.CONVERTED:
-            delete_unused_files(self._store, self._journal, outcome)
+            delete_unused_files(self._target, self._journal, outcome)
             self._journal.forget_announcements(outcome.name)
         self._finish(outcome)
 
@@ -328,7 +340,7 @@ def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]
     return None
 
 
-def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: ImportOutcome) -> None:
+def delete_unused_files(target: Catalog, journal: Journal, outcome: ImportOutcome) -> None:
     """Delete the files of earlier attempts to convert a view, after its conversion.
 
     They are kept if a late request of a killed run could still refer to them; see `rejects_late_requests`.
@@ -336,10 +348,12 @@ def delete_unused_files(store: MetastoreStore, journal: Journal, outcome: Import
     # An attempt is identified by its backup: the view may have newer metadata by now.
     announcements = journal.history.announcements.get(outcome.name, ())
     unused = [announcement for announcement in announcements if announcement.backup != outcome.backup]
-    if unused and rejects_late_requests(store):
+    # A REST server reads the file that it registers, so it rejects a late request for a deleted one.
+    if unused and (not isinstance(target, HiveViewCatalog) or rejects_late_requests(target.store)):
+        files = files_of(target)
         for announcement in unused:
-            store.files.delete(announcement.metadata_location)
-            store.files.delete(announcement.backup)
+            files.delete(announcement.metadata_location)
+            files.delete(announcement.backup)
 
 
 def rejects_late_requests(store: MetastoreStore) -> bool:
@@ -377,6 +391,8 @@ class PendingImport:
     """Time spent on the view so far, in seconds."""
     writing: float = 0.0
     """The part of `seconds` spent in writing files."""
+    definition_fingerprint: str | None = None
+    """For a view of a REST catalog: the fingerprint of its definition."""
 
     @property
     def announcement(self) -> Announcement:
@@ -388,6 +404,7 @@ class PendingImport:
             self.converted.backup,
             self.converted.location,
             None if self.converted.storage is None else self.converted.storage.to_text(),
+            self.definition_fingerprint,
         )
 
 
@@ -412,6 +429,14 @@ class Importer:
     dry_run_store: PlannedStore | None = field(default=None, compare=False, repr=False)
     """For a dry run: the target metastore as it will be, with the views that were computed already."""
 
+    is_concurrent: ClassVar[bool] = True
+    """Whether several threads can use it."""
+
+    @property
+    def _to(self) -> Catalog | None:
+        """The catalog for the new views if it is on no metastore."""
+        return None
+
     @cached_property
     def _target_names(self) -> frozenset[ViewName]:
         return frozenset(self.targets.values())
@@ -427,6 +452,11 @@ class Importer:
         if self.to_properties is None:
             return self.source
         return open_catalog(self.to_name or self.catalog_name, tuple(sorted(self.to_properties.items())))
+
+    @property
+    def files(self) -> MetadataFiles:
+        """The metadata files of the new views."""
+        return self.target.store.files
 
     def is_in_place(self, entry: PlanEntry) -> bool:
         """Return whether the Iceberg view replaces the legacy row."""
@@ -465,7 +495,7 @@ class Importer:
         metadata file of a copy is written when `swap` commits the copy.
         """
         started = time.perf_counter()
-        files, converted, row = self.target.store.files, pending.converted, pending.row
+        files, converted, row = self.files, pending.converted, pending.row
         try:
             _write_once(
                 lambda: write_backup(files, converted.backup, row),
@@ -539,12 +569,12 @@ class Importer:
         self, entry: PlanEntry, rows: SharedRows, *, is_second_read: bool = False
     ) -> PendingImport | ImportOutcome:
         row = rows.legacy.pop(entry.name, None) or self.source.store.get_row(entry.name)
-        target_row = row if self.is_in_place(entry) else self.target.store.get_row(entry.target)
+        target_row = row if self.is_in_place(entry) else self._target_row(entry.target)
         if target_row is not None and target_row.kind is RowKind.ICEBERG_VIEW:
             outcome = _converted_outcome(entry, target_row)
             if outcome is not None:
                 try:
-                    load_view(self.target.store, entry.target)
+                    self._check_converted(entry)
                 except HiveViewsError as error:
                     return _unread_outcome(entry, error)
                 return outcome
@@ -574,6 +604,13 @@ class Importer:
             return ImportOutcome(entry.name, entry.target, ImportStatus.WOULD_CONVERT)
         return PendingImport(entry, row, converted, 0.0)
 
+    def _target_row(self, name: ViewName) -> Row | None:
+        return self.target.store.get_row(name)
+
+    def _check_converted(self, entry: PlanEntry) -> None:
+        """Read a view that an earlier run converted."""
+        load_view(self.target.store, entry.target)
+
     def _convert_and_mark(
         self, entry: PlanEntry, row: Row, target_row: Row | None, tables: dict[ViewName, Row]
     ) -> ConvertedView:
@@ -601,14 +638,14 @@ class Importer:
 
     def _convert(self, entry: PlanEntry, row: Row, view_store: PlannedStore) -> ConvertedView:
         return convert(
-            ImportTarget(self.target, view_store, self.database_locations),
+            import_target(self.target, self._to, view_store, self.database_locations),
             row,
             read_view(row),
             entry.target,
             self.options,
             self.targets,
             target_names=self._target_names,
-            is_same_catalog=self.to_properties is None,
+            is_same_catalog=self.to_properties is None and self._to is None,
         )
 
     def _swap(self, pending: PendingImport, *, wait_for_dead_lock: bool, is_shared: bool) -> ImportOutcome:
@@ -660,7 +697,7 @@ class Importer:
         if not isinstance(error, (CommitFailedError, ViewAlreadyExistsError)):
             return None
         try:
-            row = self.target.store.get_row(pending.entry.target)
+            row = self._target_row(pending.entry.target)
         except HiveViewsError:
             return None
         return None if row is None else _converted_outcome(pending.entry, row, pending.converted.backup)
@@ -672,23 +709,100 @@ class Importer:
             except HiveViewsError as error:
                 logger.warning("Could not remove the storage table %s: %s", converted.storage.table, error)
         for location in locations:
-            self.target.store.files.delete(location)
+            self.files.delete(location)
+
+
+@dataclass(frozen=True)
+class RestImporter(Importer):
+    """Imports single views of a plan to a REST catalog. Cannot be pickled."""
+
+    rest: Catalog = field(kw_only=True)
+    """The catalog for the new views."""
+
+    is_concurrent: ClassVar[bool] = False
+    """PyIceberg's REST catalog has one HTTP session, which requests does not promise to be safe for threads."""
+
+    @cached_property
+    def files(self) -> MetadataFiles:
+        """The metadata files of the REST catalog."""
+        return files_of(self.rest)
+
+    def is_in_place(self, entry: PlanEntry) -> bool:
+        """Return False: the legacy view stays, whatever the name of the new one."""
+        return False
+
+    @property
+    def _to(self) -> Catalog:
+        return self.rest
+
+    def _new_store(self, rows: dict[ViewName, Row | None]) -> RestStore:
+        store = self.dry_run_store or store_of_target(self.source, self.rest, self._target_names, rows)
+        assert isinstance(store, RestStore)
+        return store
+
+    def _target_row(self, name: ViewName) -> Row | None:
+        return self._new_store({}).rest_row(name)
+
+    def _check_converted(self, entry: PlanEntry) -> None:
+        with errors_of(self.rest):
+            metadata = load_metadata(self.rest, entry.target.identifier)
+        if metadata is None or all(sql_texts(version).get(HIVE) != entry.new_text for version in metadata.versions):
+            raise ConversionError(Reason.UNREADABLE, f"no version of {entry.target} in {self.rest.name} has its text")
+
+    def _compute(
+        self, entry: PlanEntry, rows: SharedRows, *, is_second_read: bool = False
+    ) -> PendingImport | ImportOutcome:
+        step = super()._compute(entry, rows, is_second_read=is_second_read)
+        if isinstance(step, PendingImport):
+            return replace(step, definition_fingerprint=fingerprint(step.converted.metadata))
+        return step
+
+    def _convert_and_mark(
+        self, entry: PlanEntry, row: Row, target_row: Row | None, tables: dict[ViewName, Row]
+    ) -> ConvertedView:
+        """Convert a view. No row of the metastore is marked, since the import changes none."""
+        store = self._new_store({name: tables[name] for name in entry.reads if name in tables})
+        store.rest_rows[entry.target] = target_row
+        converted = self._convert(entry, row, store)
+        if set(converted.changes) != set(entry.changes):
+            # For example, a table is not in the REST catalog any more, and names would be resolved in another one.
+            raise ConversionError(Reason.CHANGED, f"{entry.name} would be converted in another way now; plan again")
+        return converted
+
+    def _swap(self, pending: PendingImport, *, wait_for_dead_lock: bool, is_shared: bool) -> ImportOutcome:
+        entry, converted = pending.entry, pending.converted
+        try:
+            self.files.write(converted.location, converted.metadata)
+            register_view(self.rest, entry.target, converted)
+        except HiveViewsError as error:
+            if not error.may_take_effect:
+                self.discard(pending)
+            raise
+        return ImportOutcome(
+            entry.name,
+            entry.target,
+            ImportStatus.CONVERTED,
+            metadata_location=converted.location,
+            backup=converted.backup,
+        )
+
+    def _prove_readable(self, pending: PendingImport, row: Row | None) -> None:
+        check_registered(self.rest, pending.entry.target, pending.converted.metadata)
 
 
 def importer_for(
-    plan: ImportPlan, catalog: HiveViewCatalog, to: HiveViewCatalog | None = None, *, is_dry_run: bool = False
+    plan: ImportPlan, catalog: HiveViewCatalog, to: Catalog | None = None, *, is_dry_run: bool = False
 ) -> Importer:
     """Return the importer of a plan's views; raises PlanError if the plan is for another target."""
-    plan.check_target(target_metastore(to))
-    return Importer(
-        catalog.name,
-        dict(catalog.properties),
-        plan.options,
-        {entry.name: entry.target for entry in plan.entries},
-        None if to is None else to.name,
-        None if to is None else dict(to.properties),
-        dry_run_store=planned_store((to or catalog).store) if is_dry_run else None,
-    )
+    plan.check_target(target_address(to))
+    targets = {entry.name: entry.target for entry in plan.entries}
+    arguments = (catalog.name, dict(catalog.properties), plan.options, targets)
+    store = store_of_target(catalog, to, frozenset(targets.values())) if is_dry_run else None
+    if to is None:
+        return Importer(*arguments, dry_run_store=store)
+    if isinstance(to, HiveViewCatalog):
+        return Importer(*arguments, to.name, dict(to.properties), dry_run_store=store)
+    return RestImporter(*arguments, dry_run_store=store, rest=to)
 
 
 @lru_cache(maxsize=8)

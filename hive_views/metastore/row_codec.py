@@ -316,6 +316,18 @@ def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: Catal
     return _fill(table, name, metadata, location, config, removed=frozenset())
 
 
+def iceberg_table_row(name: ViewName, schema: Mapping[str, Any], location: str, table_uuid: str) -> Row:
+    """Return the row that an Iceberg table of another catalog would have, with what readers of its columns need."""
+    table = Table(
+        tableName=name.name,
+        dbName=name.database,
+        parameters={TABLE_TYPE: ICEBERG_TABLE, METADATA_LOCATION: location, UUID: table_uuid},
+        tableType="EXTERNAL_TABLE",
+        sd=StorageDescriptor(cols=[FieldSchema(*column) for column in hive_columns(schema, str(name))]),
+    )
+    return read_row(table)
+
+
 def changed_row(
     current: Row, base: ViewMetadata, metadata: ViewMetadata, location: str, config: CatalogConfig
 ) -> Table:

@@ -10,30 +10,22 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
-    BadRequestError,
-    ForbiddenError,
     NoSuchNamespaceError,
     NoSuchViewError,
     RESTError,
-    TableAlreadyExistsError,
-    UnauthorizedError,
-    ViewAlreadyExistsError,
 )
-from pyiceberg.view import View
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.catalog.views import HiveView
 from hive_views.config import URI
 from hive_views.dependencies.lineage import dependency_names
 from hive_views.errors import (
-    CatalogUnavailableError,
     CommitFailedError,
     HiveViewsError,
     InvalidPropertyError,
@@ -41,26 +33,23 @@ from hive_views.errors import (
     MetastoreUnavailableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.commit.view_properties import new_view_location
-from hive_views.spec.file_codec import metadata_directory, new_location
+from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.view_copy.catalogs import (
+    CATALOG_ERRORS,
+    address_of,
+    drop_view,
+    errors_of,
+    files_of,
+    is_rejection,
+    is_unchanged,
+    load_metadata,
+    load_view,
+    namespace_location,
+)
 from hive_views.view_copy.journal import CopyJournal, JournalEntry, read_journal
 from hive_views.view_copy.metadata import copy_metadata, fingerprint, metadata_of, unknown_keys
-
-_REJECTIONS = (
-    BadRequestError,
-    ForbiddenError,
-    NoSuchNamespaceError,
-    TableAlreadyExistsError,
-    UnauthorizedError,
-    ViewAlreadyExistsError,
-)
-"""Answers of a REST server after which the change was certainly not made."""
-
-CATALOG_ERRORS = (HiveViewsError, RESTError, *_REJECTIONS, OSError, ValueError)
-"""The errors of catalogs; PyIceberg's REST catalog raises an OSError for a connection, and a ValueError for an answer
-that it cannot parse."""
 
 
 class CopyStatus(Enum):
@@ -218,64 +207,30 @@ def _revert(target: Catalog, name: str, copies: list[JournalEntry]) -> RevertedV
     is_sent = False
     problem = None
     try:
-        view = _load_view(target, name)
+        view = load_view(target, name)
         if view is None:
             outcome, problem = "absent", _other_target(target, copies[-1])
-        elif not any(_is_copy(view, entry) for entry in copies):
+        elif not any(is_unchanged(view, entry.metadata_location, entry.fingerprint) for entry in copies):
             outcome = "changed"
         else:
             is_sent = True
-            _drop(target, name, view)
+            drop_view(target, name, view)
             outcome = "dropped"
     except CommitFailedError as error:
         outcome, problem = "changed", str(error)
     except (NoSuchViewError, NoSuchNamespaceError):
         outcome, problem = "absent", _other_target(target, copies[-1])
     except CATALOG_ERRORS as error:
-        outcome, problem = "unknown" if is_sent and not _is_rejection(error) else "failed", str(error)
+        outcome, problem = "unknown" if is_sent and not is_rejection(error) else "failed", str(error)
     return RevertedView(name, outcome, copies[-1].metadata_location, problem)
-
-
-def _address(catalog: Catalog) -> str:
-    """What identifies the server of a catalog."""
-    if isinstance(catalog, HiveViewCatalog):
-        return ",".join(sorted(catalog.store.config.connection.uris))
-    return " ".join(filter(None, (catalog.properties.get(URI), catalog.properties.get("warehouse"))))
 
 
 def _other_target(target: Catalog, entry: JournalEntry) -> str | None:
     """A sentence if the journal was written for another catalog."""
-    address = _address(target)
+    address = address_of(target)
     if entry.target is None or entry.target == address:
         return None
     return f"the copy was made in the catalog at {entry.target}, and this one is at {address}"
-
-
-def _drop(target: Catalog, name: str, view: View) -> None:
-    """Drop a view; in a metastore only in the loaded state."""
-    if isinstance(target, HiveViewCatalog) and isinstance(view, HiveView):
-        target.drop_view(name, expected_metadata_location=view.metadata_location)
-    else:
-        target.drop_view(name)
-
-
-def _is_rejection(error: Exception) -> bool:
-    """Whether the target certainly did not apply the change that failed."""
-    if isinstance(error, HiveViewsError):
-        return not error.may_take_effect and not isinstance(error, MetastoreUnavailableError)
-    return isinstance(error, _REJECTIONS)
-
-
-def _is_copy(view: View, entry: JournalEntry) -> bool:
-    """Whether a view is the copy of an entry, unchanged; the original is equal, but has other files."""
-    metadata = metadata_of(view)
-    if fingerprint(metadata) != entry.fingerprint:
-        return False
-    if isinstance(view, HiveView):
-        # What another program changed in the row is in no file.
-        return view.metadata_location == entry.metadata_location and not view.drift
-    # PyIceberg does not return the location of the metadata file that a REST server reads.
-    return metadata_directory(metadata) == entry.metadata_location.rpartition("/")[0]
 
 
 def _planned(
@@ -295,18 +250,6 @@ def _present(names: Iterable[str]) -> dict[str, bool]:
     return dict.fromkeys(map(str.lower, names), True)
 
 
-@contextmanager
-def errors_of(*catalogs: Catalog) -> Iterator[None]:
-    """Convert the errors of a REST catalog."""
-    try:
-        yield
-    except HiveViewsError:
-        raise
-    except CATALOG_ERRORS as error:
-        names = " or ".join(catalog.name for catalog in catalogs if not isinstance(catalog, HiveViewCatalog))
-        raise CatalogUnavailableError(names or None, f"it cannot be read: {error}") from error
-
-
 def _prepare_one(
     source: Catalog, target: Catalog, name: str, location: str | None, present: dict[str, bool]
 ) -> _Prepared:
@@ -314,7 +257,7 @@ def _prepare_one(
         return _Prepared(CopiedView(name, CopyStatus.REFUSED, problem=problem))
 
     try:
-        view = _load_view(source, name)
+        view = load_view(source, name)
         if view is None:
             return refused("the source has no such view")
         if isinstance(view, HiveView) and view.unrecorded_text is not None:
@@ -334,7 +277,7 @@ def _prepare_one(
         if not target.namespace_exists(namespace):
             return refused(f"the target has no namespace {'.'.join(namespace)}: create it first")
         metadata, notes = copy_metadata(original, _separate(_location(target, name, location), original.location))
-        existing = _load(target, name)
+        existing = load_metadata(target, name)
         if existing is not None and fingerprint(existing) == fingerprint(metadata):
             return _Prepared(CopiedView(name, CopyStatus.PRESENT))
         if existing is not None or target.table_exists(name):
@@ -371,20 +314,20 @@ def _reading_notes(target: Catalog, name: str, metadata: ViewMetadata, present: 
 
 def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: CopyJournal) -> CopiedView:
     """Write the metadata file, register it and read the copy back."""
-    files = _files(target)
+    files = files_of(target)
     location = new_location(metadata, None, str(uuid.uuid4()))
-    journal.append(JournalEntry(view.name, location, fingerprint(metadata), _address(target)))
+    journal.append(JournalEntry(view.name, location, fingerprint(metadata), address_of(target)))
     files.write(location, metadata)
     copied = replace(view, status=CopyStatus.COPIED, metadata_location=location)
     try:
         target.register_view(view.name, location)
     except CATALOG_ERRORS as error:
-        if not _is_rejection(error):
+        if not is_rejection(error):
             return replace(copied, status=CopyStatus.UNKNOWN, problem=str(error))
         # The file stays: the journal lists it, and a file without a row does no harm.
         return replace(copied, status=CopyStatus.FAILED, problem=str(error))
     try:
-        registered = _load(target, view.name)
+        registered = load_metadata(target, view.name)
     except CATALOG_ERRORS as error:
         return replace(copied, status=CopyStatus.UNKNOWN, problem=f"it was copied, and cannot be read back: {error}")
     if registered is None or fingerprint(registered) != fingerprint(metadata):
@@ -392,23 +335,6 @@ def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Co
             copied, status=CopyStatus.FAILED, problem="the target returns another definition than was copied"
         )
     return copied
-
-
-def _load(catalog: Catalog, name: str) -> ViewMetadata | None:
-    """A view's metadata; None if there is no such view."""
-    view = _load_view(catalog, name)
-    return None if view is None else metadata_of(view)
-
-
-def _load_view(catalog: Catalog, name: str) -> View | None:
-    try:
-        return catalog.load_view(name)
-    except NoSuchViewError:
-        return None
-
-
-def _files(catalog: Catalog) -> MetadataFiles:
-    return catalog.store.files if isinstance(catalog, HiveViewCatalog) else MetadataFiles(catalog.properties)
 
 
 def _location(target: Catalog, name: str, location: str | None) -> str:
@@ -422,12 +348,12 @@ def _location(target: Catalog, name: str, location: str | None) -> str:
         return f"{location.rstrip('/')}/{'/'.join(namespace)}/{view}"
     if isinstance(target, HiveViewCatalog):
         return new_view_location(target.store, ViewName.parse(name, catalog=target.name), None)
-    base = target.load_namespace_properties(tuple(namespace)).get("location")
-    if not base:
+    base = namespace_location(target, tuple(namespace))
+    if base is None:
         raise InvalidPropertyError(
             "location", None, f"the namespace {'.'.join(namespace)} has no location, so name a directory for the copies"
         )
-    return f"{base.rstrip('/')}/{view}"
+    return f"{base}/{view}"
 
 
 def _separate(location: str, original: str) -> str:

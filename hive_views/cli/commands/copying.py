@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.catalog.configuration import HIVE_TYPES, configured_catalog
 from hive_views.cli.binding import bind
-from hive_views.cli.connection import ConnectionOptions
+from hive_views.cli.connection import open_catalog
 from hive_views.cli.output import print_line
-from hive_views.errors import CatalogConfigurationError, CatalogUnavailableError, HiveViewsError, UsageError
+from hive_views.errors import UsageError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -109,7 +108,7 @@ def revert_copied(
     """
     from hive_views.view_copy import revert_copies
 
-    target = catalog if to_catalog is None else _open(to_catalog)
+    target = catalog if to_catalog is None else open_catalog(to_catalog)
     return {"views": revert_copies(target, journal)}
 
 
@@ -118,33 +117,15 @@ def _endpoints(catalog: HiveViewCatalog, from_catalog: str | None, to_catalog: s
     if (from_catalog is None) == (to_catalog is None):
         raise UsageError("--to-catalog", "name the other catalog: --to-catalog, or --from-catalog")
     if to_catalog is not None:
-        return catalog, _open(to_catalog)
+        return catalog, open_catalog(to_catalog)
     assert from_catalog is not None
-    return _open(from_catalog), catalog
-
-
-def _open(name: str) -> Catalog:
-    """Open a catalog of PyIceberg's configuration; one on a metastore is a `HiveViewCatalog`."""
-    _, properties = configured_catalog(name, any_type=True)
-    if properties.get("type") in HIVE_TYPES:
-        return ConnectionOptions(name=name).catalog()
-    from pyiceberg.catalog import load_catalog
-    from pyiceberg.exceptions import RESTError
-
-    try:
-        return load_catalog(name, **properties)
-    except HiveViewsError:
-        raise
-    except ValueError as error:
-        raise CatalogConfigurationError(name, f"the catalog cannot be opened: {error}") from error
-    except (RESTError, OSError) as error:
-        raise CatalogUnavailableError(name, f"the catalog cannot be opened: {error}") from error
+    return open_catalog(from_catalog), catalog
 
 
 def _names(source: Catalog, databases: Sequence[str], views: Sequence[str]) -> list[str]:
     if not databases and not views:
         raise UsageError("DATABASE", "name databases, or views with --view")
-    from hive_views.view_copy.copy import errors_of
+    from hive_views.view_copy.catalogs import errors_of
 
     with errors_of(source):
         listed = [".".join(identifier) for database in databases for identifier in source.list_views(database)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_views.cli.binding import bind
-from hive_views.cli.connection import ConnectionOptions
+from hive_views.cli.connection import ConnectionOptions, open_catalog
 from hive_views.cli.output import bar, console, print_line, print_script, print_table, shown, write_file
 from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
@@ -24,6 +24,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.legacy_import import ExportedView, ImportPlan, ImportReport, ReportEntry, RevertOutcome
 
@@ -31,7 +33,8 @@ Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
 File = Annotated[str, typer.Argument(metavar="FILE")]
 ToCatalog = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The catalog for the new views, from PyIceberg's configuration.")
+    str | None,
+    typer.Option(metavar="NAME", help="The catalog for the new views, hive or rest, from PyIceberg's configuration."),
 ]
 ToUri = Annotated[str | None, typer.Option(metavar="URI", help="Another metastore for the new views.")]
 ToWarehouse = Annotated[str | None, typer.Option(metavar="DIR", help="Its warehouse.")]
@@ -161,6 +164,8 @@ def plan_views(
         if spark is not None:
             from hive_views.spark.legacy_import.command import plan_on_spark
 
+            _check_metastore(target, "--spark")
+
             def report_checks(done: int, total: int) -> None:
                 advance(done, total, "Spark's analyzer")
 
@@ -247,7 +252,7 @@ def run_views(
             import_plan,
             catalog,
             journal_path,
-            to=target,
+            to=_check_metastore(target, "--spark"),
             master=spark,
             most_calls=most_calls,
             verify=verify,
@@ -653,7 +658,7 @@ def _on_interrupt(message: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[HiveViewCatalog | None]:
+def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[Catalog | None]:
     """Open the catalog for new views if it is another one."""
     if name is not None and uri is not None:
         raise UsageError("--to-catalog", "it and --to-uri exclude each other; give one of them")
@@ -662,5 +667,19 @@ def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterato
             raise UsageError("--to-warehouse", "it needs --to-uri or --to-catalog; add one of them")
         yield None
         return
-    with contextlib.closing(ConnectionOptions(name=name, uri=uri, warehouse=warehouse).catalog()) as catalog:
+    target = (
+        ConnectionOptions(uri=uri, warehouse=warehouse).catalog()
+        if name is None
+        else open_catalog(name, warehouse=warehouse)
+    )
+    with contextlib.closing(target) as catalog:
         yield catalog
+
+
+def _check_metastore(target: Catalog | None, option: str) -> HiveViewCatalog | None:
+    """Return a target on a metastore; raise UsageError for a REST catalog, for which an option cannot be used."""
+    from hive_views.catalog.catalog import HiveViewCatalog
+
+    if target is not None and not isinstance(target, HiveViewCatalog):
+        raise UsageError(option, f"{target.name} is a REST catalog, to which Spark cannot import; leave the option out")
+    return target

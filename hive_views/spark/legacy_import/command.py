@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions
-from hive_views.legacy_import.plan import ImportPlan, PlanProgress, target_metastore
+from hive_views.legacy_import.plan import ImportPlan, PlanProgress
 from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
+from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analyzer_findings import add_analyzer_findings
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import (
@@ -69,7 +70,7 @@ def run_on_spark(
     verify = resolve_verify_mode(
         verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
     )
-    plan.check_target(target_metastore(to))  # before a Spark is started
+    plan.check_target(target_address(to))  # before a Spark is started
     with _session(catalog, master or "local[2]", target.name if verify != NONE else None, session) as spark:
         if master is not None:
             job = SparkImport(spark, catalog, most_calls=most_calls)

@@ -33,13 +33,12 @@ from hive_views.legacy_import.plan import (
     Planner,
     PlanOrder,
     PlanProgress,
-    ScannedView,
     check_all_planned,
     list_candidates,
     order_views,
     scan_row,
-    target_metastore,
 )
+from hive_views.legacy_import.planned_store import ScannedView
 from hive_views.legacy_import.readers.detection import is_legacy
 from hive_views.legacy_import.run import (
     Importer,
@@ -50,6 +49,7 @@ from hive_views.legacy_import.run import (
     importer_for,
     rejects_late_requests,
 )
+from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
@@ -136,7 +136,7 @@ class SparkImport:
         """
         options = options or ImportOptions()
         candidates = list_candidates(self._catalog, databases, names, options, to)
-        importer = importer_for(ImportPlan((), options, to=target_metastore(to)), self._catalog, to)
+        importer = importer_for(ImportPlan((), options, to=target_address(to)), self._catalog, to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
         scanned = self._run_stage(name_lists, partial(_scan, importer))
         order = order_views(view for views in scanned for view in views)
@@ -153,7 +153,7 @@ class SparkImport:
                         loaded[entry.name] = future_view
                     if progress is not None:
                         progress(len(entries), len(order.views))
-        plan = ImportPlan(tuple(entries[name] for name in order.views), options, order.cycles, target_metastore(to))
+        plan = ImportPlan(tuple(entries[name] for name in order.views), options, order.cycles, target_address(to))
         check_all_planned(plan, self._catalog, names)
         return plan
 
@@ -209,7 +209,7 @@ class SparkImport:
         progress: RunProgress | None,
     ) -> RunResult:
         with Journal(journal_path, plan) as journal:
-            state = RunState(plan, journal, (to or self._catalog).store, progress)
+            state = RunState(plan, journal, to or self._catalog, progress)
             levels: dict[int, list[PlanEntry]] = {}
             for entry in plan.entries:
                 levels.setdefault(entry.level, []).append(entry)

@@ -19,10 +19,11 @@ from hive_views.identifiers import ViewName
 from hive_views.io.private_files import private_opener
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, read_journal_of
 from hive_views.legacy_import.legacy_view import Reason, Writer
-from hive_views.legacy_import.plan import ImportPlan, PlanEntry, target_metastore
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.legacy_import.report.report import read_check_results, write_check_results
 from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import RunResult
+from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.session import ViewSession
@@ -33,6 +34,7 @@ from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyspark.sql import SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -223,9 +225,9 @@ class CheckedRun(RunResult):
         return all(result.good for result in self.checks.values())
 
 
-def is_other_metastore(catalog: HiveViewCatalog, to: HiveViewCatalog | None) -> bool:
+def is_other_metastore(catalog: HiveViewCatalog, to: Catalog | None) -> bool:
     """Return whether the new views go to a different metastore than that of the legacy views."""
-    return to is not None and target_metastore(to) != target_metastore(catalog)
+    return to is not None and target_address(to) != target_address(catalog)
 
 
 def resolve_verify_mode(verify: str | None, *, has_spark: bool, is_other_metastore: bool, catalog_name: str) -> str:
