@@ -125,13 +125,14 @@ class RestTarget(ImportTarget):
 
     def check_sources(self, definition: LegacyDefinition) -> tuple[str, ...]:
         """Return sentences about the catalogs in which readers resolve names; raises ConversionError."""
-        rest, version, notes = self._store.rest, definition.definition.version, []
+        # The sentences do not contain the catalog's name, which may differ between a plan and its run.
+        version, notes = definition.definition.version, []
         if version.default_catalog is None:
-            place, is_present = f"the REST catalog {rest.name}", self._is_in_rest
+            place, is_present = "the REST catalog", self._is_in_rest
         else:
             others = ", ".join(str(name) for name in definition.reads if not self._is_in_rest(name))
-            reason = f"its names are resolved in the reader's catalog {version.default_catalog}, not in {rest.name}"
-            notes.append(f"{reason}, which has no {others}" if others else reason)
+            reason = f"its names are resolved in the reader's catalog {version.default_catalog}"
+            notes.append(f"{reason}, since the REST catalog has no {others}" if others else reason)
             place, is_present = f"{notes[0]}; the metastore of the legacy views", self._is_in_metastore
         missing = [str(name) for name in definition.reads if not is_present(name)]
         if missing:
@@ -139,7 +140,7 @@ class RestTarget(ImportTarget):
         trino = sql_texts(version).get("trino")
         catalogs = {table.catalog for table in references(trino, "trino").tables if table.catalog} if trino else set()
         if catalogs:
-            notes.append(f"its text for Trino reads the catalog {', '.join(sorted(catalogs))}, not {rest.name}")
+            notes.append(f"its text for Trino reads the catalog {', '.join(sorted(catalogs))}, not the REST catalog")
         return tuple(notes)
 
     def _is_in_rest(self, name: ViewName) -> bool:
