@@ -33,7 +33,14 @@ from hive_views.legacy_import.legacy_view import ConversionError, Problem, Reaso
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, NameText, check_most_calls
 from hive_views.legacy_import.planned_store import ScannedView, row_with_view_columns
 from hive_views.legacy_import.readers.detection import is_legacy, list_view_names, read_view
-from hive_views.legacy_import.targets import REST, check_database, import_target, store_of_target, target_address
+from hive_views.legacy_import.targets import (
+    REST,
+    check_database,
+    import_target,
+    is_answer,
+    store_of_target,
+    target_address,
+)
 from hive_views.metastore.queries import read_rows
 from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView
@@ -481,8 +488,12 @@ class Planner:
             self._store.put(entry.target, LoadedView(new_row, converted.metadata))
         except ConversionError as error:
             return _refused(entry, error.problem)
-        except (MetastoreUnavailableError, CatalogUnavailableError):
+        except MetastoreUnavailableError:
             raise
+        except CatalogUnavailableError as error:
+            if not is_answer(error):
+                raise
+            return _refused(entry, Problem(Reason.UNSUPPORTED, str(error)))
         except HiveViewsError as error:
             return _refused(entry, Problem(Reason.UNSUPPORTED, str(error)))
         if entry.in_place:

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError, ViewAlreadyExistsError
+from pyiceberg.exceptions import (
+    BadRequestError,
+    NoSuchTableError,
+    ServerError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
 from pyiceberg.table import Table
 
 from hive_views import errors
@@ -166,6 +172,11 @@ def target_address(to: Catalog | None) -> str | None:
     if to is None:
         return None
     return address_of(to) if isinstance(to, HiveViewCatalog) else f"{REST}{address_of(to)}"
+
+
+def is_answer(error: errors.CatalogUnavailableError) -> bool:
+    """Return whether a REST server answered that it cannot read an object, e.g. one that is not of Iceberg."""
+    return isinstance(error.__cause__, (BadRequestError, ServerError))
 
 
 def check_database(catalog: Catalog, database: str) -> None:

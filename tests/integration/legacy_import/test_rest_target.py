@@ -36,10 +36,10 @@ from tests.integration.catalog.samples import files_below
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, hive_view_row, table_row, trino_view_row
-from tests.integration.view_copy.conftest import forwarder, rest, rest_server
+from tests.integration.view_copy.conftest import forwarder, metastore_over_rest, rest, rest_server
 from tests.suites import extended
 
-__all__ = ["cli", "rest", "rest_server"]
+__all__ = ["cli", "metastore_over_rest", "rest", "rest_server"]
 
 IDS = [("id", "bigint")]
 ODD = "ünï 'quote' \"double\" \\n {x} %s \u2028 😀"
@@ -443,3 +443,51 @@ def test_unused_parts_of_the_journal_can_be_read(journal, catalog, rest, views):
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["plan", "prepared", "outcome", "prepared", "outcome"]
     revert_run(catalog, journal, to=rest)
+
+
+def test_legacy_view_stays_if_the_server_serves_its_metastore(
+    catalog, metastore_over_rest, add, database, journal, everything
+):
+    """Such a server cannot read Hive's views, and they have the names of the new ones."""
+    served = load_catalog("served", type="rest", uri=metastore_over_rest)
+    catalog.create_table(f"{database}.lake", schema=pa.schema([("id", pa.int64())]))
+    add(hive_view_row(database, "v", "x", f"select `lake`.`id` from `{database}`.`lake`", IDS))
+    row = everything()["row v"]
+    plan = plan_import(catalog, databases=[database], to=served)
+    (entry,) = plan.entries
+    assert entry.status is PlanStatus.REFUSED and "Not an iceberg view" in entry.problem.text
+    # A plan from before the view had its name.
+    renamed = replace(entry, status=PlanStatus.READY, problem=None, new_text="x")
+    (outcome,) = run_plan(replace(plan, entries=(renamed,)), catalog, journal, to=served).outcomes
+    assert outcome.status is ImportStatus.FAILED, outcome
+    assert everything()["row v"] == row
+
+    options = ImportOptions(renames=(RenameRule.parse("v:w"),))
+    plan = plan_import(catalog, databases=[database], options=options, to=served)
+    assert run_plan(plan, catalog, journal.with_name("renamed"), to=served).complete
+    view = catalog.load_view(f"{database}.w")
+    assert view.sql_for("hive").sql == f"select `lake`.`id` from `{database}`.`lake`"
+    outcomes = revert_run(catalog, journal.with_name("renamed"), to=served)
+    assert [outcome.status for outcome in outcomes] == [RevertStatus.REVERTED], outcomes
+    assert everything()["row v"] == row
+
+
+def test_catalogs_in_names_of_spark_views_are_left_out(catalog, rest, add, sales, journal):
+    parameters = {
+        "spark.sql.create.version": "3.5.1",
+        "view.catalogAndNamespace.numParts": "2",
+        "view.catalogAndNamespace.part.0": "spark_catalog",
+        "view.catalogAndNamespace.part.1": sales,
+        "view.query.out.numCols": "1",
+        "view.query.out.col.0": "id",
+    }
+    text = f"SELECT id FROM spark_catalog.{sales}.orders"
+    add(hive_view_row(sales, "v", text, text, IDS, **parameters))
+    rest.create_table(f"{sales}.orders", pa.schema([("id", pa.int64())]))
+    (entry,) = plan_import(catalog, databases=[sales], to=rest).entries
+    assert (entry.status, entry.problem) == (PlanStatus.READY, None)
+    run_plan(plan_import(catalog, databases=[sales], to=rest), catalog, journal, to=rest)
+    view = rest.load_view(f"{sales}.v")
+    assert "spark_catalog" not in "".join(texts(view).values())
+    assert view.current_version().default_catalog is None
+    assert view.current_version().summary["hive-views.legacy-original-sql"] == text

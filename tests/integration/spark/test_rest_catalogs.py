@@ -9,6 +9,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
+from hive_views.legacy_import import PlanStatus, RevertStatus, plan_import, revert_run, run_plan
 from hive_views.spark import compare_copies
 from hive_views.view_copy import CopyStatus, copy_views
 from tests.integration.view_copy.conftest import metastore_over_rest, rest, rest_server
@@ -76,3 +77,50 @@ def test_copies_are_compared_by_rows(
     ]
     session.sql(f"CREATE OR REPLACE VIEW lake.{views[1]} AS SELECT a FROM lake.{database}.t")
     assert "other columns: a, n and a" in compare_copies(session, "prod", "lake", views[1:])[0].text
+
+
+def test_imported_views_return_the_rows_of_the_legacy_views(
+    spark: SparkSession,
+    catalog: HiveViewCatalog,
+    rest: RestCatalog,
+    rest_server: str,
+    database: str,
+    tmp_path,
+) -> None:
+    spark.sql(f"CREATE TABLE spark_catalog.{database}.hive_t (id INT, s STRING) USING parquet")
+    spark.sql(f"INSERT INTO spark_catalog.{database}.hive_t VALUES (1, 'ü'), (2, NULL)")
+    spark.sql(f"CREATE TABLE spark_catalog.{database}.moved (id INT, at TIMESTAMP) USING parquet")
+    spark.sql(f"INSERT INTO spark_catalog.{database}.moved VALUES (1, TIMESTAMP '2026-01-01 00:00:00')")
+    session = with_rest_catalog(spark, "lake", rest_server)
+    session.sql(f"CREATE TABLE lake.{database}.moved (id INT, at TIMESTAMP) USING iceberg")
+    session.sql(f"INSERT INTO lake.{database}.moved VALUES (2, TIMESTAMP '2026-01-01 00:00:00')")
+    texts = {
+        "of_hive": f"SELECT id, s FROM {database}.hive_t",
+        "over_view": f"SELECT count(*) AS n FROM {database}.of_hive",
+        "of_moved": f"SELECT id, at FROM {database}.moved",
+        "named": f"SELECT id + 1 AS `ï d` FROM spark_catalog.{database}.moved",
+    }
+    for name, text in texts.items():
+        spark.sql(f"CREATE VIEW spark_catalog.{database}.{name} AS {text}")
+    try:
+        plan = plan_import(catalog, databases=[database], to=rest)
+        assert {entry.status for entry in plan.entries} == {PlanStatus.READY}, [entry.problem for entry in plan.entries]
+        assert run_plan(plan, catalog, tmp_path / "journal", to=rest).complete
+        for name in ("of_hive", "over_view"):
+            before, after = (
+                sorted(map(str, session.sql(f"SELECT * FROM {prefix}.{database}.{name}").collect()))
+                for prefix in ("spark_catalog", "lake")
+            )
+            assert before == after
+        moved = session.sql(f"SELECT id, string(at) FROM lake.{database}.of_moved").collect()
+        assert [tuple(row) for row in moved] == [(2, "2026-01-01 00:00:00")]
+        named = session.sql(f"SELECT * FROM lake.{database}.named")
+        assert (named.columns, [tuple(row) for row in named.collect()]) == (["ï d"], [(3,)])
+        outcomes = revert_run(catalog, tmp_path / "journal", to=rest)
+        assert {outcome.status for outcome in outcomes} == {RevertStatus.REVERTED}
+        assert session.sql(f"SELECT * FROM spark_catalog.{database}.of_hive").count() == 2
+    finally:
+        for name in texts:
+            spark.sql(f"DROP VIEW spark_catalog.{database}.{name}")
+        for name in ("hive_t", "moved"):
+            spark.sql(f"DROP TABLE spark_catalog.{database}.{name}")
