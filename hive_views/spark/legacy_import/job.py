@@ -43,6 +43,7 @@ from hive_views.legacy_import.readers.detection import is_legacy
 from hive_views.legacy_import.run import (
     Importer,
     PendingImport,
+    RestImporter,
     RunProgress,
     RunResult,
     RunState,
@@ -136,7 +137,7 @@ class SparkImport:
         """
         options = options or ImportOptions()
         candidates = list_candidates(self._catalog, databases, names, options, to)
-        importer = importer_for(ImportPlan((), options, to=target_address(to)), self._catalog, to)
+        importer = self._importer(ImportPlan((), options, to=target_address(to)), to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
         scanned = self._run_stage(name_lists, partial(_scan, importer))
         order = order_views(view for views in scanned for view in views)
@@ -191,7 +192,7 @@ class SparkImport:
             JournalError: If the journal cannot be used.
             UsageError: If `verify` is not possible, or the views are not in the session catalog.
         """
-        importer = importer_for(plan, self._catalog, to)
+        importer = self._importer(plan, to)
 
         def run() -> RunResult:
             return self._run(importer, plan, journal_path, to, progress)
@@ -199,6 +200,12 @@ class SparkImport:
         return run_verified(
             self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, check_progress=check_progress
         )
+
+    def _importer(self, plan: ImportPlan, to: HiveViewCatalog | None) -> Importer:
+        importer = importer_for(plan, self._catalog, to)
+        if isinstance(importer, RestImporter):
+            raise UsageError("to", "Spark cannot import to a REST catalog; import in one process")
+        return importer
 
     def _run(
         self,

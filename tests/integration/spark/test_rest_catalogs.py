@@ -9,8 +9,9 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import UsageError
 from hive_views.legacy_import import PlanStatus, RevertStatus, plan_import, revert_run, run_plan
-from hive_views.spark import compare_copies
+from hive_views.spark import SparkImport, compare_copies
 from hive_views.view_copy import CopyStatus, copy_views
 from tests.integration.view_copy.conftest import metastore_over_rest, rest, rest_server
 
@@ -106,12 +107,11 @@ def test_imported_views_return_the_rows_of_the_legacy_views(
         plan = plan_import(catalog, databases=[database], to=rest)
         assert {entry.status for entry in plan.entries} == {PlanStatus.READY}, [entry.problem for entry in plan.entries]
         assert run_plan(plan, catalog, tmp_path / "journal", to=rest).complete
-        for name in ("of_hive", "over_view"):
-            before, after = (
-                sorted(map(str, session.sql(f"SELECT * FROM {prefix}.{database}.{name}").collect()))
-                for prefix in ("spark_catalog", "lake")
-            )
-            assert before == after
+        names = [f"{database}.of_hive", f"{database}.over_view"]
+        compared = compare_copies(session, "spark_catalog", "lake", names)
+        assert [each.text for each in compared] == ["the same 2 rows", "the same 1 rows"]
+        with pytest.raises(UsageError, match="in one process"):
+            SparkImport(spark, catalog).plan(databases=[database], to=rest)  # type: ignore[arg-type]
         moved = session.sql(f"SELECT id, string(at) FROM lake.{database}.of_moved").collect()
         assert [tuple(row) for row in moved] == [(2, "2026-01-01 00:00:00")]
         named = session.sql(f"SELECT * FROM lake.{database}.named")
