@@ -33,6 +33,7 @@ EXTENDED = (
     "integration/hive",
     "integration/legacy_import/test_other_target.py",
     "integration/legacy_import/test_kill.py",
+    "integration/legacy_import/test_rest_target.py",
     "integration/legacy_import/test_materialized.py",
     "integration/legacy_import/test_terminal.py",
     "integration/materialized/test_abandoned.py",

@@ -301,7 +301,7 @@ def test_plan_is_run_and_reverted_only_for_its_target(catalog, rest, views, jour
 
 
 def test_lost_answers_are_unknown_and_resumed(catalog, rest, rest_server, views, journal, tmp_path):
-    with forwarder(rest_server, lost="POST .*/register-view") as uri:
+    with forwarder(rest_server, lost="POST .*/register-view|DELETE .*/top") as uri:
         behind = load_catalog("rest", type="rest", uri=uri)
         plan = plan_import(catalog, databases=[views], to=behind)
         result = run_plan(plan, catalog, journal, to=behind)
@@ -313,10 +313,11 @@ def test_lost_answers_are_unknown_and_resumed(catalog, rest, rest_server, views,
         result = run_plan(plan, catalog, journal, to=behind)
         assert {outcome.status for outcome in result.outcomes} == {ImportStatus.CONVERTED}
         assert len(rest_files(tmp_path)) == 4, "a metadata file and a legacy row for each view"
-    with forwarder(rest_server, lost="DELETE .*/top") as uri:
-        behind = load_catalog("rest", type="rest", uri=uri)
-        with pytest.raises(PlanError):
-            revert_run(catalog, journal, to=behind)
+        reverted = revert_run(catalog, journal, to=behind)
+        assert [outcome.status for outcome in reverted] == [RevertStatus.FAILED, RevertStatus.REVERTED]
+        assert "did not confirm the drop" in reverted[0].text and rest.list_views(views) == []
+        again = revert_run(catalog, journal, to=behind)
+        assert {outcome.status for outcome in again} == {RevertStatus.ALREADY}
 
 
 def test_reads_that_fail_are_outcomes_of_a_run(catalog, rest, rest_server, views, journal):
