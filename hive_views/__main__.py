@@ -1,5 +1,6 @@
 """`python -m hive_views`, and the command `hive-views`."""
 
+import gc
 import signal
 import sys
 
@@ -16,6 +17,8 @@ def run() -> None:
         sys.exit(_INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process exits now
+        # Otherwise the interpreter first collects the garbage of all modules: 0.15 s of a short command (Python 3.11).
+        gc.freeze()
 
 
 if __name__ == "__main__":
