@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from hive_views.catalog.views import HiveView
 from hive_views.config import CatalogConfig
-from hive_views.doctor.report import Finding, Level, abbreviate
+from hive_views.doctor.report import Finding, Level, ProgressDisplay, abbreviate
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import parts
@@ -29,6 +29,7 @@ from hive_views.local_metastore.jvm import (
 )
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
 from hive_views.metastore.queries import load_view, read_rows
+from hive_views.metastore.row_codec import Row
 from hive_views.metastore.transport.client import MetastoreClient
 
 if TYPE_CHECKING:
@@ -123,47 +124,26 @@ def check_java() -> Iterator[Finding]:
         yield Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, {"jars": str(jars)})
 
 
-def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
+def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDisplay) -> Iterator[Finding]:
     """Check that the views of a database and what they read can be read, and that rows and metadata files agree."""
-    results = {str(result.view): result for result in catalog.check_views(database)}
-    good = {name for name, result in results.items() if not result.problems}
-    unloadable = set[str]()
+    with progress("checking") as advance:
+        results = {str(result.view): result for result in catalog.check_views(database, progress=advance)}
     names = [ViewName(*name) for name in catalog.list_views(database)]
-    iceberg_views = [str(name) for name in names]
-    rows = {row.name: row for row in read_rows(catalog.store, names)}
-    for name, shown in zip(names, iceberg_views, strict=True):
-        try:
-            view = HiveView(load_view(catalog.store, name, rows.get(name)), catalog.store)
-            drift, irregular = view.drift, view.metadata.irregularities()
-        except HiveViewsError as error:
-            advice = "Restore its metadata file, or drop the view and register another of its metadata files"
-            yield Finding("views", Level.PROBLEM, shown, str(error), advice)
-            unloadable.add(shown)
-            good.discard(shown)
-            continue
-        if drift:
-            fields, quoted = [item.field for item in drift], shlex.quote(shown)
-            yield Finding(
-                "views",
-                Level.WARNING,
-                shown,
-                "another program changed its row, so engines read different definitions or properties: "
-                f"{', '.join(fields)}",
-                f"Compare by `hive-views show {quoted}`. `hive-views adopt {quoted}` commits the row's state as a "
-                f"version; `hive-views repair {quoted}` rewrites the row from the metadata file and discards the "
-                "change",
-                {"drift": fields},
-            )
-        if irregular:
-            message = f"its metadata file violates the format: {'; '.join(irregular)}"
-            yield Finding(
-                "views",
-                Level.WARNING,
-                shown,
-                message,
-                "Iceberg's Java library can read it; replace the view to correct the file",
-            )
-            good.discard(shown)
+    rows: dict[ViewName, Row] = {}
+    with progress("reading") as advance:
+        for row in read_rows(catalog.store, names):
+            rows[row.name] = row
+            advance(len(rows), len(names))
+    findings: list[Finding] = []
+    with progress("comparing") as advance:
+        for number, name in enumerate(names, 1):
+            findings += _compare_with_file(catalog, name, rows.get(name))
+            advance(number, len(names))
+    yield from findings
+    unloadable = {finding.subject for finding in findings if finding.level is Level.PROBLEM}
+    good = {name for name, result in results.items() if not result.problems}
+    good -= {finding.subject for finding in findings if "drift" not in finding.details}
+    iceberg_views = set(map(str, names))
     for shown, result in results.items():
         for validity in dict.fromkeys(problem.validity for problem in result.problems):
             is_reported = validity.value == "drifted" and shown in iceberg_views
@@ -176,6 +156,35 @@ def check_views(catalog: HiveViewCatalog, database: str) -> Iterator[Finding]:
     details = {"views": len(results.keys() | unloadable), "good": len(good)}
     message = f"{len(good)} of {details['views']} views are without problems"
     yield Finding("views", Level.OK, database, message, None, details)
+
+
+def _compare_with_file(catalog: HiveViewCatalog, name: ViewName, row: Row | None) -> Iterator[Finding]:
+    """Check that the metadata file of an Iceberg view can be read, is correct, and agrees with the row."""
+    shown, quoted = str(name), shlex.quote(str(name))
+    try:
+        view = HiveView(load_view(catalog.store, name, row), catalog.store)
+        drift, irregular = view.drift, view.metadata.irregularities()
+    except HiveViewsError as error:
+        advice = "Restore its metadata file, or drop the view and register another of its metadata files"
+        yield Finding("views", Level.PROBLEM, shown, str(error), advice)
+        return
+    if drift:
+        fields = [item.field for item in drift]
+        yield Finding(
+            "views",
+            Level.WARNING,
+            shown,
+            "another program changed its row, so engines read different definitions or properties: "
+            f"{', '.join(fields)}",
+            f"Compare by `hive-views show {quoted}`. `hive-views adopt {quoted}` commits the row's state as a "
+            f"version; `hive-views repair {quoted}` rewrites the row from the metadata file and discards the "
+            "change",
+            {"drift": fields},
+        )
+    if irregular:
+        message = f"its metadata file violates the format: {'; '.join(irregular)}"
+        advice = "Iceberg's Java library can read it; replace the view to correct the file"
+        yield Finding("views", Level.WARNING, shown, message, advice)
 
 
 _ADVICE = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
 from hive_views.config import CatalogConfig
 from hive_views.doctor.behavior import check_row
 from hive_views.doctor.environment import check_java, check_storage, check_views
-from hive_views.doctor.report import DoctorReport, Finding, Level, report_failure
+from hive_views.doctor.report import DoctorReport, Finding, Level, ProgressDisplay, report_failure
 from hive_views.doctor.server import (
     check_cache,
     check_lock_expiry,
@@ -34,6 +34,7 @@ def examine(
     database: str | None = None,
     write: bool = True,
     on_finding: Callable[[Finding], None] | None = None,
+    progress: ProgressDisplay = lambda _: nullcontext(lambda *_: None),
 ) -> DoctorReport:
     """Examine the metastore of a catalog: its capabilities and problems.
 
@@ -42,7 +43,8 @@ def examine(
         database: The database of the temporary row and file, whose views are examined. By default the row is created in
             `default`, and no views are examined.
         write: Create a temporary row and a temporary file; False skips the checks that need them.
-        on_finding: Called with each finding as soon as it is available.
+        on_finding: Called with each finding as soon as it is available; with those of views after all were read.
+        progress: Displays the progress of the steps that examine views.
 
     Raises:
         InvalidIdentifierError: If `database` is not a valid database name.
@@ -50,7 +52,7 @@ def examine(
     database_name = "default" if database is None else parse_namespace(database, catalog=catalog.name)
     findings = []
     # Closing the generator removes the temporary row, also if `on_finding` raises or the user interrupts.
-    with closing(_examinations(catalog, database_name, database is not None, write)) as examinations:
+    with closing(_examinations(catalog, database_name, database is not None, write, progress)) as examinations:
         for finding in examinations:
             findings.append(finding)
             if on_finding is not None:
@@ -61,7 +63,7 @@ def examine(
 
 
 def _examinations(
-    catalog: HiveViewCatalog, database: str, with_views: bool, write: bool
+    catalog: HiveViewCatalog, database: str, with_views: bool, write: bool, progress: ProgressDisplay
 ) -> Generator[Finding, None, None]:
     config = CatalogConfig.from_properties(catalog.properties)
     yield from check_java()
@@ -101,6 +103,6 @@ def _examinations(
         else:
             yield Finding("row", Level.SKIPPED, database, "nothing was written: neither a row nor a file")
     if with_views:
-        yield from report_failure("views", database, check_views(catalog, database))
+        yield from report_failure("views", database, check_views(catalog, database, progress))
     else:
         yield Finding("views", Level.SKIPPED, "", "name a database to have its views examined")

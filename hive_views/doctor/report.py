@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 
 from hive_views.errors import MetastoreError
+
+ProgressDisplay = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+"""Displays the progress of a step, whose name it is given: the function that the context manager yields is called with
+the numbers of finished and of all views. No finding is reported before the context manager is left."""
 
 
 class Level(str, Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -50,6 +50,9 @@ from hive_views.view_copy.catalogs import (
 )
 from hive_views.view_copy.journal import CopyJournal, JournalEntry, read_journal
 from hive_views.view_copy.metadata import copy_metadata, fingerprint, metadata_of, unknown_keys
+
+CopyProgress = Callable[[int, int, str], None]
+"""Called after each view with the number of finished views, of all views, and what is done with them."""
 
 
 class CopyStatus(Enum):
@@ -107,7 +110,12 @@ class _Prepared:
 
 
 def plan_copy(
-    source: Catalog, target: Catalog, names: Iterable[str], *, location: str | None = None
+    source: Catalog,
+    target: Catalog,
+    names: Iterable[str],
+    *,
+    location: str | None = None,
+    progress: CopyProgress = lambda *_: None,
 ) -> list[CopiedView]:
     """Determine what a copy would do. Writes nothing.
 
@@ -116,6 +124,7 @@ def plan_copy(
         target: The catalog for the copies, likewise; a REST server must support the registration of views.
         names: The views, as `namespace.name`.
         location: The directory for the copies' files, as a URI; None puts them below the namespace's location.
+        progress: Called after each view.
 
     Returns:
         The views in the given order, with the status `ready`, `present` or `refused`.
@@ -126,7 +135,7 @@ def plan_copy(
         HiveViewsError: If a metastore cannot be read.
     """
     names = list(dict.fromkeys(names))
-    return list(_planned(source, target, names, location, _present(names)))
+    return list(_planned(source, target, names, location, _present(names), progress))
 
 
 def copy_views(
@@ -136,6 +145,7 @@ def copy_views(
     *,
     journal: str | os.PathLike[str],
     location: str | None = None,
+    progress: CopyProgress = lambda *_: None,
 ) -> list[CopiedView]:
     """Copy views; a repetition copies only those that are missing in the target.
 
@@ -145,6 +155,7 @@ def copy_views(
         names: As for `plan_copy`.
         journal: The file that records the copies, for `revert_copies`; an existing one is extended.
         location: As for `plan_copy`.
+        progress: Called after the plan of each view, and after its copy.
 
     Returns:
         The views in the given order. A view that the plan did not refuse is read again before it is copied.
@@ -158,28 +169,29 @@ def copy_views(
     """
     names = list(dict.fromkeys(names))
     present = _present(names)
-    planned = list(_planned(source, target, names, location, present))
+    planned = list(_planned(source, target, names, location, present, progress))
     copied: list[CopiedView] = []
     with CopyJournal(Path(journal)) as log:
         for view in planned:
-            if view.status is not CopyStatus.READY:
-                copied.append(view)
-                continue
-            try:
-                with errors_of(source, target):
-                    prepared = _prepare_one(source, target, view.name, location, present)
-                if prepared.metadata is None:
-                    copied.append(prepared.view)
-                else:
-                    copied.append(_copy(target, prepared.view, prepared.metadata, log))
-            except HiveViewsError as error:
-                done = (each.name for each in copied if each.status is CopyStatus.COPIED)
-                error.add_completed_steps(*(f"{name} was copied" for name in done))
-                raise
+            if view.status is CopyStatus.READY:
+                try:
+                    with errors_of(source, target):
+                        prepared = _prepare_one(source, target, view.name, location, present)
+                    view = prepared.view
+                    if prepared.metadata is not None:
+                        view = _copy(target, view, prepared.metadata, log)
+                except HiveViewsError as error:
+                    done = (each.name for each in copied if each.status is CopyStatus.COPIED)
+                    error.add_completed_steps(*(f"{name} was copied" for name in done))
+                    raise
+            copied.append(view)
+            progress(len(copied), len(planned), "copying")
     return copied
 
 
-def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[RevertedView]:
+def revert_copies(
+    target: Catalog, journal: str | os.PathLike[str], *, progress: CopyProgress = lambda *_: None
+) -> list[RevertedView]:
     """Drop the copies of a journal, newest first, unless they were changed.
 
     A view that is equal to a copy but has other files is kept: it may be the original. A metastore drops a copy only in
@@ -189,6 +201,7 @@ def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[Reve
     Args:
         target: The catalog with the copies.
         journal: The file that `copy_views` wrote.
+        progress: Called after each view.
 
     Returns:
         The views of the journal. A repetition continues with those that failed or are unknown.
@@ -199,7 +212,11 @@ def revert_copies(target: Catalog, journal: str | os.PathLike[str]) -> list[Reve
     entries: dict[str, list[JournalEntry]] = {}
     for entry in read_journal(Path(journal)):
         entries.setdefault(entry.view, []).append(entry)
-    return [_revert(target, name, copies) for name, copies in reversed(entries.items())]
+    reverted: list[RevertedView] = []
+    for name, copies in reversed(entries.items()):
+        reverted.append(_revert(target, name, copies))
+        progress(len(reverted), len(entries), "reverting")
+    return reverted
 
 
 def _revert(target: Catalog, name: str, copies: list[JournalEntry]) -> RevertedView:
@@ -234,15 +251,21 @@ def _other_target(target: Catalog, entry: JournalEntry) -> str | None:
 
 
 def _planned(
-    source: Catalog, target: Catalog, names: list[str], location: str | None, present: dict[str, bool]
+    source: Catalog,
+    target: Catalog,
+    names: list[str],
+    location: str | None,
+    present: dict[str, bool],
+    progress: CopyProgress,
 ) -> Iterator[CopiedView]:
     """Read the views and check what the target can hold."""
     uris = [catalog.properties.get(URI) for catalog in (source, target) if isinstance(catalog, HiveViewCatalog)]
     if len(uris) == 2 and uris[0] == uris[1]:
         raise InvalidPropertyError(URI, uris[0], "both catalogs are on this metastore, where a UUID names one view")
-    for name in names:
+    for number, name in enumerate(names, 1):
         with errors_of(source, target):
             yield _prepare_one(source, target, name, location, present).view
+        progress(number, len(names), "planning")
 
 
 def _present(names: Iterable[str]) -> dict[str, bool]:

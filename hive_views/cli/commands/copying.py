@@ -9,7 +9,7 @@ import typer
 
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import open_catalog
-from hive_views.cli.output import print_line
+from hive_views.cli.output import bar, print_line
 from hive_views.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def plan_copies(
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
     names = _names(source, databases, view)
-    return {"views": plan_copy(source, target, names, location=location)}
+    with bar("planning") as advance:
+        return {"views": plan_copy(source, target, names, location=location, progress=advance)}
 
 
 def run_copies(
@@ -94,7 +95,8 @@ def run_copies(
 
     source, target = _endpoints(catalog, from_catalog, to_catalog)
     names = _names(source, databases, view)
-    return {"views": copy_views(source, target, names, journal=journal, location=location)}
+    with bar("planning") as advance:
+        return {"views": copy_views(source, target, names, journal=journal, location=location, progress=advance)}
 
 
 def revert_copied(
@@ -109,7 +111,8 @@ def revert_copied(
     from hive_views.view_copy import revert_copies
 
     target = catalog if to_catalog is None else open_catalog(to_catalog)
-    return {"views": revert_copies(target, journal)}
+    with bar("reverting") as advance:
+        return {"views": revert_copies(target, journal, progress=advance)}
 
 
 def _endpoints(catalog: HiveViewCatalog, from_catalog: str | None, to_catalog: str | None) -> tuple[Catalog, Catalog]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.output import print_grid, print_line, shown
+from hive_views.cli.output import bar, print_grid, print_line, shown
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -39,7 +39,7 @@ def doctor(
     """
     from hive_views.doctor import examine
 
-    return examine(catalog, database=database, write=not no_write, on_finding=emit)
+    return examine(catalog, database=database, write=not no_write, on_finding=emit, progress=bar)
 
 
 def print_finding(finding: Finding) -> None:

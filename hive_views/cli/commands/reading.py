@@ -20,7 +20,7 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.columns import type_text
 from hive_views.cli.connection import complete_view
-from hive_views.cli.output import print_line, print_table, shown
+from hive_views.cli.output import bar, print_line, print_table, shown
 from hive_views.config import ENGINES
 from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
 
@@ -267,6 +267,11 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
     if is_all:
         plain_database = parse_namespace(database, catalog=catalog.name)
         names = sorted(ViewName(plain_database, name) for name in catalog.store.client.get_all_tables(plain_database))
+    rows = []
+    with bar("reading") as advance:
+        for number, row in enumerate(read_rows(catalog.store, names), 1):
+            rows.append(row)
+            advance(number, len(names))
     return [
         ViewListEntry(
             str(row.name),
@@ -276,7 +281,7 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
             row.owner if is_long else None,
             row.parameters.get("comment") if is_long else None,
         )
-        for row in sorted(read_rows(catalog.store, names), key=lambda row: row.name)
+        for row in sorted(rows, key=lambda row: row.name)
         if row.kind in KINDS and not (catalog.store.config.hide_storage_tables and is_storage_row(row.parameters))
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from hive_views.spec.json_codec import write_document
 from hive_views.view_copy import CopyStatus, copy_views, plan_copy, revert_copies
 from hive_views.view_copy.metadata import fingerprint, metadata_of
 from tests.faults.view_changes import ALTER_TABLE
+from tests.integration.cli.terminal import run_at_terminal
 from tests.integration.legacy_import.rows import alter
 from tests.integration.view_copy.conftest import forwarder
 from tests.suites import extended
@@ -245,6 +247,21 @@ def test_commands_copy_and_revert(cli, rest_server, rest, name, database, monkey
     reverted = cli("copy", "revert", "--to-catalog", "lake", "--yes")
     assert (reverted.code, reverted.out) == (0, f"{name}: dropped\n")
     assert rest.list_views(database) == []
+
+
+def test_terminal_shows_progress_of_copies(rest_server, rest, name, metastore, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "rest")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", rest_server)
+    monkeypatch.chdir(tmp_path)
+    for words, printed, steps in (
+        (["plan", "--view", name], "ready", ["planning"]),
+        (["run", "--view", name], "copied", ["planning", "copying"]),
+        (["revert", "--yes"], "dropped", ["reverting"]),
+    ):
+        code, out, terminal_output = run_at_terminal(["copy", *words, "--to-catalog", "lake"], metastore.uri)
+        assert (code, out) == (0, f"{name}: {printed}\n")
+        for step in steps:
+            assert re.search(rf"{step} [━╸╺ ]+ 1/1 [0-9.]+/s 0:00:00", terminal_output), terminal_output
 
 
 def test_text_that_only_the_row_has_is_not_lost(catalog, rest, name, database, journal, raw):

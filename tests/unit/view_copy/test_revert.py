@@ -48,7 +48,10 @@ def test_original_is_not_dropped_as_its_copy(tmp_path, location, outcome):
         "".join(json.dumps({**line, "fingerprint": expected}) + "\n" for line in lines) + '{"view": "torn'
     )
     catalog = Catalog(location)
-    assert [view.outcome for view in revert_copies(catalog, journal)] == [outcome]
+    reports: list[tuple[int, int, str]] = []
+    reverted = revert_copies(catalog, journal, progress=lambda *report: reports.append(report))
+    assert [view.outcome for view in reverted] == [outcome]
+    assert reports == [(1, 1, "reverting")]
     assert (catalog.view is None) == (outcome == "dropped")
 
 
