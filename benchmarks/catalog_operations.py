@@ -1,4 +1,4 @@
-"""Create, load, replace and drop, compared with the raw Thrift calls that each operation needs, alternating."""
+"""Create, load, replace, rename and drop, compared with the raw Thrift calls that each operation needs, alternating."""
 
 from __future__ import annotations
 
@@ -98,9 +98,21 @@ def _measure(catalog: HiveViewCatalog, raw: RawMetastore, directory: Path, turns
     )
     calls = "get source, write file, lock view and source, get source, get, alter, unlock"
     yield compare("replace", calls, *replace, 1.05)
+
+    def raw_rename(turn: int) -> None:
+        # The file names what the view reads, which must neither have the new name nor read it.
+        raw_load(turn)
+        raw.get("bench", "t")
+        raw.rename("bench", f"{prefix}_raw_{turn}", f"{prefix}_raw_new_{turn}", "t")
+
+    rename = alternate(
+        lambda turn: catalog.rename_view(f"bench.{prefix}_{turn}", f"bench.{prefix}_new_{turn}"), raw_rename, turns
+    )
+    calls = "get, read and parse file, get source, lock both names and source, get source, get, get new, alter, unlock"
+    yield compare("rename", calls, *rename, 1.05)
     drop = alternate(
-        lambda turn: catalog.drop_view(f"bench.{prefix}_{turn}"),
-        lambda turn: raw.drop("bench", f"{prefix}_raw_{turn}"),
+        lambda turn: catalog.drop_view(f"bench.{prefix}_new_{turn}"),
+        lambda turn: raw.drop("bench", f"{prefix}_raw_new_{turn}"),
         turns,
     )
     yield compare("drop", "lock, get, drop, unlock", *drop, 1.05)

@@ -1,4 +1,4 @@
-"""Dependents of a table among 10,000 views, and a validity check of all views, with the time of their parts."""
+"""Dependents of a table among 10,000 views, a validity check of all views, with the time of its parts, and commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
 
-from benchmarks.many_views import DATABASE, DIMENSIONS, FACTS, VIEWS, fill
+from benchmarks.many_views import DATABASE, DIMENSIONS, FACTS, QUICK_VIEWS, VIEWS, fill
 from benchmarks.measure import Result, alternate, compare
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.dependencies.graph import DependentFinder
@@ -27,64 +27,70 @@ TURNS = 15
 T = TypeVar("T")
 
 
-def run(directory: Path) -> Iterator[Result]:
-    """Measure on an embedded metastore."""
+def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
+    """Measure on an embedded metastore; with `quick`, among fewer views."""
+    views = QUICK_VIEWS if quick else VIEWS
     with (
         EmbeddedMetastore(directory / "dependents") as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
-        fill(catalog, directory / "files")
-        yield from measure(catalog)
+        fill(catalog, directory / "files", views)
+        yield from measure(catalog, views)
 
 
-def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
+def measure(catalog: HiveViewCatalog, views: int) -> Iterator[Result]:
     """Measure on a metastore with the views of `fill`."""
     store = catalog.store
     reader = LineageReader(store)
     table = reader.identify_name(TABLE)
     assert table is not None, "`fill` creates it"
 
+    def check(names: object) -> None:
+        if not isinstance(names, (list, tuple)) or len(names) != views // FACTS:
+            raise AssertionError(f"not the {views // FACTS} dependents: {names}")
+
     def floor(_: int) -> object:
         condition = f'{FILTER_FIELD}no_row_has_this_key = "u"'
         return store.client.get_table_names_by_filter(DATABASE, condition)
 
     def by_name(_: int) -> None:
-        _check(recorded_dependents(store, DATABASE, [(TABLE, None)]))
+        check(recorded_dependents(store, DATABASE, [(TABLE, None)]))
 
     def by_name_and_uuid(_: int) -> None:
-        _check(recorded_dependents(store, DATABASE, [(TABLE, table.uuid)]))
+        check(recorded_dependents(store, DATABASE, [(TABLE, table.uuid)]))
 
     def recorded(_: int) -> None:
-        _check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).find_direct(TABLE))
+        check(DependentFinder(reader, databases=[DATABASE], recorded_only=True).find_direct(TABLE))
 
     def all_dependents(_: int) -> None:
-        _check(DependentFinder(reader, databases=[DATABASE]).find_direct(TABLE))
+        check(DependentFinder(reader, databases=[DATABASE]).find_direct(TABLE))
 
     absent = "the same filter on a key that no row has"
     for what, question in (
-        (f"names of a table's dependents among {VIEWS:,} views", by_name),
+        (f"names of a table's dependents among {views:,} views", by_name),
         ("the same, renamed tables too", by_name_and_uuid),
         ("the same, with their rows", recorded),
         ("the same, and views of other writers", all_dependents),
     ):
         yield compare(what, absent, *alternate(question, floor, TURNS), None)
     seconds, graph = _timed(lambda: catalog.graph(DATABASE))
-    yield Result(f"graph of {VIEWS:,} views, read", f"{seconds:.1f} s", "", "", "", "", None)
+    yield Result(f"graph of {views:,} views, read", f"{seconds:.1f} s", "", "", "", "", None)
     seconds, dependents = _timed(lambda: graph.dependents(TABLE))
-    _check(dependents)
+    check(dependents)
     yield Result("the same question to that graph", f"{seconds * 1e3:.3f} ms", "", "", "", "50 ms", seconds < 0.05)
-    yield from _measure_check(catalog)
-    yield from _measure_commands(catalog)
+    yield from _measure_check(catalog, views)
+    yield from _measure_commands(catalog, views)
 
 
-def _measure_commands(catalog: HiveViewCatalog) -> Iterator[Result]:
+def _measure_commands(catalog: HiveViewCatalog, views: int) -> Iterator[Result]:
     """Measure whole processes of the command line; `list` of a small database has a target."""
     places = ("--uri", catalog.properties["uri"], "--warehouse", catalog.properties["warehouse"])
     for what, times, limit_s, words in (
         ("`hive-views list` of a database without views", 5, 0.6, ("list", "default")),
-        (f"`hive-views list` of {VIEWS:,} views", 3, None, ("list", DATABASE)),
-        (f"`hive-views list --long` of {VIEWS:,} views", 1, None, ("list", "--long", DATABASE)),
-        (f"`hive-views doctor` of {VIEWS:,} views", 1, None, ("doctor", "--database", DATABASE)),
+        (f"`hive-views list` of {views:,} views", 3, None, ("list", DATABASE)),
+        (f"`hive-views list --long` of {views:,} views", 1, None, ("list", "--long", DATABASE)),
+        (f"`hive-views deps check` of {views:,} views", 1, None, ("deps", "check", DATABASE)),
+        (f"`hive-views doctor` of {views:,} views", 1, None, ("doctor", "--database", DATABASE)),
     ):
         command = [sys.executable, "-m", "hive_views", *places, *words]
         seconds = statistics.median(
@@ -95,23 +101,18 @@ def _measure_commands(catalog: HiveViewCatalog) -> Iterator[Result]:
         yield Result(what, f"{seconds:.2f} s", "", "", "", target, None if limit_s is None else seconds <= limit_s)
 
 
-def _check(names: object) -> None:
-    if not isinstance(names, (list, tuple)) or len(names) != VIEWS // FACTS:
-        raise AssertionError(f"not the {VIEWS // FACTS} dependents: {names}")
-
-
 def _timed(call: Callable[[], T]) -> tuple[float, T]:
     started = perf_counter()
     result = call()
     return perf_counter() - started, result
 
 
-def _measure_check(catalog: HiveViewCatalog) -> list[Result]:
+def _measure_check(catalog: HiveViewCatalog, views: int) -> list[Result]:
     """Measure `check_views`, and its parts one after the other; only rows are read in several threads."""
     store = catalog.store
     seconds, checked = _timed(lambda: catalog.check_views(DATABASE))
     invalid = [view for view in checked if view.problems]
-    if invalid or len(checked) != VIEWS:
+    if invalid or len(checked) != views:
         raise AssertionError(f"{len(invalid)} of {len(checked)} views are not valid: {invalid[:1]}")
     parts = {}
     parts["rows from the metastore"], rows = _timed(lambda: list(read_rows(store, all_view_names(store, DATABASE))))
@@ -133,7 +134,7 @@ def _measure_check(catalog: HiveViewCatalog) -> list[Result]:
 
     parts["metadata files"], texts = _timed(read_texts)
     parts["parse, resolve, compare"], _ = _timed(lambda: check_texts(texts))
-    label = f"validity of {VIEWS:,} views"
+    label = f"validity of {views:,} views"
     return [
         Result(label, f"{seconds:.1f} s", "", "", "", "", None),
         *(

@@ -16,7 +16,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -47,18 +47,19 @@ DRIVERS = tuple(os.environ.get("HIVE_VIEWS_BENCH_DRIVERS", f"{ALONE};local[2];lo
 """Where the import runs: in one process, or on the executors of a Spark with this master; separated by semicolons."""
 CORES = (1, 2)
 """Executor cores."""
+QUICK_SIZES, QUICK_DRIVERS = (200,), (ALONE, "local[2]")
 _FLOOR = 200
 """How many views the floor is measured with."""
 _THREADS = 4
 _REPOSITORY = Path(__file__).parents[1]
 
 
-def run(directory: Path) -> Iterator[Result]:
-    """Measure on a metastore of its own for each size."""
+def run(directory: Path, sizes: Sequence[int] = SIZES, drivers: Sequence[str] = DRIVERS) -> Iterator[Result]:
+    """Measure on a metastore of its own for each size and driver."""
     by_size: dict[int, dict[str, float]] = {}
-    for size in SIZES:
-        for driver in DRIVERS:
-            name = f"{size}-{DRIVERS.index(driver)}"
+    for size in sizes:
+        for driver in drivers:
+            name = f"{size}-{drivers.index(driver)}"
             with _started(directory / f"import-{name}") as metastore:
                 _fill(metastore, "legacy", size)
                 # The server's compiler is as warm for the import as for the bare calls, which follow it.
@@ -79,10 +80,10 @@ def run(directory: Path) -> Iterator[Result]:
                 by_size[size] = measured
                 floor, bare = _floor(metastore, directory / f"floor-{name}", size)
                 yield from _lines(size, measured, floor, bare)
-                if size == SIZES[0] and SERVER == EMBEDDED_VERSION:
+                if size == sizes[0] and SERVER == EMBEDDED_VERSION:
                     yield from _cores(metastore, size)
     if len(by_size) > 1:
-        yield from _growth(by_size)
+        yield from _growth(by_size, sizes[0], sizes[-1])
 
 
 @contextmanager
@@ -227,8 +228,7 @@ def _lines(size: int, measured: dict[str, float], floor: float, bare: float) -> 
     ]
 
 
-def _growth(by_size: dict[int, dict[str, float]]) -> list[Result]:
-    few, many = SIZES[0], SIZES[-1]
+def _growth(by_size: dict[int, dict[str, float]], few: int, many: int) -> list[Result]:
     ratio = by_size[many]["ran"] / many / (by_size[few]["ran"] / few)
     kilobytes = {name: (by_size[many][name] - by_size[few][name]) * 1024 / (many - few) for name in ("plan", "run")}
     return [

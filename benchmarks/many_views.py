@@ -21,10 +21,10 @@ from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import row_texts
 
 DATABASE = "many"
-VIEWS = 10_000
+VIEWS, QUICK_VIEWS = 10_000, 2_000
 _CONNECTIONS = 4
 FACTS, DIMENSIONS = 500, 20
-"""Each view joins one of 500 fact tables (20 dependents each) and one of 20 dimensions (500 dependents each)."""
+"""Each view joins one of 500 fact tables and one of 20 dimensions: 20 and 500 dependents each among 10,000 views."""
 
 
 def fill(catalog: HiveViewCatalog, directory: Path, views: int = VIEWS, *, plain: bool = False) -> None:

@@ -1,5 +1,6 @@
 """Questions about dependencies among 10,000 views, half of them plain Hive views: seconds, calls and memory.
 
+The quick form has 2,000 views, for which there are no targets.
 Each question is followed by its floor: the batches of rows that it read, sent again with the generated client alone.
 `HIVE_VIEWS_BENCH_SERVER=4.0.1/postgresql` measures on another server.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.many_views import DATABASE, VIEWS, fill
+from benchmarks.many_views import DATABASE, FACTS, QUICK_VIEWS, VIEWS, fill
 from benchmarks.measure import Result, count_calls
 from benchmarks.raw import RawMetastore
 from hive_views import HiveViewCatalog
@@ -33,17 +34,18 @@ _CONNECTIONS = 2
 _BATCHES = ("get_table_objects_by_name", "get_table_objects_by_name_req")
 
 
-def run(directory: Path) -> Iterator[Result]:
-    """Measure on a metastore of this machine."""
+def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
+    """Measure on a metastore of this machine; with `quick`, among fewer views."""
+    views = QUICK_VIEWS if quick else VIEWS
     with (
         started(directory / "plain", SERVER) as metastore,
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
-        fill(catalog, directory / "files", plain=True)
-        yield from measure(catalog, metastore.port)
+        fill(catalog, directory / "files", views, plain=True)
+        yield from measure(catalog, metastore.port, views)
 
 
-def measure(catalog: HiveViewCatalog, port: int) -> Iterator[Result]:
+def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]:
     """Measure on a metastore with the views of `fill`, half of them plain Hive views."""
     batches = record_batches()
     calls = count_calls()
@@ -52,19 +54,23 @@ def measure(catalog: HiveViewCatalog, port: int) -> Iterator[Result]:
         source = TABLE if number == 0 else f"{DATABASE}.extra_{number - 1}"
         catalog.create_view_from_sql(f"{DATABASE}.extra_{number}", f"SELECT * FROM {source}", or_replace=True)
 
+    def check(names: Any) -> None:
+        if len(names) < views // FACTS:
+            raise AssertionError(f"not the dependents: {names}")
+
     def rejected() -> None:
         try:
             catalog.drop_table(TABLE, restrict=True)
         except DependentsError as error:
-            _check(error.dependents)
+            check(error.dependents)
         else:
             raise AssertionError("fact_7 has dependents")
 
     strict = HiveViewCatalog("strict", **{**catalog.properties, "hive-views.dependency-mode": "strict"})
     questions: list[tuple[str, Callable[[], Any]]] = [
-        ("dependents of a table", lambda: _check(catalog.dependents(TABLE).views)),
-        ("impact of a dropped column", lambda: _check([item.view for item in catalog.impact(TABLE, columns)])),
-        ("plan of a CASCADE", lambda: _check(catalog.plan_drop(TABLE, cascade=True).dependents)),
+        ("dependents of a table", lambda: check(catalog.dependents(TABLE).views)),
+        ("impact of a dropped column", lambda: check([item.view for item in catalog.impact(TABLE, columns)])),
+        ("plan of a CASCADE", lambda: check(catalog.plan_drop(TABLE, cascade=True).dependents)),
         ("RESTRICT, rejected", rejected),
         ("RESTRICT, dropped", lambda: catalog.drop_view(f"{DATABASE}.extra_3", restrict=True)),
         ("CASCADE of 3 views", lambda: catalog.drop_view(f"{DATABASE}.extra_0", cascade=True)),
@@ -85,7 +91,7 @@ def measure(catalog: HiveViewCatalog, port: int) -> Iterator[Result]:
         seconds, cpu = perf_counter() - started_at, process_time() - cpu
         server = server_seconds() - server
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        is_bounded = not what.endswith(("graph", "deps check", "page", "floor"))
+        is_bounded = views == VIEWS and not what.endswith(("graph", "deps check", "page", "floor"))
         return Result(
             what,
             f"{seconds:.1f} s",
@@ -110,11 +116,6 @@ def measure(catalog: HiveViewCatalog, port: int) -> Iterator[Result]:
         yield timed(question, ask)
         yield timed(f"{question}: floor", lambda requests=list(batches): floor(requests))
     strict.close()
-
-
-def _check(names: Any) -> None:
-    if len(names) < 20:
-        raise AssertionError(f"not the dependents: {names}")
 
 
 def record_batches() -> list[tuple[str, Any]]:

@@ -17,7 +17,7 @@ CONTEXT = {"DO_NOT_UPDATE_STATS": "true", "expected_parameter_key": "metadata_lo
 
 
 class RawMetastore:
-    """A connection, and the sequences of calls that create, replace, drop and load need."""
+    """A connection, and the sequences of calls that create, replace, rename, drop and load need."""
 
     def __init__(self, port: int) -> None:
         self._transport = TBufferedTransport(TSocket("127.0.0.1", port))
@@ -32,9 +32,9 @@ class RawMetastore:
         """Read a row."""
         return self.client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table
 
-    def lock(self, database: str, name: str, source: str | None = None) -> int:
-        """Acquire the exclusive lock, and a shared one on a source; returns its ID."""
-        types = {name: ttypes.LockType.EXCLUSIVE}
+    def lock(self, database: str, *names: str, source: str | None = None) -> int:
+        """Acquire the exclusive lock on the names, and a shared one on a source; returns its ID."""
+        types = dict.fromkeys(names, ttypes.LockType.EXCLUSIVE)
         if source is not None:
             types[source] = ttypes.LockType.SHARED_READ
         components = [
@@ -57,7 +57,7 @@ class RawMetastore:
     def create(self, table: ttypes.Table, source: str) -> None:
         """The calls that create a view over a table, which must still exist under the lock."""
         self.client.get_database(table.dbName)
-        lock_id = self.lock(table.dbName, table.tableName, source)
+        lock_id = self.lock(table.dbName, table.tableName, source=source)
         self.get(table.dbName, source)
         try:
             self.get(table.dbName, table.tableName)
@@ -67,7 +67,7 @@ class RawMetastore:
 
     def swap(self, table: ttypes.Table, location: str, source: str | None = None) -> None:
         """The calls that replace a view; its table must still exist under the lock."""
-        lock_id = self.lock(table.dbName, table.tableName, source)
+        lock_id = self.lock(table.dbName, table.tableName, source=source)
         if source is not None:
             self.get(table.dbName, source)
         current = self.get(table.dbName, table.tableName)
@@ -89,6 +89,20 @@ class RawMetastore:
         self.client.alter_table_with_environment_context(
             table.dbName, table.tableName, table, ttypes.EnvironmentContext(context)
         )
+        self.unlock(lock_id)
+
+    def rename(self, database: str, name: str, target: str, source: str) -> None:
+        """The calls that rename a view, if what it reads is known; its table must still exist under the lock."""
+        lock_id = self.lock(database, name, target, source=source)
+        self.get(database, source)
+        row = self.get(database, name)
+        try:
+            self.get(database, target)
+        except ttypes.NoSuchObjectException:
+            row.tableName = target
+            expected = row.parameters["metadata_location"]
+            context = ttypes.EnvironmentContext({**CONTEXT, "expected_parameter_value": expected})
+            self.client.alter_table_with_environment_context(database, name, row, context)
         self.unlock(lock_id)
 
     def drop(self, database: str, name: str) -> None:
