@@ -513,7 +513,8 @@ class HiveViewCatalog(TableCatalog):
 
         source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
         loaded = load_view(self.store, source)
-        self.store.client.get_database(target.database)
+        if target.database != source.database:
+            self.store.client.get_database(target.database)
         precondition = reject_cycle(self.store, target, loaded.metadata.current_version())
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change
