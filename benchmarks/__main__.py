@@ -57,7 +57,7 @@ BENCHMARKS = {
     "operations": Benchmark(catalog_operations.run, 1.5, partial(catalog_operations.run, quick=True)),
     "listing": Benchmark(listing.run, 1.5, partial(listing.run, quick=True)),
     "java": Benchmark(java_catalog.run, 8, partial(java_catalog.run, quick=True), 1),
-    "growth": Benchmark(growth.run, 3, partial(growth.run, quick=True)),
+    "growth": Benchmark(growth.run, 3, partial(growth.run, quick=True), 1.5),
     "dependents": Benchmark(dependents.run, 5, partial(dependents.run, quick=True), 1.5),
     "plain-views": Benchmark(plain_views.run, 8, partial(plain_views.run, quick=True), 1.5),
     "partitions": Benchmark(partitions.run, 5),
