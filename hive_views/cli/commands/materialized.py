@@ -323,7 +323,7 @@ def expire_rows(
     catalog: HiveViewCatalog,
     name: NameArgument,
     *,
-    older_than: Annotated[float, typer.Option(metavar="HOURS")] = 120.0,
+    older_than: Annotated[float, typer.Option(metavar="HOURS", min=0)] = 120.0,
     keep: Annotated[int, typer.Option(metavar="N")] = 1,
 ) -> ExpiredRows:
     """Expire earlier stored rows and delete their files. The current rows and those of branches and tags are kept.
@@ -763,7 +763,7 @@ def _print_dropped(result: DroppedMaterialized) -> None:
         print_line(f"These files could not be deleted: {locations}", style="yellow")
 
 
-AgeOption = Annotated[float, typer.Option(metavar="HOURS")]
+AgeOption = Annotated[float, typer.Option(metavar="HOURS", min=0)]
 
 _HOUR_MS = 3_600_000
 

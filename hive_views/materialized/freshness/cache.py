@@ -36,6 +36,8 @@ class SnapshotInfo:
     """The number of its rows; None if it is not recorded."""
     changed_rows: int | None = None
     """The rows in the files that it added and removed; None if they are not recorded."""
+    deletes: int = 0
+    """The entries of the delete files that it added and removed."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +118,24 @@ class TableState:
         """The number of its rows; None if it is not recorded."""
         return self._rows_of(self.snapshot_id)
 
-    def compared_rows_since(self, snapshot_id: int) -> int | None:
+    def compared_rows_since(self, snapshot_id: int, *, by_files: bool) -> int | None:
         """How many rows are compared to find those that changed since a snapshot; None if that is not recorded.
 
-        Without a changelog, all rows of both states are compared.
+        Args:
+            snapshot_id: The earlier snapshot.
+            by_files: Whether the engine compares the files of both states if there is no changelog, and only the
+                deleted rows of a file to which other delete files apply. Otherwise it compares all rows of both states.
         """
         later = self.snapshots_since(snapshot_id)
-        if later is None or not self.has_changelog_since(snapshot_id):
-            counts = [self._rows_of(snapshot_id), self.rows]
+        counts: list[int | None]
+        if later is not None and self.has_changelog_since(snapshot_id):
+            snapshots = map(self.snapshots.__getitem__, later)
+            counts = [item.changed_rows for item in snapshots if item.operation != Operation.REPLACE.value]
+        elif later is not None and by_files and snapshot_id in self.snapshots:
+            snapshots = map(self.snapshots.__getitem__, later)
+            counts = [None if item.changed_rows is None else item.changed_rows + item.deletes for item in snapshots]
         else:
-            counts = [
-                0 if snapshot.operation == Operation.REPLACE.value else snapshot.changed_rows
-                for snapshot in map(self.snapshots.__getitem__, later)
-            ]
+            counts = [self._rows_of(snapshot_id), self.rows]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
@@ -171,6 +178,7 @@ def table_state(metadata: TableMetadata, location: str) -> TableState:
                 _may_have_delete_files(summary_of(snapshot)),
                 row_count(summary_of(snapshot)),
                 _changed_rows(summary_of(snapshot)),
+                _deletes(summary_of(snapshot)),
             )
             for snapshot in metadata.snapshots
         },
@@ -205,6 +213,13 @@ def _changed_rows(summary: Mapping[str, str]) -> int | None:
     counts = [summary.get(key, "0") for key in ("added-records", "deleted-records")]
     is_recorded = "total-records" in summary and all(count.isdecimal() for count in counts)
     return sum(map(int, counts)) if is_recorded else None
+
+
+def _deletes(summary: Mapping[str, str]) -> int:
+    """The entries of the delete files that a snapshot added and removed, by its summary."""
+    keys = (f"{change}-{kind}-deletes" for change in ("added", "removed") for kind in ("position", "equality"))
+    counts = (summary.get(key, "0") for key in keys)
+    return sum(int(count) for count in counts if count.isdecimal())
 
 
 class BoundedCache:

@@ -20,7 +20,7 @@ from hive_views.sql.analysis.incremental import (
     RowSelection,
 )
 from hive_views.sql.analysis.key_columns import key_columns
-from hive_views.sql.types.spark_types import has_map
+from hive_views.sql.types.spark_types import has_map, spark_type
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -96,6 +96,8 @@ class PlanInput:
     settings: Mapping[str, str]
     can_replace_keys: bool = False
     """Whether the engine can replace the rows with some keys."""
+    can_compare_files: bool = False
+    """Whether the engine finds the changed rows of tables with delete files by the files that differ."""
     merges_in_place: bool = False
     """Whether changed groups are better written alone than with all others."""
     max_compared_percent: int | None = None
@@ -178,13 +180,19 @@ def _reason_against_comparing(given: PlanInput, state: RefreshState, changed: It
     """
     if given.max_compared_percent is None:
         return None
-    compared = [given.tables[name].compared_rows_since(_known_snapshot(state, given.tables, name)) for name in changed]
+    compared = [
+        given.tables[name].compared_rows_since(
+            _known_snapshot(state, given.tables, name), by_files=given.can_compare_files
+        )
+        for name in changed
+    ]
     tables = {ViewName(*leaf.name) for leaf in given.leaves.leaves}
     read = [given.tables[name].rows if name in given.tables else None for name in tables]
     if None in compared or None in read:
         return None
     compared_rows, rows = (sum(count for count in counts if count is not None) for counts in (compared, read))
-    if compared_rows < _MIN_COMPARED_ROWS or compared_rows * 100 <= rows * given.max_compared_percent:
+    is_cheap = compared_rows < _MIN_COMPARED_ROWS and given.max_compared_percent > 0
+    if is_cheap or compared_rows * 100 <= rows * given.max_compared_percent:
         return None
     return f"{compared_rows:,} row(s) would be compared to find them, and its tables have {rows:,}"
 
@@ -197,12 +205,15 @@ def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:
         fields = () if table is None else table.columns[table.schema_id]
         return next((item.field_type for item in fields if item.name.lower() == column), None)
 
+    def name_of(kind: IcebergType | None) -> str | None:
+        return None if kind is None else spark_type(kind)  # without the field ids of nested columns
+
     keys = {}
     for positions, key in key_columns(given.leaves, leaf, len(given.schema.fields)).items():
         types: list[IcebergType | None] = [given.schema.fields[at].field_type for at in positions]
         types += [type_of(number, column) for number, column in key.same_type]
         own_type = type_of(leaf, key.column)
-        if all(item == own_type for item in types) and not has_map(own_type):
+        if all(name_of(item) == name_of(own_type) for item in types) and not has_map(own_type):
             keys[positions] = key.column
     if not keys:
         raise NotIncrementalError("no output column has the type of the key that it is compared with, without a MAP")

@@ -140,6 +140,7 @@ def prepare(
             not functions or is_true(view.properties, REPEATABLE),
             observation.settings,
             engine is None or engine.can_replace_keys,
+            engine is None or engine.can_compare_files,
             merges_in_place(view),
             max_compared_percent(view.properties) if mode is Mode.AUTO else None,
         )

@@ -130,7 +130,8 @@ def refresh(
                 staged_id = engine.stage(request)
             except RefreshError as error:
                 if mode is not Mode.AUTO or (plan.action == "full" and not plan.reads_stored_rows):
-                    raise
+                    # The engine names the staging table.
+                    raise RefreshError(str(view.name), error.reason) from error
                 # The next plan relies on less: the last one needs neither stored rows nor the history of the sources.
                 failures.append(f"the {plan.action} refresh failed ({' '.join(error.reason.split())[:300]})")
                 continue

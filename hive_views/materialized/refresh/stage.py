@@ -117,6 +117,8 @@ class Engine(Protocol):
 
     can_replace_keys: bool
     """Whether `stage` supports the actions KEYS and MERGE."""
+    can_compare_files: bool
+    """Whether it finds the changed rows of tables with delete files by the files that differ, and not by all rows."""
 
     def settings(self, keys: Collection[str] = ()) -> Mapping[str, str]:
         """Settings that query results depend on, e.g. the session's time zone, if they differ from the defaults.
@@ -315,8 +317,8 @@ def key_name(number: int) -> str:
 
 
 def key_value(alias: str, columns: tuple[str, ...]) -> str:
-    """The value of a key in a row."""
-    names = [f"{alias}.{quote_identifier(column)}" for column in columns]
+    """The value of a key in a row; the alias may be empty."""
+    names = [f"{alias}{'.' if alias else ''}{quote_identifier(column)}" for column in columns]
     return names[0] if len(names) == 1 else f"coalesce({', '.join(names)})"
 
 

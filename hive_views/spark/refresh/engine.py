@@ -9,7 +9,7 @@ silently skips overwrites and deletes, so the plan checks for them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +27,7 @@ from hive_views.materialized.refresh.stage import (
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
+from hive_views.spark.refresh.key_conditions import KeyCondition, key_conditions
 from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -133,7 +134,13 @@ def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
     return value
 
 
-def _replacement(work: StagingRequest, target: str, rows: DataFrame) -> str:
+def _condition(alias: str, keys: Iterable[tuple[str, ...]], conditions: Iterable[KeyCondition]) -> str:
+    """The condition that a row may have one of the affected keys, by constants alone."""
+    pairs = zip(keys, conditions, strict=True)
+    return " AND ".join(item.on(key_value(alias, columns)) for columns, item in pairs)
+
+
+def _replacement(work: StagingRequest, target: str, rows: DataFrame, is_candidate: str) -> str:
     """The MERGE that deletes the stored rows of the affected keys, and inserts the new rows."""
     rows.createOrReplaceTempView(_ROWS_VIEW)
     listed = ", ".join(map(quote_identifier, work.columns))
@@ -146,15 +153,18 @@ def _replacement(work: StagingRequest, target: str, rows: DataFrame) -> str:
         f"{key_value('t', columns)} <=> s.{key}" for columns, key in zip(work.keys, keys, strict=True)
     )
     return (
-        f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} WHEN MATCHED THEN DELETE "
-        f"WHEN NOT MATCHED AND NOT s.{_IS_KEY} THEN {_insert(work)}"
+        f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} AND {is_candidate} "
+        f"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT s.{_IS_KEY} THEN {_insert(work)}"
     )
 
 
 def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
     """The MERGE that updates the rows of the groups that change, and inserts the others."""
+    rows = rows.localCheckpoint()
     rows.createOrReplaceTempView(_ROWS_VIEW)
+    _, conditions = key_conditions(rows.selectExpr(*(key_value("", columns) for columns in work.keys)))
     is_group = " AND ".join(f"{key_value('t', columns)} <=> {key_value('s', columns)}" for columns in work.keys)
+    is_group = f"{is_group} AND {_condition('t', work.keys, conditions)}"
     updates = []
     for field in work.schema.fields:
         name, how = quote_identifier(field.name), work.merges.get(field.name)
@@ -241,7 +251,7 @@ class SparkEngine:
         self._name = name or catalog.name
         # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
         self.can_replace_keys = not is_spark_3(spark)
-        self._can_compare_files = can_compare_files(spark)
+        self.can_compare_files = can_compare_files(spark)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
@@ -367,7 +377,7 @@ class SparkEngine:
     ) -> tuple[DataFrame, DataFrame]:
         """The rows of two snapshots of a table, on classic sessions without those of files that both snapshots have."""
         ids = [None if number in (None, NO_SNAPSHOT) else number for number in (item.since, item.snapshot_id)]
-        if self._can_compare_files:
+        if self.can_compare_files:
             comparison = FileComparison(session, name, ids)
             comparisons.callback(comparison.close)
             return comparison.read()
@@ -414,20 +424,20 @@ class SparkEngine:
 
         keys = None
         if work.keys_query is not None:
-            keys = session.sql(work.keys_query).cache()
+            # A cached result would be computed again: Spark 4.1 loads the tables of temporary views anew.
+            keys = session.sql(work.keys_query).localCheckpoint()
             keys.createOrReplaceTempView(KEYS_VIEW)
         whole = self._computed_rows(session, work)
         target = quote_name((self._name, *work.target.identifier))
         if keys is not None:
-            try:
-                count = keys.count()
-                if count > work.max_keys:
-                    raise RefreshError(str(work.target), f"{count} keys changed, more than {work.max_keys}")
-                if count:
-                    _merge(session, work, _replacement(work, target, whole))
-                    return
-            finally:
-                keys.unpersist()
+            count, conditions = key_conditions(keys)
+            if count > work.max_keys:
+                raise RefreshError(str(work.target), f"{count} keys changed, more than {work.max_keys}")
+            if count:
+                rows = whole.where(_condition("", work.keys, conditions))
+                is_candidate = _condition("t", work.keys, conditions)
+                _merge(session, work, _replacement(work, target, rows, is_candidate))
+                return
         if work.action is Action.MERGE:
             _merge(session, work, _group_update(work, target, whole))
             return

@@ -30,8 +30,8 @@ _HASHED = ("boolean", "binary", "decimal", "timestamp_ntz", *_LITERALS)
 """The types whose equal values have equal hash values."""
 
 _SLOTS_PER_KEY = 16
-_MAX_SLOTS = 1 << 20
-"""The constant is written as hexadecimal text: two megabytes of it take Spark some milliseconds to parse."""
+_MIN_SLOTS, _MAX_SLOTS = 1 << 16, 1 << 20
+"""The constant is written as hexadecimal text of twice this length."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def key_conditions(keys: DataFrame) -> tuple[int, list[KeyCondition]]:
     """Count a set of keys, and describe each of its columns.
 
     Args:
-        keys: One row for each key. It is computed more than once, so cache it.
+        keys: One row for each key. It is read more than once, so it should be stored.
     """
     columns = [(quote_identifier(name), kind) for name, kind in keys.dtypes]
     items = ["count(*) AS keys"]
@@ -74,7 +74,7 @@ def key_conditions(keys: DataFrame) -> tuple[int, list[KeyCondition]]:
             items.append(f"{literal} AS {function}_{number}")
     [totals] = keys.selectExpr(*items).collect()
     count = int(totals["keys"])
-    length = min(1 << (count * _SLOTS_PER_KEY).bit_length(), _MAX_SLOTS)
+    length = min(max(1 << (count * _SLOTS_PER_KEY).bit_length(), _MIN_SLOTS), _MAX_SLOTS)
     has_slots = 0 < count <= length // 2
     conditions = []
     for number, (name, kind) in enumerate(columns):

@@ -29,6 +29,7 @@ class DuckEngine:
     ) -> None:
         self.catalog = catalog
         self.can_replace_keys = can_replace_keys
+        self.can_compare_files = False
         self._settings = dict(settings or {})
         self.works: list[StagingRequest] = []
 

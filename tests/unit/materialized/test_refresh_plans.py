@@ -34,6 +34,8 @@ def planned(
     last: SnapshotInfo | None = None,
     max_compared_percent: int | None = 20,
     kind: IcebergType | None = None,
+    *,
+    by_files: bool = False,
 ) -> list[RefreshPlan]:
     """The plans after a snapshot of one table, whose columns and those of the view are all of one type."""
     kind = kind or LongType()
@@ -61,6 +63,7 @@ def planned(
         not find_nondeterminism(sql, "spark"),
         SETTINGS,
         can_replace_keys=True,
+        can_compare_files=by_files,
         max_compared_percent=max_compared_percent,
     )
 
@@ -79,8 +82,8 @@ def test_documented_plans(word: str, rest: str, added: str, changed: str, other:
         assert planned(sql, "u", "overwrite")[0].action == ACTIONS[other]
 
 
-def overwrite(rows: int | None, changed_rows: int | None, *, has_delete_files: bool = False) -> SnapshotInfo:
-    return SnapshotInfo(10, "overwrite", 0, has_delete_files, rows, changed_rows)
+def overwrite(rows: int | None, changed_rows: int | None, deletes: int | None = None) -> SnapshotInfo:
+    return SnapshotInfo(10, "overwrite", 0, deletes is not None, rows, changed_rows, deletes or 0)
 
 
 AVERAGES = "SELECT a, avg(b) AS m FROM t GROUP BY a"
@@ -95,8 +98,8 @@ JOINED = "SELECT t.a, avg(t.b) AS m FROM t LEFT JOIN u ON t.a = u.x GROUP BY t.a
         (AVERAGES, overwrite(1_000_000, 200_001), 21, "keys"),
         (AVERAGES, overwrite(1_000_000, 2_000_000), None, "keys"),  # the mode `incremental`
         (AVERAGES, overwrite(1_000, 99_999), 20, "keys"),  # too few to matter
-        (AVERAGES, overwrite(1_000_000, 1, has_delete_files=True), 199, "full"),  # compares both states
-        (AVERAGES, overwrite(1_000_000, 1, has_delete_files=True), 200, "keys"),
+        (AVERAGES, overwrite(1_000_000, 1, deletes=1), 199, "full"),  # compares both states
+        (AVERAGES, overwrite(1_000_000, 1, deletes=1), 200, "keys"),
         (AVERAGES, overwrite(None, 2_000_000), 20, "keys"),  # not recorded
         (AVERAGES, overwrite(1_000_000, None), 20, "keys"),
         (JOINED, overwrite(1_000_000, 400_000), 20, "keys"),  # of the rows of both tables
@@ -109,6 +112,20 @@ def test_keys_are_not_searched_if_everything_costs_less(
     plans = planned(sql, "t", "overwrite", last, percent)
     assert plans[0].action == action
     assert ("row(s) would be compared" in plans[-1].why) == (action == "full")
+
+
+@pytest.mark.parametrize(
+    ("last", "action"),
+    [
+        (overwrite(1_000_000, 1, deletes=199_999), "keys"),
+        (overwrite(1_000_000, 1, deletes=200_000), "full"),
+        (overwrite(1_000_000, 200_001, deletes=0), "full"),
+        (overwrite(1_000_000, None, deletes=1), "keys"),  # not recorded
+        (SnapshotInfo(10, "replace", 0, True, 1_000_000, 2_000_000), "full"),  # all rows are in other files
+    ],
+)
+def test_only_rows_of_differing_files_count_if_files_are_compared(last: SnapshotInfo, action: str) -> None:
+    assert planned(AVERAGES, "t", "overwrite", last, by_files=True)[0].action == action
 
 
 def test_maps_are_no_keys():
