@@ -181,3 +181,38 @@ def test_small_integers_of_registered_functions_have_the_declared_type(spark, se
         assert stored.column("twice").to_pylist() == [200]
     finally:
         spark.sql(f"DROP FUNCTION {function}")
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_one_of_three_equal_rows_is_deleted(spark, session, catalog, database, mode):
+    spark.sql(
+        f"CREATE TABLE t (id INT, a STRING, d DOUBLE) USING iceberg TBLPROPERTIES ('write.delete.mode' = '{mode}')"
+    )
+    spark.sql(
+        "INSERT INTO t VALUES (1, 'x', double('NaN')), (2, 'x', double('NaN')), (3, 'x', double('NaN')), (4, 'y', 1)"
+    )
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT a, d FROM t")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    for deleted, left in ((2, 2), (3, 1), (1, 0)):
+        spark.sql(f"DELETE FROM t WHERE id = {deleted}")
+        assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == BY_KEYS
+        assert session.sql("SELECT * FROM mv WHERE a = 'x'").count() == left
+        assert session.notes[0].from_storage
+        assert session.sql("SELECT * FROM mv WHERE a = 'y'").count() == 1
+
+
+def test_advice_after_a_widened_column_works(spark, session, catalog, database):
+    spark.sql("CREATE TABLE t (id INT, a INT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1, 1)")
+    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT id, a FROM t")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    spark.sql("ALTER TABLE t ALTER COLUMN a TYPE BIGINT")
+    spark.sql("INSERT INTO t VALUES (2, 5000000000)")
+    with pytest.raises(
+        RefreshError, match=r"column a is of type int, and the query returns bigint.*ALTER MATERIALIZED"
+    ):
+        catalog.materialized.refresh((database, "mv"), SparkEngine(spark, catalog))
+    session.sql("ALTER MATERIALIZED VIEW mv AS SELECT id, a FROM t")
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    assert sorted(session.sql("SELECT * FROM mv").collect()) == [(1, 1), (2, 5_000_000_000)]
+    assert session.notes[0].from_storage
