@@ -12,6 +12,7 @@ from hive_views.errors import InvalidViewError, RefreshError
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
 from tests.integration.spark.spark_versions import needs_spark_4
+from tests.suites import extended
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def assert_rows(session: ViewSession, spark: SparkSession, query: str) -> None:
     assert stored == sorted(map(str, spark.sql(query).collect()))
 
 
-AUTHORS = ["this package", "Spark"]
+AUTHORS = ["Spark", *extended("this package")]
 
 
 def create_view(author: str, spark: SparkSession, session: ViewSession, name: str, query: str) -> None:

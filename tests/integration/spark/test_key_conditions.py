@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_views.spark.refresh import key_conditions as module
 from hive_views.spark.refresh.key_conditions import key_conditions
+from tests.suites import extended
 
 KEYS = {
     "TINYINT": "-128Y, 0Y, 127Y",
@@ -33,7 +34,7 @@ def keys_of(spark: SparkSession, kind: str, has_null: bool) -> DataFrame:
     return spark.sql(f"SELECT CAST(v AS {kind}) AS `key of` FROM (SELECT explode({values}) AS v)")
 
 
-@pytest.mark.parametrize("has_null", [False, True])
+@pytest.mark.parametrize("has_null", [True, *extended(False)])
 @pytest.mark.parametrize("kind", KEYS)
 def test_all_keys_are_selected(spark: SparkSession, kind: str, has_null: bool) -> None:
     keys = keys_of(spark, kind, has_null)
