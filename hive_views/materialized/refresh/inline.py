@@ -180,7 +180,8 @@ class _Inliner:
             row = self._sources.hive_views[name]
             if is_encoded(row.texts.original):
                 raise self._error(f"{name} is a view of Trino, which Spark cannot read: import it first")
-            names, types = zip(*((column, _spark_name(kind)) for column, kind, *_ in row.columns), strict=True)
+            names = tuple(column for column, *_ in row.columns)
+            types = tuple(_spark_name(kind) for _, kind, *_ in row.columns)
             if row.parameters.get("view.schemaMode", "").endswith("EVOLUTION"):
                 types = ("",) * len(names)  # readers adopt the types of the query
             text, bound_columns = row.texts.expanded or "", _bound_columns(row)
