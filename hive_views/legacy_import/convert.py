@@ -222,7 +222,9 @@ def convert(
             changes=(*definition.changes, storage.sentence),
         )
     keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows == "keep"
-    notes = trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding)
+    notes: tuple[str, ...] = ()
+    if target.is_metastore:
+        notes = trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding)
     definition = replace(definition, changes=(*definition.changes, *notes, *target.check_sources(definition)))
     if not target.is_metastore:
         definition = replace(definition, changes=(*definition.changes, *_metastore_only(view)))
@@ -273,6 +275,8 @@ def _metastore_only(view: LegacyView) -> Iterator[str]:
         yield "its stored rows are not imported: the new view is a plain view"
     if view.partitioned:
         yield "the new view has no partitions: its partition columns are columns"
+    if view.writer is Writer.TRINO and not view.run_as_invoker:
+        yield "its owner, with whose rights Trino runs it, is not imported"
 
 
 def row_after_import(

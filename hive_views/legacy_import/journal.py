@@ -160,6 +160,8 @@ class History:
     """Announcements by view, in order."""
     outcomes: dict[ViewName, ImportOutcome] = field(default_factory=dict)
     """The last outcome of each view."""
+    converted: dict[ViewName, set[str]] = field(default_factory=dict)
+    """The backups of all attempts that converted a view: their files may be in use under another name."""
     reverted: dict[ViewName, str] = field(default_factory=dict)
     """The status of the last revert of each view, `refused` and `failed` included, since the view's last outcome."""
     size: int = field(default=0, compare=False)
@@ -184,6 +186,8 @@ class History:
     def add_outcome(self, outcome: ImportOutcome) -> None:
         """Replace the outcome of a view."""
         self.outcomes[outcome.name] = outcome
+        if outcome.status is ImportStatus.CONVERTED and outcome.backup is not None:
+            self.converted.setdefault(outcome.name, set()).add(outcome.backup)
         self.reverted.pop(outcome.name, None)
 
 

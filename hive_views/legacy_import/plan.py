@@ -36,6 +36,7 @@ from hive_views.legacy_import.readers.detection import is_legacy, list_view_name
 from hive_views.legacy_import.targets import (
     REST,
     check_database,
+    check_names,
     import_target,
     is_answer,
     store_of_target,
@@ -305,6 +306,7 @@ def plan_import(
     """
     check_most_calls(most_calls)
     options = options or ImportOptions()
+    check_names(to, options)
     candidates = list_candidates(catalog, databases, names, options, to)
     views = (scan_row(row, options) for row in read_legacy_rows(catalog, candidates, most_calls=most_calls))
     plan = plan_views(views, catalog, options, to=to, most_calls=most_calls, progress=progress)
@@ -407,6 +409,7 @@ class Planner:
         options: ImportOptions,
         fetched: dict[ViewName, Row | None] | None = None,
     ) -> None:
+        check_names(to, options)
         self._options = options
         self._is_same_catalog = to is None
         self._targets: dict[ViewName, ViewName] = {}

@@ -304,7 +304,9 @@ def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: 
     """Raise RevertError if the view has commits since its import, or another program changed its row."""
     name = str(row.name)
     if row.parameters.get(PREVIOUS_METADATA_LOCATION):
-        raise RevertError(name, "the view was changed since its import; use force to lose the changes")
+        raise RevertError(
+            name, "the view was changed since its import, or imported by another run; use force to lose the changes"
+        )
     if row.parameters.get(LEGACY_FINGERPRINT) != fingerprint:
         raise RevertError(name, "the view replaced another row; use force to restore this one")
     if row.owner != legacy.owner or row.create_time != legacy.create_time:
@@ -332,7 +334,10 @@ def _drop_copy(catalog: HiveViewCatalog, history: History, entry: PlanEntry, for
     if row.kind is not RowKind.ICEBERG_VIEW or row.parameters.get(LEGACY_FINGERPRINT) != entry.fingerprint:
         raise RevertError(str(target), f"it is not the view that was imported from {name}")
     if row.parameters.get(PREVIOUS_METADATA_LOCATION) and not force:
-        raise RevertError(str(target), "the view was changed since its import; use force to lose the changes")
+        raise RevertError(
+            str(target),
+            "the view was changed since its import, or imported by another run; use force to lose the changes",
+        )
     storages = _storages(row)
     if not force:
         _check_undrifted(store, target)
@@ -355,7 +360,10 @@ def _drop_from_rest(rest: Catalog, history: History, entry: PlanEntry, force: bo
     if not force and not any(
         is_unchanged(view, item.metadata_location, item.fingerprint) for item in announcements if item.fingerprint
     ):
-        raise RevertError(str(entry.target), "the view was changed since its import; use force to lose the changes")
+        raise RevertError(
+            str(entry.target),
+            "the view was changed since its import, or imported by another run; use force to lose the changes",
+        )
     try:
         drop_view_of(rest, target, view)
     except NoSuchViewError:

@@ -341,13 +341,15 @@ def blocked_outcome(entry: PlanEntry, outcomes: Mapping[ViewName, ImportOutcome]
 
 
 def delete_unused_files(target: Catalog, journal: Journal, outcome: ImportOutcome) -> None:
-    """Delete the files of earlier attempts to convert a view, after its conversion.
+    """Delete the files of earlier attempts that did not convert a view, after its conversion.
 
     They are kept if a late request of a killed run could still refer to them; see `rejects_late_requests`.
     """
-    # An attempt is identified by its backup: the view may have newer metadata by now.
+    # An attempt is identified by its backup: the view may have newer metadata by now. The view of an earlier attempt
+    # that converted it may have another name by now.
     announcements = journal.history.announcements.get(outcome.name, ())
-    unused = [announcement for announcement in announcements if announcement.backup != outcome.backup]
+    used = {outcome.backup, *journal.history.converted.get(outcome.name, ())}
+    unused = [announcement for announcement in announcements if announcement.backup not in used]
     # A REST server reads the file that it registers, so it rejects a late request for a deleted one.
     if unused and (not isinstance(target, HiveViewCatalog) or rejects_late_requests(target.store)):
         files = files_of(target)
@@ -787,7 +789,18 @@ class RestImporter(Importer):
         )
 
     def _prove_readable(self, pending: PendingImport, row: Row | None) -> None:
-        check_registered(self.rest, pending.entry.target, pending.converted.metadata)
+        """Read a new view back; if the server returns another definition, drop it and raise ConversionError."""
+        name, expected = pending.entry.target, pending.converted.metadata
+        try:
+            check_registered(self.rest, name, expected)
+        except ConversionError as error:
+            with errors_of(self.rest):
+                registered = load_metadata(self.rest, name.identifier)
+                if registered is None or registered.view_uuid != expected.view_uuid:
+                    raise
+                self.rest.drop_view(name.identifier)
+            self.discard(pending)
+            raise ConversionError(Reason.UNREADABLE, f"{error.problem.text}. It was dropped again") from error
 
 
 def importer_for(

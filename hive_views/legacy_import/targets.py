@@ -29,12 +29,14 @@ from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.convert import ConvertedView, ImportTarget
 from hive_views.legacy_import.definition import LegacyDefinition
 from hive_views.legacy_import.legacy_view import ConversionError, Reason
+from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.planned_store import PlannedFiles, PlannedStore, planned_store
 from hive_views.metastore.row_codec import Row, iceberg_table_row, new_row, read_row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
-from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.references import FunctionReference, references
+from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.view_copy.catalogs import (
     CATALOG_ERRORS,
     address_of,
@@ -133,21 +135,41 @@ class RestTarget(ImportTarget):
         """Return sentences about the catalogs in which readers resolve names; raises ConversionError."""
         # The sentences do not contain the catalog's name, which may differ between a plan and its run.
         version, notes = definition.definition.version, []
+        in_rest = [str(name) for name in definition.reads if self._is_in_rest(name)]
+        others = [str(name) for name in definition.reads if not self._is_in_rest(name)]
         if version.default_catalog is None:
-            place, is_present = "the REST catalog", self._is_in_rest
+            if others:
+                raise ConversionError(Reason.MISSING_TABLE, f"the REST catalog has no {' or '.join(others)}")
+            functions = [item.name for item in self._functions(definition)]
+            if functions:
+                listed = ", ".join(functions)
+                raise ConversionError(Reason.UNKNOWN_FUNCTION, f"the REST catalog has no permanent functions: {listed}")
         else:
-            others = ", ".join(str(name) for name in definition.reads if not self._is_in_rest(name))
             reason = f"its names are resolved in the reader's catalog {version.default_catalog}"
-            notes.append(f"{reason}, since the REST catalog has no {others}" if others else reason)
-            place, is_present = f"{notes[0]}; the metastore of the legacy views", self._is_in_metastore
-        missing = [str(name) for name in definition.reads if not is_present(name)]
-        if missing:
-            raise ConversionError(Reason.MISSING_TABLE, f"{place} has no {' or '.join(missing)}")
+            notes.append(f"{reason}, since the REST catalog has no {', '.join(others)}" if others else reason)
+            if in_rest:
+                raise ConversionError(
+                    Reason.OTHER_CATALOG, f"{notes[0]}, but {' and '.join(in_rest)} would be read in the REST catalog"
+                )
+            missing = [str(name) for name in definition.reads if not self._is_in_metastore(name)]
+            if missing:
+                place = f"{notes[0]}; the metastore of the legacy views"
+                raise ConversionError(Reason.MISSING_TABLE, f"{place} has no {' or '.join(missing)}")
         trino = sql_texts(version).get("trino")
         catalogs = {table.catalog for table in references(trino, "trino").tables if table.catalog} if trino else set()
         if catalogs:
             notes.append(f"its text for Trino reads the catalog {', '.join(sorted(catalogs))}, not the REST catalog")
         return tuple(notes)
+
+    def _functions(self, definition: LegacyDefinition) -> list[FunctionReference]:
+        """The functions of a definition that may not be built into the engines."""
+        return [
+            function
+            for dialect, text in sql_texts(definition.definition.version).items()
+            if dialect != "trino"
+            for function in references(text, dialect).functions
+            if function.qualified or (function.registered and function.name.lower() not in SPARK_FUNCTIONS)
+        ]
 
     def _is_in_rest(self, name: ViewName) -> bool:
         return name in self._store.target_names or self._store.rest_row(name) is not None
@@ -165,6 +187,19 @@ class RestTarget(ImportTarget):
                 "location", None, f"the namespace {database} of the REST catalog has no location for new views; set it"
             )
         return location
+
+
+def check_names(to: Catalog | None, options: ImportOptions) -> None:
+    """Raise UsageError if views are renamed for a REST catalog.
+
+    A new name may be that of another object in the metastore: whether another view's text means this object or the new
+    view would depend on which of the two catalogs is asked first.
+    """
+    if to is None or isinstance(to, HiveViewCatalog):
+        return
+    for option, value in (("--rename", options.renames), ("--to-database", options.to_database)):
+        if value:
+            raise errors.UsageError(option, f"views keep their names in a REST catalog ({to.name}); leave it out")
 
 
 def target_address(to: Catalog | None) -> str | None:
@@ -265,5 +300,5 @@ def check_registered(rest: Catalog, name: ViewName, expected: ViewMetadata) -> N
         registered = load_metadata(rest, name.identifier)
     if registered is None or fingerprint(registered) != fingerprint(expected):
         raise ConversionError(
-            Reason.UNREADABLE, f"the REST catalog returns another definition of {name} than was registered; drop it"
+            Reason.UNREADABLE, f"the REST catalog returns another definition of {name} than was registered"
         )

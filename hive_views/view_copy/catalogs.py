@@ -32,11 +32,12 @@ _REJECTIONS = (
     BadRequestError,
     ForbiddenError,
     NoSuchNamespaceError,
+    NotImplementedError,
     TableAlreadyExistsError,
     UnauthorizedError,
     ViewAlreadyExistsError,
 )
-"""Answers of a REST server after which the change was certainly not made."""
+"""Answers of a REST server after which the change was certainly not made; PyIceberg's own for a missing endpoint."""
 
 CATALOG_ERRORS = (HiveViewsError, RESTError, *_REJECTIONS, OSError, ValueError)
 """The errors of catalogs; PyIceberg's REST catalog raises an OSError for a connection, and a ValueError for an answer

@@ -458,7 +458,7 @@ def _revert_question(journal: str | None, view: list[str], force: bool, **_: obj
         return ""
     views = ", ".join(view) if view else f"all views of {journal}"
     changes = ", and discard the changes that were made since the import" if force else ""
-    return f"Restore the legacy rows of {views}{changes}?"
+    return f"Revert the import of {views}{changes}?"
 
 
 def _export_question(databases: list[str], view: list[str], in_place: bool, **_: object) -> str:
