@@ -193,7 +193,7 @@ def check_names(to: Catalog | None, options: ImportOptions) -> None:
     """Raise UsageError if views are renamed for a REST catalog.
 
     A new name may be that of another object in the metastore: whether another view's text means this object or the new
-    view would depend on which of the two catalogs is asked first.
+    view would depend on which of the two catalogs is searched first.
     """
     if to is None or isinstance(to, HiveViewCatalog):
         return
