@@ -162,7 +162,10 @@ def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
     """The MERGE that updates the rows of the groups that change, and inserts the others."""
     rows = rows.localCheckpoint()
     rows.createOrReplaceTempView(_ROWS_VIEW)
-    _, conditions = key_conditions(rows.selectExpr(*(key_value("", columns) for columns in work.keys)))
+    # Equal numbers of different types have different hash values, so the conditions need the stored types.
+    types = {field.name: spark_type(field.field_type, quote_identifier) for field in work.schema.fields}
+    stored = [f"CAST({quote_identifier(name)} AS {types[name]}) AS {quote_identifier(name)}" for (name,) in work.keys]
+    _, conditions = key_conditions(rows.selectExpr(*stored))
     is_group = " AND ".join(f"{key_value('t', columns)} <=> {key_value('s', columns)}" for columns in work.keys)
     is_group = f"{is_group} AND {_condition('t', work.keys, conditions)}"
     updates = []

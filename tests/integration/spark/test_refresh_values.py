@@ -216,3 +216,20 @@ def test_advice_after_a_widened_column_works(spark, session, catalog, database):
     session.sql("REFRESH MATERIALIZED VIEW mv")
     assert sorted(session.sql("SELECT * FROM mv").collect()) == [(1, 1), (2, 5_000_000_000)]
     assert session.notes[0].from_storage
+
+
+def test_groups_whose_stored_type_is_wider_are_merged(spark, session, catalog, database):
+    """The query returns an INT, which is stored in a BIGINT: equal numbers of both types are the same group."""
+    spark.sql("CREATE TABLE t (a INT) USING iceberg")
+    spark.sql("INSERT INTO t VALUES (1), (2), (NULL)")
+    query = "SELECT a, count(*) AS n FROM t GROUP BY a"
+    defined = catalog.author((database, "mv"), query, database=database, dialect="spark")
+    schema = Schema(NestedField(1, "a", LongType()), NestedField(2, "n", LongType()))
+    definition = ViewDefinition(schema, defined.version, defined.tables)
+    catalog.materialized.create((database, "mv"), definition, properties={"hive-views.merge-from-rows": "1"})
+    session.sql("REFRESH MATERIALIZED VIEW mv")
+    for _ in range(2):
+        spark.sql("INSERT INTO t VALUES (1), (3), (NULL)")
+        assert session.sql("REFRESH MATERIALIZED VIEW mv").collect()[0][1] == "incremental"
+        stored = sorted(map(str, spark.sql("SELECT * FROM mv__storage").collect()))
+        assert stored == sorted(map(str, spark.sql(query).collect()))
