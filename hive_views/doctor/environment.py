@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from hive_views.catalog.views import HiveView
 from hive_views.config import CatalogConfig
-from hive_views.doctor.report import Finding, Level, ProgressDisplay, abbreviate
+from hive_views.doctor.report import Finding, Level, ProgressDisplay, abbreviate, show_nothing
 from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import parts
@@ -124,7 +124,7 @@ def check_java() -> Iterator[Finding]:
         yield Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, {"jars": str(jars)})
 
 
-def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDisplay) -> Iterator[Finding]:
+def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDisplay = show_nothing) -> Iterator[Finding]:
     """Check that the views of a database and what they read can be read, and that rows and metadata files agree."""
     with progress("checking") as advance:
         results = {str(result.view): result for result in catalog.check_views(database, progress=advance)}

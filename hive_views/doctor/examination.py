@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hive_views.config import CatalogConfig
 from hive_views.doctor.behavior import check_row
 from hive_views.doctor.environment import check_java, check_storage, check_views
-from hive_views.doctor.report import DoctorReport, Finding, Level, ProgressDisplay, report_failure
+from hive_views.doctor.report import DoctorReport, Finding, Level, ProgressDisplay, report_failure, show_nothing
 from hive_views.doctor.server import (
     check_cache,
     check_lock_expiry,
@@ -34,7 +34,7 @@ def examine(
     database: str | None = None,
     write: bool = True,
     on_finding: Callable[[Finding], None] | None = None,
-    progress: ProgressDisplay = lambda _: nullcontext(lambda *_: None),
+    progress: ProgressDisplay = show_nothing,
 ) -> DoctorReport:
     """Examine the metastore of a catalog: its capabilities and problems.
 

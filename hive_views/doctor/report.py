@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,6 +12,11 @@ from hive_views.errors import MetastoreError
 ProgressDisplay = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 """Displays the progress of a step, whose name it is given: the function that the context manager yields is called with
 the numbers of finished and of all views. No finding is reported before the context manager is left."""
+
+
+def show_nothing(_step: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """A `ProgressDisplay` that displays nothing."""
+    return nullcontext(lambda _finished, _all: None)
 
 
 class Level(str, Enum):

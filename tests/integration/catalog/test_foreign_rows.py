@@ -191,7 +191,7 @@ def test_foreign_row_change_is_reported_as_drift(
     assert three_texts.drift == catalog.load_view(three_texts.name()).drift == ()
     table = raw.get_table(*three_texts.name())
     change(table)
-    raw.alter_table_with_environment_context(*three_texts.name(), table, None)
+    raw.alter_table_with_environment_context(table.dbName, table.tableName, table, None)
     loaded = catalog.load_view(three_texts.name())
     assert [difference.field for difference in loaded.drift] == fields
     # What Iceberg's readers get has not changed, and the next commit writes the row from it; only a text that stands in
@@ -215,7 +215,7 @@ def test_typed_text_with_other_default_namespace_is_not_overwritten(
     """Hive's ALTER VIEW v AS SELECT * FROM t, typed again when t has another column: only the expanded text differs."""
     table = raw.get_table(*three_texts.name())
     table.viewExpandedText = "select `t`.`id`, `t`.`data`, `t`.`more` from `d`.`t`"
-    raw.alter_table_with_environment_context(*three_texts.name(), table, None)
+    raw.alter_table_with_environment_context(table.dbName, table.tableName, table, None)
     with pytest.raises(UnrecordedTextError) as caught:
         catalog.load_view(three_texts.name()).update().set_properties(any="thing").commit()
     assert caught.value.text == table.viewExpandedText
@@ -228,12 +228,12 @@ def test_create_or_replace_by_plain_spark_makes_view_a_hive_view(
     """It drops the view and creates another one, so that the pointer is gone."""
     table = copy.deepcopy(raw.get_table(*three_texts.name()))
     table.parameters = {"spark.sql.create.version": "4.1.4"}
-    raw.drop_table(*three_texts.name(), False)
+    raw.drop_table(table.dbName, table.tableName, False)
     raw.create_table(table)
     assert not catalog.view_exists(three_texts.name())
     with pytest.raises(NotAnIcebergViewError):
         catalog.load_view(three_texts.name())
-    raw.drop_table(*three_texts.name(), False)
+    raw.drop_table(table.dbName, table.tableName, False)
     assert catalog.register_view(three_texts.name(), three_texts.metadata_location) == three_texts
 
 

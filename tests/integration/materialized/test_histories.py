@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyiceberg.expressions import EqualTo
 from pyiceberg.types import LongType
 
 from hive_views import HiveViewCatalog
@@ -128,7 +127,7 @@ class World:
         self.table("shops").append(rows(*values, schema=SHOPS))
 
     def delete(self, number: int) -> None:
-        self.table("sales").delete(EqualTo("id", number))
+        self.table("sales").delete(f"id = {number}")
 
     def overwrite(self, values: list[tuple]) -> None:
         self.table("sales").overwrite(rows(*values) if values else SALES.as_arrow().empty_table())

@@ -19,7 +19,6 @@ import pytest
 import sqlglot
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
@@ -133,10 +132,10 @@ class World:
         self._table("shops").append(rows(*values, schema=SHOPS))
 
     def delete(self, number: int) -> None:
-        self._table("sales").delete(EqualTo("id", number))
+        self._table("sales").delete(f"id = {number}")
 
     def close_shop(self, shop: str) -> None:
-        self._table("sales").delete(EqualTo("shop", shop))
+        self._table("sales").delete(f"shop = '{shop}'")
 
     def compact(self, name: str) -> None:
         compact(self._table(name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 
@@ -40,8 +39,8 @@ def test_partition_refresh_equals_recomputation(catalog, partitioned, text, layo
     views.create((partitioned, "mv"), text, layout=layout, partitioned_by=("shop",))
     views.refresh((partitioned, "mv"), engine)
     changes = [
-        lambda: catalog.load_table((partitioned, "sales")).delete(EqualTo("id", 1)),
-        lambda: catalog.load_table((partitioned, "sales")).delete(EqualTo("shop", "b")),
+        lambda: catalog.load_table((partitioned, "sales")).delete("id = 1"),
+        lambda: catalog.load_table((partitioned, "sales")).delete("shop = 'b'"),
         lambda: catalog.load_table((partitioned, "sales")).overwrite(
             rows((9, "c d", 9), (8, None, 8)), "shop = 'a' or shop is null"
         ),
@@ -71,7 +70,7 @@ def test_undetermined_partitions_cause_full_refresh(catalog, partitioned, text):
     views, engine = catalog.materialized, DuckEngine(catalog)
     views.create((partitioned, "mv"), text, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
     views.refresh((partitioned, "mv"), engine)
-    catalog.load_table((partitioned, "sales")).delete(EqualTo("id", 1))
+    catalog.load_table((partitioned, "sales")).delete("id = 1")
     assert views.refresh((partitioned, "mv"), engine)[-1].action == "full"
     tables = {"sales": f"{partitioned}.sales", "shops": f"{partitioned}.shops"}
     stored = views.load((partitioned, "mv")).storage.scan().to_arrow().to_pylist()

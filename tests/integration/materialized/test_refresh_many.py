@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from pyiceberg.expressions import EqualTo
 
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.identifiers import ViewName
@@ -133,7 +132,7 @@ def test_failures_are_part_of_the_history(catalog, engine, market, layout):
     [listed] = [item for item in views.overview([market]) if item.name.name == "mv"]
     assert listed.failure is None
     with pytest.raises(RefreshError, match="cannot be refreshed incrementally"):
-        catalog.load_table((market, "sales")).delete(EqualTo("id", 1))
+        catalog.load_table((market, "sales")).delete("id = 1")
         views.refresh(name, engine, mode="incremental")
     assert [item.error.partition(":")[0] for item in views.failed_refreshes(name)] == [
         "disk full",

@@ -86,9 +86,8 @@ def version(*texts: ViewRepresentation | str, **more: Any) -> ViewVersion:
 def iceberg_version(sql: str, dialect: str = "spark", **more: Any) -> iceberg.ViewVersion:
     """A version of PyIceberg's own class."""
     representation = iceberg.ViewRepresentation(iceberg.SQLViewRepresentation(type="sql", sql=sql, dialect=dialect))
-    return iceberg.ViewVersion(
-        schema_id=0, representations=[representation], default_namespace=("default",), timestamp_ms=5, **more
-    )
+    given = {"schema_id": 0, "representations": [representation], "default_namespace": ("default",), "timestamp_ms": 5}
+    return iceberg.ViewVersion(**{**given, **more})
 
 
 def schema(*names: str, schema_id: int = 0) -> Schema:

@@ -158,7 +158,7 @@ def test_values_nested_as_deep_as_a_file_may_be_are_written_and_read() -> None:
 
 
 def test_unknown_keys_and_representations_of_a_new_version_are_written() -> None:
-    plan = ViewRepresentation(UnknownViewRepresentation(type="plan", bytes=[1, None]))
+    plan = ViewRepresentation(UnknownViewRepresentation.model_validate({"type": "plan", "bytes": [1, None]}))
     value = created(version("select 1", **{"storage-table": {"name": "s"}}))
     assert write_document(value)["versions"][0]["storage-table"] == {"name": "s"}
     value = created(version(text("select 1", x=None), plan))

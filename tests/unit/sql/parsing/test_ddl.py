@@ -121,7 +121,7 @@ STATEMENTS: list[tuple[str, str, s.Statement | Any]] = [
 
 
 @pytest.mark.parametrize(("dialect", "sql", "expected"), STATEMENTS, ids=[sql for _, sql, _ in STATEMENTS])
-def test_parse_statement(dialect: str, sql: str, expected: tuple[type[s.Statement], dict[str, Any]]) -> None:
+def test_parse_statement(dialect: str, sql: str, expected: tuple[type[Any], dict[str, Any]]) -> None:
     kind, fields = expected
     if kind in (s.CreateView, s.CreateMaterializedView, s.AlterViewAs):
         fields = {"query": QUERY, **fields}
