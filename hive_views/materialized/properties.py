@@ -45,6 +45,11 @@ MAX_COMPARED_PERCENT = "hive-views.max-compared-percent"
 
 _DEFAULT_MAX_COMPARED_PERCENT = 20
 
+MAX_KEYS_TIME_PERCENT = "hive-views.max-keys-time-percent"
+"""How long a refresh by keys may take, in percent of the time of a full one, both by the last refreshes."""
+
+_DEFAULT_MAX_KEYS_TIME_PERCENT = 100
+
 COPIES = "hive-views.copies"
 """Names of materialized views that store the same rows in another order, with commas between."""
 
@@ -74,11 +79,20 @@ READ_STORED_ROWS = "hive-views.read-stored-rows"
 REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
 
+_NUMBERS = {
+    MAX_STALENESS_MS: "milliseconds",
+    MERGE_FROM_ROWS: "rows",
+    MAX_COMPARED_PERCENT: "percent",
+    MAX_KEYS_TIME_PERCENT: "percent",
+}
+"""The units of the settings that are numbers."""
+
 SETTINGS = frozenset(
     {
         ALLOW_STALE_DATA,
         COPIES,
         MAX_COMPARED_PERCENT,
+        MAX_KEYS_TIME_PERCENT,
         MAX_STALENESS_MS,
         MERGE_FROM_ROWS,
         READ_STORED_ROWS,
@@ -131,6 +145,12 @@ def max_compared_percent(properties: Mapping[str, str]) -> int:
     return int(text) if _is_number(text) else _DEFAULT_MAX_COMPARED_PERCENT
 
 
+def max_keys_time_percent(properties: Mapping[str, str]) -> int:
+    """How long a refresh by keys may take, in percent of the time of a full one."""
+    text = properties.get(MAX_KEYS_TIME_PERCENT, "")
+    return int(text) if _is_number(text) else _DEFAULT_MAX_KEYS_TIME_PERCENT
+
+
 def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
     """Whether queries that do not name the view may read its rows."""
     # REPEATABLE states what cannot be checked.
@@ -161,7 +181,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     copy_names(updates, "default")
     if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
         raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
-    for key, unit in ((MAX_STALENESS_MS, "milliseconds"), (MERGE_FROM_ROWS, "rows"), (MAX_COMPARED_PERCENT, "percent")):
+    for key, unit in _NUMBERS.items():
         if key in updates and not _is_number(updates[key]):
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
     SequenceIds.of(updates)

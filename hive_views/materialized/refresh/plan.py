@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
+from hive_views.materialized.refresh.costs import MeasuredRefresh, reason_against_keys
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.analysis.incremental import (
@@ -61,6 +62,8 @@ class RefreshPlan:
     """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
     reads_stored_rows: bool = False
     """For `full`: whether it reads stored rows of materialized views in place of their definitions."""
+    compared_rows: int | None = None
+    """For `keys`: how many rows are compared to find the affected keys; None if it is not known."""
     in_place: bool = False
     """For `incremental` with an aggregate: whether only the stored groups that change are written."""
 
@@ -102,6 +105,10 @@ class PlanInput:
     """Whether changed groups are better written alone than with all others."""
     max_compared_percent: int | None = None
     """How many rows may be compared to find the affected keys, in percent of the rows of all tables; None for any."""
+    max_keys_time_percent: int | None = None
+    """How long a refresh by keys may take, in percent of the time of a full one; None for any time."""
+    earlier: Sequence[MeasuredRefresh] = ()
+    """The earlier refreshes of the same definition, newest first."""
 
 
 def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iterator[RefreshPlan]:
@@ -156,14 +163,15 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
         common = sorted(set.intersection(*map(set, keys.values())))
-        costs = _reason_against_comparing(given, state, changed)
+        compared_rows = _compared_rows(given, state, changed)
+        costs = _reason_against_comparing(given, compared_rows)
         if costs is not None:
             why = f"{why}; keys: {costs}"
         elif common:
             chosen = {leaf: {at: columns[at] for at in common} for leaf, columns in keys.items()}
             names = [[given.schema.fields[at].name for at in positions] for positions in common]
             listed = ", ".join(name[0] if len(name) == 1 else f"coalesce({', '.join(name)})" for name in names)
-            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen)
+            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen, compared_rows=compared_rows)
         else:
             why = f"{why}; keys: the changed tables have no key in common"
     yield RefreshPlan("full", why)
@@ -173,28 +181,44 @@ _MIN_COMPARED_ROWS = 100_000
 """Below this number a comparison takes less than a second."""
 
 
-def _reason_against_comparing(given: PlanInput, state: RefreshState, changed: Iterable[ViewName]) -> str | None:
+def _compared_rows(given: PlanInput, state: RefreshState, changed: Iterable[ViewName]) -> int | None:
+    """How many rows are compared to find the affected keys; None if it is not known."""
+    return _sum(
+        [
+            given.tables[name].compared_rows_since(
+                _known_snapshot(state, given.tables, name), by_files=given.can_compare_files
+            )
+            for name in changed
+        ]
+    )
+
+
+def _reason_against_comparing(given: PlanInput, compared_rows: int | None) -> str | None:
     """Why computing everything costs less than to find the affected keys; None if it costs more, or is not known.
 
     To compare a row takes about five times as long as to read it, and the tables are read in either case.
     """
-    if given.max_compared_percent is None:
+    rows = table_rows(given.leaves, given.tables)
+    if compared_rows is None or rows is None:
         return None
-    compared = [
-        given.tables[name].compared_rows_since(
-            _known_snapshot(state, given.tables, name), by_files=given.can_compare_files
-        )
-        for name in changed
-    ]
-    tables = {ViewName(*leaf.name) for leaf in given.leaves.leaves}
-    read = [given.tables[name].rows if name in given.tables else None for name in tables]
-    if None in compared or None in read:
-        return None
-    compared_rows, rows = (sum(count for count in counts if count is not None) for counts in (compared, read))
-    is_cheap = compared_rows < _MIN_COMPARED_ROWS and given.max_compared_percent > 0
-    if is_cheap or compared_rows * 100 <= rows * given.max_compared_percent:
-        return None
-    return f"{compared_rows:,} row(s) would be compared to find them, and its tables have {rows:,}"
+    if given.max_compared_percent is not None:
+        is_cheap = compared_rows < _MIN_COMPARED_ROWS and given.max_compared_percent > 0
+        if not is_cheap and compared_rows * 100 > rows * given.max_compared_percent:
+            return f"{compared_rows:,} row(s) would be compared to find them, and its tables have {rows:,}"
+    if given.max_keys_time_percent is not None:
+        return reason_against_keys(given.earlier, rows, compared_rows, given.max_keys_time_percent)
+    return None
+
+
+def table_rows(leaves: IncrementalQuery, tables: Mapping[ViewName, TableState]) -> int | None:
+    """Count the rows of the tables that a definition reads; None if that is not recorded."""
+    names = {ViewName(*leaf.name) for leaf in leaves.leaves}
+    return _sum([tables[name].rows if name in tables else None for name in names])
+
+
+def _sum(counts: Collection[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:

@@ -12,11 +12,17 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES
 from hive_views.materialized.layouts.loading import load_materialized
-from hive_views.materialized.properties import READ_STORED_ROWS, REPEATABLE, max_compared_percent
+from hive_views.materialized.properties import (
+    READ_STORED_ROWS,
+    REPEATABLE,
+    max_compared_percent,
+    max_keys_time_percent,
+)
 from hive_views.materialized.redefine import new_storage_columns
+from hive_views.materialized.refresh.costs import measured_refreshes
 from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import PartitionSelection, changed_partitions
-from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh
+from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh, table_rows
 from hive_views.materialized.refresh.stage import Engine, Inputs, merges_in_place, staging_request
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
@@ -75,6 +81,8 @@ class PreparedRefresh:
     """The definition over tables alone, for plans that do not compute everything."""
     functions: tuple[str, ...]
     """The nondeterministic functions of the definition."""
+    table_rows: int | None
+    """The number of rows of the tables that the definition reads; None if it is not known."""
     plans: Iterable[RefreshPlan]
     """The plans in the order of preference."""
 
@@ -143,6 +151,8 @@ def prepare(
             engine is None or engine.can_compare_files,
             merges_in_place(view),
             max_compared_percent(view.properties) if mode is Mode.AUTO else None,
+            max_keys_time_percent(view.properties) if mode is Mode.AUTO else None,
+            tuple(measured_refreshes(storage.metadata, sources.observed.definition or "")),
         )
 
         def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> PartitionSelection:
@@ -159,7 +169,8 @@ def prepare(
         tables_read = {ViewName(*leaf.name) for leaf in over_stored_rows.leaves}
         storages = tuple(storage for storage in storages if storage.table in tables_read)
         plans = _with_stored_rows(plans, storages)
-    return PreparedRefresh(columns, schema, leaves, over_stored_rows, storages, maintained, functions, plans)
+    rows = table_rows(leaves, sources.tables)
+    return PreparedRefresh(columns, schema, leaves, over_stored_rows, storages, maintained, functions, rows, plans)
 
 
 def _fresh_storages(

@@ -26,12 +26,15 @@ from hive_views.materialized.refresh.publish import discard_snapshot, publish
 from hive_views.materialized.refresh.stage import Engine, Inputs, StagingRequest, staging_request, staging_table
 from hive_views.materialized.state.refresh_state import (
     ACTION,
+    COMPARED_ROWS,
+    DEFINITION,
     HIVE_SOURCE_STATES,
     REASON,
     REFRESH_ID,
     REFRESH_STATE,
     SESSION_SETTINGS,
     STARTED_MS,
+    TABLE_ROWS,
     UNREPEATABLE,
     VIEW_UUID,
     RefreshState,
@@ -122,6 +125,12 @@ def refresh(
             store, view, sources, state, prepared.functions, observation.settings, refresh_id
         )
         summary |= {ACTION: plan.action, REASON: why[:_MAX_REASON], STARTED_MS: str(started_ms)}
+        costs = {
+            DEFINITION: sources.observed.definition,
+            TABLE_ROWS: prepared.table_rows,
+            COMPARED_ROWS: plan.compared_rows,
+        }
+        summary |= {key: str(value) for key, value in costs.items() if value is not None}
         with staging_table(store, tables, view, refresh_id, columns) as target:
             inputs = Inputs(view, recorded, sources, prepared.storages)
             query = prepared.query_of(plan)

@@ -49,6 +49,15 @@ REFRESH_ID = "hive-views.refresh-id"
 SESSION_SETTINGS = "hive-views.session-settings"
 """Summary key: JSON of the engine settings that the rows depend on, e.g. the session's time zone."""
 
+DEFINITION = "hive-views.refresh-definition"
+"""Summary key: the fingerprint of the definition that was computed."""
+
+TABLE_ROWS = "hive-views.refresh-table-rows"
+"""Summary key: how many rows the tables had that the definition reads."""
+
+COMPARED_ROWS = "hive-views.refresh-compared-rows"
+"""Summary key: how many rows a refresh by keys compared to find the affected keys."""
+
 STARTED_MS = "hive-views.refresh-start-timestamp-ms"
 """Key of this package, for layouts whose drafts have none: when the refresh started, in epoch milliseconds."""
 

@@ -13,7 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from pyiceberg.schema import Schema
+from pyiceberg.types import DoubleType, FloatType, IcebergType, IntegerType, LongType, NestedField
 from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
@@ -185,6 +188,19 @@ class World:
             self.spark.sql(text)
 
 
+WIDER: dict[type, IcebergType] = {IntegerType: LongType(), FloatType: DoubleType()}
+
+
+def widened(schema: Schema) -> Schema:
+    """The columns in types that have all values of their own types."""
+    fields = [replace_type(field, WIDER.get(type(field.field_type), field.field_type)) for field in schema.fields]
+    return Schema(*fields, schema_id=schema.schema_id)
+
+
+def replace_type(field: NestedField, kind: IcebergType) -> NestedField:
+    return NestedField(field.field_id, field.name, kind, field.required, field.doc)
+
+
 def rows_of(frame: DataFrame) -> list[str]:
     """Rows in an order of their own; the sign of zero may depend on the order of rows."""
     return sorted(str(row).replace("-0.0", "0.0") for row in frame.collect())
@@ -221,12 +237,21 @@ def run_histories(
         start = (seed * VIEWS) % len(QUERIES)
         definitions = {f"mv{at}": QUERIES[(start + at) % len(QUERIES)] for at in range(VIEWS)}
         for name, query in definitions.items():
-            stored = (
-                f"'hive-views.layout' = '{chance.choice(LAYOUTS)}', 'write.merge.mode' = '{chance.choice(MODES)}', "
-                f"'hive-views.merge-from-rows' = '{chance.choice((0, 50_000))}'"
+            layout = chance.choice(LAYOUTS)
+            stored = {
+                "write.merge.mode": chance.choice(MODES),
+                "hive-views.merge-from-rows": chance.choice(("0", "50000")),
+                "hive-views.max-keys-time-percent": chance.choice(("1000000", "1000000", "100")),
+            }
+            by = ["a"] if re.search(r"SELECT (t\.)?a,", query) and chance.random() < 0.4 else []
+            definition = catalog.author(
+                (database, name), query, database=database, analyzer=views.analyzer(query, database)
             )
-            by = " PARTITIONED BY (a)" if re.search(r"SELECT (t\.)?a,", query) and chance.random() < 0.4 else ""
-            views.sql(f"CREATE MATERIALIZED VIEW {name}{by} TBLPROPERTIES ({stored}) AS {query}")
+            if chance.random() < 0.3:
+                definition = replace(definition, schema=widened(definition.schema))
+            catalog.materialized.create(
+                (database, name), definition, layout=layout, partitioned_by=by, properties=stored
+            )
             catalog.materialized.refresh((database, name), engine)
         log: list[str] = []
         for step in range(STEPS):

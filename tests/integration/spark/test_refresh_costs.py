@@ -1,0 +1,49 @@
+"""The choice between the affected keys and all rows, by what the last refreshes took."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.materialized.refresh.plan import Mode
+from hive_views.spark import SparkEngine
+from tests.integration.spark.spark_versions import needs_spark_4
+
+LIMIT = "hive-views.max-keys-time-percent"
+
+
+@needs_spark_4
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+def test_keys_are_not_searched_if_that_took_longer_than_everything(
+    spark: SparkSession, catalog: HiveViewCatalog, database: str, layout: str
+) -> None:
+    table, engine = f"prod.{database}.t", SparkEngine(spark, catalog)
+    spark.sql(f"CREATE TABLE {table} (a BIGINT, b BIGINT) USING iceberg")
+    spark.sql(f"INSERT INTO {table} SELECT id DIV 10, id FROM range(100)")
+    name = (database, "mv")
+    catalog.materialized.create(name, "SELECT a, avg(b) AS m FROM t GROUP BY a", database=database, layout=layout)
+    catalog.materialized.refresh(name, engine)
+
+    def refreshed(limit: int, mode: Mode = Mode.AUTO) -> tuple[str, str]:
+        spark.sql(f"UPDATE {table} SET b = b + 1 WHERE a = 3")
+        catalog.materialized.set_properties(name, {LIMIT: str(limit)})
+        expected = catalog.materialized.explain(name, engine).plans[0].action
+        [report] = catalog.materialized.refresh(name, engine, mode=mode)
+        assert mode is not Mode.AUTO or report.action == expected
+        spark.catalog.refreshTable(table)
+        rows = spark.sql(f"SELECT a, avg(b) AS m FROM {table} GROUP BY a").collect()
+        stored = catalog.materialized.scan(name).to_arrow().to_pylist()
+        assert sorted((row["a"], row["m"]) for row in stored) == sorted(map(tuple, rows))
+        return report.action, report.why
+
+    assert refreshed(0)[0] == "keys"  # no earlier one
+    action, why = refreshed(0)
+    assert action == "full" and "the last refresh by keys compared 100 in " in why
+    assert refreshed(0, Mode.INCREMENTAL)[0] == "keys"
+    assert refreshed(1_000_000)[0] == "keys"
+    catalog.materialized.replace(name, "SELECT a, avg(b) + 1 AS m FROM t GROUP BY a", database=database)
+    catalog.materialized.refresh(name, engine)
+    spark.sql(f"UPDATE {table} SET b = b + 1 WHERE a = 3")
+    catalog.materialized.set_properties(name, {LIMIT: "0"})
+    assert catalog.materialized.refresh(name, engine)[0].action == "keys"  # the first of this definition
