@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hive_views.errors import InvalidIdentifierError
 
@@ -19,9 +19,11 @@ MAX_NAME_LENGTH = 256
 _WRITABLE = re.compile(r"[a-z0-9_]+")
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class ViewName:
-    """The name of a table or view and its database, both in lower case as the metastore stores them."""
+class ViewName(NamedTuple):
+    """The name of a table or view and its database, both in lower case as the metastore stores them.
+
+    It is an identifier of PyIceberg, and equal to the tuple of both names.
+    """
 
     database: str
     """The database: an Iceberg namespace, which has exactly one level in a Hive Metastore."""

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog
 
 from hive_views.errors import InvalidIdentifierError
 from hive_views.identifiers import MAX_NAME_LENGTH, ViewName, parse_namespace
@@ -66,3 +67,10 @@ def test_namespace_has_one_level(namespace, expected):
 def test_nested_namespaces_are_rejected(namespace):
     with pytest.raises(InvalidIdentifierError):
         parse_namespace(namespace, catalog="prod")
+
+
+def test_name_is_an_identifier_of_pyiceberg():
+    name = ViewName("sales", "v")
+    assert ViewName.parse(name) == name == ("sales", "v")
+    assert Catalog.identifier_to_tuple(name) == ("sales", "v")
+    assert str(name) == f"{name}" == "sales.v"

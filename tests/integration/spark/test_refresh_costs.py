@@ -21,8 +21,8 @@ def test_keys_are_not_searched_if_that_took_longer_than_everything(
     table, engine = f"prod.{database}.t", SparkEngine(spark, catalog)
     spark.sql(f"CREATE TABLE {table} (a BIGINT, b BIGINT) USING iceberg")
     spark.sql(f"INSERT INTO {table} SELECT id DIV 10, id FROM range(100)")
-    name = (database, "mv")
-    catalog.materialized.create(name, "SELECT a, avg(b) AS m FROM t GROUP BY a", database=database, layout=layout)
+    query = "SELECT a, avg(b) AS m FROM t GROUP BY a"
+    name = catalog.materialized.create((database, "mv"), query, database=database, layout=layout).name
     catalog.materialized.refresh(name, engine)
 
     def refreshed(limit: int, mode: Mode = Mode.AUTO) -> tuple[str, str]:
