@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _MOST_LATER_REFRESHES = 10
 """After this many other refreshes the time of a refresh by keys is measured again: the machine may have been busy."""
 
+_NUMBERS = (STARTED_MS, TABLE_ROWS, COMPARED_ROWS)
+
 
 @dataclass(frozen=True)
 class MeasuredRefresh:
@@ -55,9 +57,6 @@ def measured_refreshes(storage: TableMetadata, definition: str) -> Iterator[Meas
         if is_measured and snapshot.snapshot_id in published:
             seconds = max(0, snapshot.timestamp_ms - numbers[STARTED_MS]) / 1000
             yield MeasuredRefresh(summary[ACTION], seconds, numbers.get(TABLE_ROWS), numbers.get(COMPARED_ROWS))
-
-
-_NUMBERS = (STARTED_MS, TABLE_ROWS, COMPARED_ROWS)
 
 
 def reason_against_keys(
