@@ -24,6 +24,7 @@ from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, Sequenc
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -135,20 +136,19 @@ def allows_stale_data(layout: Layout, properties: Mapping[str, str]) -> bool:
 
 def max_staleness_ms(properties: Mapping[str, str]) -> int | None:
     """How long after a refresh the rows may answer queries in any case, in milliseconds."""
-    text = properties.get(MAX_STALENESS_MS, "")
-    return int(text) if _is_number(text) else None
+    return whole_number(properties.get(MAX_STALENESS_MS))
 
 
 def max_compared_percent(properties: Mapping[str, str]) -> int:
     """How many rows a refresh by keys may compare, in percent of the rows of the tables."""
-    text = properties.get(MAX_COMPARED_PERCENT, "")
-    return int(text) if _is_number(text) else _DEFAULT_MAX_COMPARED_PERCENT
+    percent = whole_number(properties.get(MAX_COMPARED_PERCENT))
+    return _DEFAULT_MAX_COMPARED_PERCENT if percent is None else percent
 
 
 def max_keys_time_percent(properties: Mapping[str, str]) -> int:
     """How long a refresh by keys may take, in percent of the time of a full one."""
-    text = properties.get(MAX_KEYS_TIME_PERCENT, "")
-    return int(text) if _is_number(text) else _DEFAULT_MAX_KEYS_TIME_PERCENT
+    percent = whole_number(properties.get(MAX_KEYS_TIME_PERCENT))
+    return _DEFAULT_MAX_KEYS_TIME_PERCENT if percent is None else percent
 
 
 def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
@@ -182,7 +182,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
         raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
     for key, unit in _NUMBERS.items():
-        if key in updates and not _is_number(updates[key]):
+        if key in updates and whole_number(updates[key]) is None:
             raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
     SequenceIds.of(updates)
 
@@ -261,8 +261,3 @@ def is_storage_property(key: str) -> bool:
 def is_view_property(key: str) -> bool:
     """Whether a property belongs to the view."""
     return not is_storage_property(key) or key.startswith(_VIEW_PREFIXES)
-
-
-def _is_number(text: str) -> bool:
-    # `int` rejects texts of more than 4,300 digits; 18 digits are 30 million years.
-    return text.isascii() and text.isdecimal() and len(text) <= 18

@@ -20,6 +20,7 @@ from hive_views.materialized.state.refresh_state import (
     row_count,
     summary_of,
 )
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -80,7 +81,7 @@ class PastRefresh:
         summary = summary_of(snapshot)
 
         def number(key: str) -> int | None:
-            return int(summary[key]) if summary.get(key, "").isdecimal() else None
+            return whole_number(summary.get(key))
 
         started = state.started_ms if state.started_ms is not None else number(STARTED_MS)
         return cls(

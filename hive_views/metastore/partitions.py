@@ -27,6 +27,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.row_codec import CHANGE_TIME, Row
 from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.spec.whole_numbers import whole_number
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Hive's text for a partition value that is NULL."""
@@ -80,18 +81,25 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
         values = tuple(partition.values)
         name = by_values.get(values, "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=False)))
         parameters = partition.parameters or {}
-        changed = parameters.get(CHANGE_TIME)
-        seconds = int(changed) if changed and changed.isdigit() else partition.createTime or 0
-        written = datetime.fromtimestamp(seconds, timezone.utc) if seconds > 0 else None
-        stored.append(StoredPartition(name, values, written, not changed, parameters.get(SOURCES)))
+        changed = _time(whole_number(parameters.get(CHANGE_TIME)))
+        written = _time(partition.createTime) if changed is None else changed
+        stored.append(StoredPartition(name, values, written, changed is None, parameters.get(SOURCES)))
     return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
 def row_changed(row: Row) -> tuple[datetime | None, bool]:
     """Return when a table's row was last written, and whether that is only its creation time."""
-    changed = row.parameters.get(CHANGE_TIME, "")
-    seconds = int(changed) if changed.isdigit() else row.create_time
-    return (datetime.fromtimestamp(seconds, timezone.utc) if seconds > 0 else None), not changed
+    changed = _time(whole_number(row.parameters.get(CHANGE_TIME)))
+    return (_time(row.create_time) if changed is None else changed), changed is None
+
+
+_LAST_SECOND = 253_402_300_799
+"""The end of the year 9999. Some programs write milliseconds."""
+
+
+def _time(seconds: int | None) -> datetime | None:
+    """The time of a number of seconds that the metastore has; None for none, and for no time of a calendar."""
+    return datetime.fromtimestamp(seconds, timezone.utc) if seconds and 0 < seconds <= _LAST_SECOND else None
 
 
 # -- Partitions of views ----------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from hive_views.spec.version_texts import (
     row_texts,
     sql_texts,
 )
+from hive_views.spec.whole_numbers import whole_number
 
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 """Hive's tableType of a view."""
@@ -751,8 +752,7 @@ def plain_hive_row(row: Row, *, is_dropped: Callable[[str], bool]) -> Row:
 
 def _next_change_time(previous: str | None) -> str:
     """Return the current time in seconds, or a later one if the row was changed within this second."""
-    previous_seconds = int(previous) if previous and previous.isdigit() else 0
-    return str(max(int(time.time()), previous_seconds + 1))
+    return str(max(int(time.time()), (whole_number(previous) or 0) + 1))
 
 
 def _sorted(value: Any) -> Any:

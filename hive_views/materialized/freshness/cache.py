@@ -19,6 +19,7 @@ from hive_views.errors import MetadataFileError, RefusedLocationError, Unidentif
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, hash_text, row_count, summary_of
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.whole_numbers import whole_number
 
 
 @dataclass(frozen=True)
@@ -210,16 +211,15 @@ def _may_have_delete_files(summary: Mapping[str, str]) -> bool:
 
 def _changed_rows(summary: Mapping[str, str]) -> int | None:
     """The rows in the files that a snapshot added and removed, by its summary: it omits counts that are 0."""
-    counts = [summary.get(key, "0") for key in ("added-records", "deleted-records")]
-    is_recorded = "total-records" in summary and all(count.isdecimal() for count in counts)
-    return sum(map(int, counts)) if is_recorded else None
+    counts = [whole_number(summary.get(key, "0")) for key in ("added-records", "deleted-records")]
+    known = [count for count in counts if count is not None]
+    return sum(known) if "total-records" in summary and len(known) == len(counts) else None
 
 
 def _deletes(summary: Mapping[str, str]) -> int:
     """The entries of the delete files that a snapshot added and removed, by its summary."""
     keys = (f"{change}-{kind}-deletes" for change in ("added", "removed") for kind in ("position", "equality"))
-    counts = (summary.get(key, "0") for key in keys)
-    return sum(int(count) for count in counts if count.isdecimal())
+    return sum(whole_number(summary.get(key)) or 0 for key in keys)
 
 
 class BoundedCache:

@@ -45,6 +45,7 @@ from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STORAGE_SUFFIX
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
@@ -260,13 +261,12 @@ def _source_state(record: Mapping[str, Any], path: str, database: str | None) ->
     if record["type"] not in kinds:
         raise InvalidRefreshStateError(f"{path}.type", f"unknown base table type {record['type']!r}")
     properties = record.get("properties") or {}
-    schema_id = properties.get("schema-id", "")
     return SourceState(
         kinds[record["type"]],
         parse_identifier(record["identifier"], f"{path}.identifier", database),
         properties.get("uuid"),
         record["snapshot-reference"],
-        schema_id=int(schema_id) if schema_id.isdigit() else None,
+        schema_id=whole_number(properties.get("schema-id")),
         definition=properties.get(DEFINITION),
     )
 

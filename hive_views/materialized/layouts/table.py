@@ -30,6 +30,7 @@ from hive_views.materialized.state.refresh_state import (
 )
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.whole_numbers import whole_number
 
 BASE_TABLES = "base-tables"
 """Summary key: the states of the sources."""
@@ -92,9 +93,9 @@ def encode_summary(state: RefreshState) -> dict[str, str]:
 
 def decode_summary(summary: Mapping[str, str], database: str | None = None) -> RefreshState:
     """Decode the refresh state in a summary of any writer; `database` qualifies names without one."""
-    version, started = summary.get(VERSION_ID, ""), summary.get(STARTED_MS, "")
-    if not version.isdigit():
-        raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {version!r}")
+    version = whole_number(summary.get(VERSION_ID))
+    if version is None:
+        raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {summary.get(VERSION_ID)!r}")
     records = parse_object(f'{{"base-tables":{summary.get(BASE_TABLES, "null")}}}', BASE_TABLES)["base-tables"]
     if not isinstance(records, list):
         raise InvalidRefreshStateError(BASE_TABLES, "it must be a list")
@@ -113,5 +114,4 @@ def decode_summary(summary: Mapping[str, str], database: str | None = None) -> R
                 definition=optional(record, DEFINITION, str, path),
             )
         )
-    started_ms = int(started) if started.isdigit() else None
-    return RefreshState(int(version), tuple(sources), started_ms, summary.get(DEFINITION))
+    return RefreshState(version, tuple(sources), whole_number(summary.get(STARTED_MS)), summary.get(DEFINITION))

@@ -18,14 +18,13 @@ from hive_views.materialized.state.refresh_state import (
     TABLE_ROWS,
     summary_of,
 )
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 _MOST_LATER_REFRESHES = 10
-"""After this many other refreshes the time of a refresh by keys is measured again: the machine may have been busy."""
-
-_NUMBERS = (STARTED_MS, TABLE_ROWS, COMPARED_ROWS)
+"""If so many refreshes followed, the time of a refresh by keys is measured again: the machine may have been busy."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class MeasuredRefresh:
     action: str
     """`full`, `incremental`, `partitions` or `keys`."""
     seconds: float
-    """From its start to its snapshot."""
+    """From its start to its snapshot, by the clocks of two machines: it may be negative."""
     table_rows: int | None = None
-    """The number of rows of the tables that the definition reads; None if it is not recorded."""
+    """The number of rows of the tables that the definition reads; None if its time is not that of a plan over them."""
     compared_rows: int | None = None
-    """For `keys`: the number of rows that were compared to find the affected keys; None if it is not recorded."""
+    """For `keys`: the number of rows that were compared to find the affected keys; None as for `table_rows`."""
 
 
 def measured_refreshes(storage: TableMetadata, definition: str) -> Iterator[MeasuredRefresh]:
@@ -49,14 +48,14 @@ def measured_refreshes(storage: TableMetadata, definition: str) -> Iterator[Meas
         storage: The storage table.
         definition: The fingerprint of the definition.
     """
-    published = {entry.snapshot_id for entry in storage.snapshot_log}
-    for snapshot in sorted(storage.snapshots, key=lambda item: item.timestamp_ms, reverse=True):
+    published = dict.fromkeys(entry.snapshot_id for entry in reversed(storage.snapshot_log))
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in storage.snapshots}
+    for snapshot in filter(None, map(snapshots.get, published)):
         summary = summary_of(snapshot)
-        numbers = {key: int(summary[key]) for key in _NUMBERS if summary.get(key, "").isdecimal()}
-        is_measured = summary.get(DEFINITION) == definition and ACTION in summary and STARTED_MS in numbers
-        if is_measured and snapshot.snapshot_id in published:
-            seconds = max(0, snapshot.timestamp_ms - numbers[STARTED_MS]) / 1000
-            yield MeasuredRefresh(summary[ACTION], seconds, numbers.get(TABLE_ROWS), numbers.get(COMPARED_ROWS))
+        started, rows, compared = (whole_number(summary.get(key)) for key in (STARTED_MS, TABLE_ROWS, COMPARED_ROWS))
+        if summary.get(DEFINITION) == definition and started is not None:
+            seconds = (snapshot.timestamp_ms - started) / 1000
+            yield MeasuredRefresh(str(summary.get(ACTION)), seconds, rows, compared)
 
 
 def reason_against_keys(
@@ -74,14 +73,16 @@ def reason_against_keys(
         max_percent: How long a refresh by keys may take, in percent of the time of a full one.
     """
     refreshes = list(earlier)
-    full = next((refresh for refresh in refreshes if refresh.action == "full"), None)
-    by_keys = next((refresh for refresh in refreshes[: _MOST_LATER_REFRESHES + 1] if refresh.action == "keys"), None)
+    full = next((item for item in refreshes if item.action == "full" and item.table_rows and item.seconds > 0), None)
+    recent = (item for item in refreshes[:_MOST_LATER_REFRESHES] if item.action == "keys" and item.seconds > 0)
+    by_keys = next((item for item in recent if item.compared_rows is not None), None)
     if full is None or not full.table_rows or by_keys is None or by_keys.compared_rows is None:
         return None
     expected = full.seconds * max(1.0, table_rows / full.table_rows)
     if compared_rows * 2 < by_keys.compared_rows or by_keys.seconds * 100 <= expected * max_percent:
         return None
     return (
-        f"{compared_rows:,} row(s) would be compared; the last refresh by keys compared {by_keys.compared_rows:,} in "
-        f"{by_keys.seconds:.1f} s, and a full one is expected to take {expected:.1f} s"
+        f"{compared_rows:,} row(s) would be compared, and the last refresh by keys, which compared "
+        f"{by_keys.compared_rows:,}, took {by_keys.seconds:.2f} s: more than {max_percent} % of the {expected:.2f} s "
+        "that a full one is expected to take"
     )

@@ -14,6 +14,7 @@ from hive_views.materialized.refresh.plan import RefreshPlan
 from hive_views.materialized.refresh.prepare import observe, prepare
 from hive_views.materialized.refresh.stage import Engine, stored_row_count
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
+from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.analysis.incremental import IncrementalQuery, RowSelection
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _change(name: ViewName, table: TableState, metadata: TableMetadata, since: i
         return SourceChange(name, rows, len(changing))
 
     def total(*keys: str) -> int:
-        return sum(int(summary.get(key) or 0) for summary in summaries for key in keys)
+        return sum(whole_number(summary.get(key)) or 0 for summary in summaries for key in keys)
 
     removed = None if total("added-equality-deletes") else total("deleted-records", "added-position-deletes")
     return SourceChange(name, rows, len(changing), total("added-records"), removed)

@@ -57,6 +57,7 @@ from hive_views.spec.changes import SetProperties, apply
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import is_true
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -125,12 +126,11 @@ def refresh(
             store, view, sources, state, prepared.functions, observation.settings, refresh_id
         )
         summary |= {ACTION: plan.action, REASON: why[:_MAX_REASON], STARTED_MS: str(started_ms)}
-        costs = {
-            DEFINITION: sources.observed.definition,
-            TABLE_ROWS: prepared.table_rows,
-            COMPARED_ROWS: plan.compared_rows,
-        }
-        summary |= {key: str(value) for key, value in costs.items() if value is not None}
+        if sources.observed.definition is not None:
+            summary[DEFINITION] = sources.observed.definition
+        if not failures and not plan.reads_stored_rows:  # otherwise the time is not that of this plan over the tables
+            counts = {TABLE_ROWS: prepared.table_rows, COMPARED_ROWS: plan.compared_rows}
+            summary |= {key: str(count) for key, count in counts.items() if count is not None}
         with staging_table(store, tables, view, refresh_id, columns) as target:
             inputs = Inputs(view, recorded, sources, prepared.storages)
             query = prepared.query_of(plan)
@@ -199,7 +199,7 @@ def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | 
         why,
         None if snapshot is None else snapshot.snapshot_id,
         row_count(summary) if is_written else None,
-        int(summary.get("added-records") or 0) if is_written else None,
+        (whole_number(summary.get("added-records")) or 0) if is_written else None,
         time.monotonic() - started,
     )
 

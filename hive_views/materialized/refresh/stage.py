@@ -21,6 +21,7 @@ from hive_views.materialized.redefine import schema_updates
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STAGING_MARK
+from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
 from hive_views.sql.rewriting.quoting import quote_identifier
 
@@ -332,9 +333,9 @@ def merges_in_place(view: MaterializedView) -> bool:
     Otherwise it writes all of them, which also removes the delete files of earlier refreshes.
     """
     rows = stored_row_count(view)
-    deleted = int(summary_of(view.snapshot).get("total-position-deletes", "0"))
-    threshold = view.properties.get(MERGE_FROM_ROWS, "")
-    minimum = int(threshold) if threshold.isdecimal() else _MIN_ROWS_IN_PLACE
+    deleted = whole_number(summary_of(view.snapshot).get("total-position-deletes")) or 0
+    threshold = whole_number(view.properties.get(MERGE_FROM_ROWS))
+    minimum = _MIN_ROWS_IN_PLACE if threshold is None else threshold
     return rows >= minimum and deleted * _MAX_DELETED_SHARE <= max(rows, 1)
 
 

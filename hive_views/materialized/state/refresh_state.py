@@ -20,6 +20,7 @@ from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.spec.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -49,9 +50,6 @@ REFRESH_ID = "hive-views.refresh-id"
 SESSION_SETTINGS = "hive-views.session-settings"
 """Summary key: JSON of the engine settings that the rows depend on, e.g. the session's time zone."""
 
-DEFINITION = "hive-views.refresh-definition"
-"""Summary key: the fingerprint of the definition that was computed."""
-
 TABLE_ROWS = "hive-views.refresh-table-rows"
 """Summary key: how many rows the tables had that the definition reads."""
 
@@ -65,7 +63,7 @@ VERSION_ID = "version-id"
 """Summary key: the view version that was evaluated (layout `table`, and states keyed by sequence number)."""
 
 DEFINITION = "hive-views.definition"
-"""Key of this package: the fingerprint of a definition (`fingerprint` below)."""
+"""Key of this package: the fingerprint of a definition (`fingerprint` below); in the summaries of all layouts, too."""
 
 NO_SNAPSHOT = -1
 """The snapshot id of a table without snapshots, as Iceberg writes it."""
@@ -82,10 +80,11 @@ def summary_of(snapshot: Snapshot | None) -> Mapping[str, str]:
 
 def row_count(summary: Mapping[str, str]) -> int | None:
     """The number of rows of a snapshot by its summary, without those in delete files; None if it is not recorded."""
-    records, deleted = summary.get("total-records", ""), summary.get("total-position-deletes", "0")
-    if not records.isdecimal() or not deleted.isdecimal() or summary.get("total-equality-deletes", "0") != "0":
+    records = whole_number(summary.get("total-records"))
+    deleted = whole_number(summary.get("total-position-deletes", "0"))
+    if records is None or deleted is None or summary.get("total-equality-deletes", "0") != "0":
         return None
-    return max(0, int(records) - int(deleted))
+    return max(0, records - deleted)
 
 
 class SourceKind(Enum):

@@ -31,6 +31,7 @@ from hive_views.materialized.state.refresh_state import (
 )
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
+from hive_views.spec.whole_numbers import whole_number
 
 SEQUENCE_IDS = "hive-views.sequence-ids"
 """View property: whether sources are recorded by sequence numbers; a value of `SequenceIds`."""
@@ -99,7 +100,7 @@ def highest_number(summary: Mapping[str, object]) -> int:
     """The highest number in the refresh state of a snapshot's summary; 0 for none."""
     text = summary.get(SEQUENCE_STATE)
     keys = () if text is None else parse_object(str(text), SEQUENCE_STATE)
-    return max((int(key) for key in keys if key.isdecimal()), default=0)
+    return max((whole_number(key) or 0 for key in keys), default=0)
 
 
 # -- State ------------------------------------------------------------------------------------------------------------
@@ -140,9 +141,9 @@ def has_numbers_only(summary: Mapping[str, str]) -> bool:
 
 def decode_by_number(summary: Mapping[str, str], numbers: Mapping[str, int]) -> RefreshState:
     """Decode a refresh state that is keyed by sequence numbers."""
-    version, started = summary.get(VERSION_ID, ""), summary.get(STARTED_MS, "")
-    if not version.isdecimal():
-        raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {version!r}")
+    version = whole_number(summary.get(VERSION_ID))
+    if version is None:
+        raise InvalidRefreshStateError(VERSION_ID, f"it must be a number, not {summary.get(VERSION_ID)!r}")
     names = {str(number): name for name, number in numbers.items()}
     details = parse_object(summary.get(SEQUENCE_DETAILS, "{}"), SEQUENCE_DETAILS)
     sources = []
@@ -151,8 +152,7 @@ def decode_by_number(summary: Mapping[str, str], numbers: Mapping[str, int]) -> 
             raise InvalidRefreshStateError(key, "the lineage has no source with this number")
         database, _, table = names[key].partition(".")
         sources.append(_decode_source(parse_name((database, table), key), key, entry, details.get(key)))
-    started_ms = int(started) if started.isdecimal() else None
-    return RefreshState(int(version), tuple(sources), started_ms, summary.get(DEFINITION))
+    return RefreshState(version, tuple(sources), whole_number(summary.get(STARTED_MS)), summary.get(DEFINITION))
 
 
 def _decode_source(name: ViewName, key: str, entry: object, details: object) -> SourceState:

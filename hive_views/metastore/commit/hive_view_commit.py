@@ -22,6 +22,7 @@ from hive_views.metastore.queries import all_view_names, database_names, read_ro
 from hive_views.metastore.row_codec import CHANGE_TIME, METADATA_LOCATION, Row, RowKind, row_as_json, row_fingerprint
 from hive_views.metastore.store import MetastoreStore, Rejection
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
+from hive_views.spec.whole_numbers import whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -121,8 +122,8 @@ def _check_unchanged(store: MetastoreStore, expected: Row) -> Row:
 
 def _seconds_until_old_enough(row: Row) -> float:
     """Return the number of seconds in which another change could still get the same time as the row's last change."""
-    change_time = row.parameters.get(CHANGE_TIME, "")
-    remaining = int(change_time) + _MIN_AGE_SECONDS - time.time() if change_time.isdigit() else 0.0
+    changed = whole_number(row.parameters.get(CHANGE_TIME))
+    remaining = 0.0 if changed is None else changed + _MIN_AGE_SECONDS - time.time()
     # A server whose clock is ahead must not delay the commit any longer.
     return min(remaining, _MIN_AGE_SECONDS)
 

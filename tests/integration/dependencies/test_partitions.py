@@ -554,10 +554,10 @@ def months(table, run, catalog, database):
     catalog.add_partitions(f"{database}.monthly", {"m": "2026-01"}, {"m": "2026-02"})
 
 
-def rewrite(raw, database, day):
+def rewrite(raw, database, day, seconds=str(LATE)):
     """Hive writes the partition after it was marked."""
     raw.drop_partition(database, "days", [day], False)
-    add(raw, database, day, str(LATE))
+    add(raw, database, day, seconds)
 
 
 def add(raw, database, day, seconds):
@@ -578,8 +578,13 @@ def add(raw, database, day, seconds):
             ["2026-01"],
         ),
         (lambda raw, database: raw.drop_table(database, "days", False), "all", "all"),
+        (
+            lambda raw, database: rewrite(raw, database, "2026-01-31", f"{LATE}000"),
+            ["2026-01-31"],
+            ["2026-01"],
+        ),
     ],
-    ids=["unchanged", "written", "added", "added with an old time", "dropped", "table dropped"],
+    ids=["unchanged", "written", "added", "added with an old time", "dropped", "table dropped", "milliseconds"],
 )
 def test_marks_are_stale_after_change_of_needed_partition(months, raw, catalog, database, change, daily, monthly):
     change(raw, database)

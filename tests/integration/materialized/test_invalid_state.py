@@ -11,7 +11,13 @@ from hive_views.errors import HiveViewsError, InvalidRefreshStateError, RefreshE
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
-from hive_views.materialized.state.refresh_state import REFRESH_STATE
+from hive_views.materialized.state.refresh_state import (
+    COMPARED_ROWS,
+    REFRESH_STATE,
+    STARTED_MS,
+    TABLE_ROWS,
+    VERSION_ID,
+)
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.staleness_policy import METADATA
@@ -152,3 +158,26 @@ def test_listing_among_hundreds_of_rows(catalog, views, engine, market, raw):
     assert len(shown) == 1 and f"{market}.mv_attached" in shown[0][4]
     with pytest.raises(HiveViewsError, match=f"{market}.mv_attached"):
         catalog.execute("DROP MATERIALIZED VIEW mv_attached", database=market)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 400, "-1", "²", "1e3", ""])
+def test_numbers_that_other_programs_write_are_not_trusted(catalog, views, engine, market, layout, number):
+    """One snapshot with such a summary must not break the refreshes of this view, and those after it."""
+    name = (market, "mv")
+    views.create(name, QUERY, layout=layout)
+    views.refresh(name, engine)
+    keys = (STARTED_MS, TABLE_ROWS, COMPARED_ROWS, VERSION_ID, "total-position-deletes")
+    views.load(name).readable_storage().append(
+        rows((7, "a", 7)).select(["id", "amount"]), snapshot_properties=dict.fromkeys(keys, number)
+    )
+    catalog.load_table((market, "sales")).append(rows((8, "b", 8)))
+    assert not views.freshness(name).is_fresh
+    assert {item.name.name for item in views.listing(market)} == {"mv"}
+    for mode in ("auto", "full", "auto"):
+        explanation = views.explain(name, engine)
+        action = views.refresh(name, engine, mode=mode)[-1].action
+        assert action == (explanation.action if mode == "auto" else "full")
+        assert views.freshness(name).is_fresh
+    assert len(views.scan(name).to_arrow()) == 4
+    views.refreshes(name)
