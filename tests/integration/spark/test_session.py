@@ -357,6 +357,6 @@ def test_definition_runs_no_job(spark: SparkSession, catalog: HiveViewCatalog, h
         session.sql("ALTER VIEW v AS SELECT item, count(*) AS total FROM orders GROUP BY item")
         session.sql("ALTER VIEW v RECOMPILE")
         session.sql("SELECT * FROM v VERSION AS OF 1")
-        assert jobs() == before
+        assert not jobs() - before  # Spark forgets old ones
         session.sql("SELECT * FROM v VERSION AS OF 1").collect()
-        assert jobs() > before
+        assert jobs() - before
