@@ -104,9 +104,10 @@ soak: env
 	HIVE_VIEWS_SOAK_MINUTES=$${HIVE_VIEWS_SOAK_MINUTES:-30} HIVE_VIEWS_SOAK_REPORT=build/soak.md \
 	   $(BIN)/python -m pytest tests/soak $(PYTEST_ARGS)
 
-# The documentation site in build/site (docs/, mkdocs.yml), with checked links. In an environment of its own.
+# The documentation site in build/site (docs/, mkdocs.yml), with checked links and lists. In an environment of its own.
+# With --quiet, mkdocs would ignore its warnings, also in strict mode.
 docs: build/docs/.installed
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. build/docs/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. build/docs/bin/mkdocs build
 
 build/docs/.installed: setup.cfg
 	$(PYTHON) -m venv build/docs

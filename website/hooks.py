@@ -1,4 +1,4 @@
-"""MkDocs hooks: generate the reference of commands and of the Python API, and adapt links that leave docs/."""
+"""MkDocs hooks: generate the reference pages, adapt links that leave docs/, and find lists rendered as running text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import typer.main
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 
 from hive_views.cli.app import app
+from website.running_lists import running_lists
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -29,6 +31,8 @@ API_PACKAGES = {
     "hive_views.errors": "Errors",
 }
 """The modules with a public API, with the titles of their pages."""
+
+LOG = get_plugin_logger(__name__)
 
 LINK = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(?:[^)#]+)(?:#[^)]*)?\)")
 
@@ -69,6 +73,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return LINK.sub(replace, markdown)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Warn of lists that are rendered as running text; with `strict` the build fails."""
+    for line in running_lists(html):
+        LOG.warning("%s: a list needs a blank line before it: %s", page.file.src_uri, line[:100])
+    return html
+
+
 def api_path(package: str) -> str:
     """The page of a package."""
     return f"reference/api/{package.replace('.', '-')}.md"
@@ -80,7 +91,10 @@ def api_page(package: str, title: str) -> str:
     lines = [f"# {title}", "", f"Import these names from `{package}`."]
     for name in sorted(public_names(module)):
         value = getattr(module, name)
-        if hasattr(value, "__qualname__"):
+        source = getattr(value, "__module__", package)
+        if source in API_PACKAGES and source != package:
+            lines += ["", f"`{name}`: see [{API_PACKAGES[source]}]({Path(api_path(source)).name})"]
+        elif hasattr(value, "__qualname__"):
             lines += ["", f"::: {value.__module__}.{value.__qualname__}"]
     return "\n".join(lines) + "\n"
 
