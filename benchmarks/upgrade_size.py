@@ -179,7 +179,13 @@ def _command(url: str, command: str) -> dict[str, str | float]:
     started = perf_counter()
     with connect(_address(url)) as session:
         if command == "apply":
-            applied = apply(session, plan(detect(session), TARGET), while_running=True, progress=count)
+            applied = apply(
+                session,
+                plan(detect(session), TARGET),
+                while_running=True,
+                before_hive_scripts=True,
+                progress=count,
+            )
             note = f"{len(applied.done)} steps"
         elif command.startswith("verify"):
             report = verify(session, TARGET, views=command != QUICK, progress=count)

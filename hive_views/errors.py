@@ -718,6 +718,23 @@ class BlockedStepsError(UpgradeError):
         self.steps = tuple(steps)
 
 
+class RemainingHiveScriptsError(UpgradeError):
+    """Hive's upgrade scripts that are still to be run make steps of the plan as well; nothing was changed.
+
+    `scripts` lists the name of each script with the IDs of these steps, `remedy` what to do first.
+    """
+
+    def __init__(self, place: str, scripts: Sequence[tuple[str, Sequence[str]]], remedy: str) -> None:
+        listed = "; ".join(f"{name}: {', '.join(steps)}" for name, steps in scripts)
+        super().__init__(
+            place,
+            f"{len(scripts)} of Hive's upgrade scripts remain, make steps of the plan as well, and fail if "
+            f"they come after it, so nothing was changed: {listed}. Instead, {remedy}",
+        )
+        self.scripts = tuple((name, tuple(steps)) for name, steps in scripts)
+        self.remedy = remedy
+
+
 class PlanChangedError(UpgradeError):
     """The database changed since the plan was created; nothing was changed by the plan."""
 

@@ -65,9 +65,8 @@ def assumed_schema(dialect: str, version: str) -> Schema:
         )
         for name, columns in required.items()
     )
-    # The table VERSION exists from 0.12 on.
-    version_rows = (schema_version,) if versions.at_least(schema_version, "0.12.0") else ()
-    return Schema(dialect, tables, version_rows=version_rows, rows=Rows(counted=False))
+    # Before 0.12 there is no table VERSION, but the assumed tables are too few to infer the version.
+    return Schema(dialect, tables, version_rows=(schema_version,), rows=Rows(counted=False))
 
 
 def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:

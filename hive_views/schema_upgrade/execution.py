@@ -16,11 +16,13 @@ from hive_views.errors import (
     InvalidPlanError,
     MetastoreRunningError,
     PlanChangedError,
+    RemainingHiveScriptsError,
     UpgradeError,
     UsageError,
 )
 from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.detection import detect
+from hive_views.schema_upgrade.hive_scripts import remaining_scripts, scripts_first
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
@@ -67,6 +69,7 @@ def apply(
     *,
     dry_run: bool = False,
     while_running: bool = False,
+    before_hive_scripts: bool = False,
     batch_size: int | None = None,
     skip: Sequence[str] = (),
     progress: ProgressCallback = lambda _: None,
@@ -78,6 +81,8 @@ def apply(
         plan: The plan.
         dry_run: Run all checks and write nothing.
         while_running: Continue although other sessions use the database.
+        before_hive_scripts: Apply also steps that scripts of Hive which are still to be run make as well. These scripts
+            fail afterwards, unless the schema is rolled back before.
         batch_size: Rows of TBLS per transaction of a row step; None uses the dialect's default.
         skip: IDs of steps to leave out, for example because they are blocked, with the steps that depend on them.
         progress: Called after every statement and after every commit of a batch.
@@ -85,6 +90,8 @@ def apply(
     Raises:
         InvalidPlanError: If the plan is for another database or database schema.
         PlanChangedError: If the schema differs from the one that the plan was made for.
+        RemainingHiveScriptsError: If scripts of Hive that are still to be run make steps of the plan as well, and
+            `before_hive_scripts` is false. Nothing was changed.
         BlockedStepsError: If steps would fail, for example because the user lacks a privilege. Nothing was changed.
         UsageError: If `skip` names a step that the plan does not have, or `batch_size` is not from 1 to 100,000.
         MetastoreRunningError: If other sessions use the database, `while_running` is false and this is no dry run.
@@ -112,6 +119,8 @@ def apply(
         remaining = _remaining(session, plan, schema)
         left_out = _with_dependent_steps(remaining, skip)
         steps = tuple(step for step in remaining if step.id not in left_out)
+        if not before_hive_scripts:
+            _reject_steps_of_scripts(session, schema, plan.target, steps)
         if blocked := [step for step in steps if step.blocked]:
             raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
         other_sessions = session.other_sessions()
@@ -195,6 +204,12 @@ def _reject_unknown(plan: UpgradePlan, skip: Sequence[str]) -> None:
     if unknown := sorted(set(skip) - {step.id for step in plan.steps}):
         listed = ", ".join(repr(step.id) for step in plan.steps) or "none"
         raise UsageError("--skip", f"the plan has no step {', '.join(map(repr, unknown))}; its steps are {listed}")
+
+
+def _reject_steps_of_scripts(session: Session, schema: Schema, target: str, steps: Sequence[Step]) -> None:
+    scripts = [(each.name, each.conflicts) for each in remaining_scripts(schema, target, steps) if each.conflicts]
+    if scripts:
+        raise RemainingHiveScriptsError(session.address.place, scripts, scripts_first(schema))
 
 
 def _transactional(table: Table) -> bool:

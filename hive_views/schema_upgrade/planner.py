@@ -10,6 +10,14 @@ from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
+from hive_views.schema_upgrade.hive_scripts import (
+    early_objects,
+    remaining_scripts,
+    remedy_of_early_objects,
+    script_of,
+    scripts_first,
+    upgrade_command,
+)
 from hive_views.schema_upgrade.plan_model import HiveScript, Kind, Step, UpgradePlan, identified
 from hive_views.schema_upgrade.requirements import (
     ADDITIONS,
@@ -58,12 +66,12 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
     target_version = _target(schema, target)
     dialect = dialect_of(schema.dialect)
     matched = [(step, _matching(step, schema)) for step in _Planner(schema, target_version, dialect).steps()]
-    steps = tuple(_blocked(step, obstacles) for step, obstacles in matched)
-    checks = [obstacle.reason for _, obstacles in matched for obstacle in obstacles if obstacle.is_note]
-    remaining = versions.scripts(dialect.hive_name, schema.version, target_version)
-    scripts = tuple(
-        HiveScript(name, tuple(step.id for step in steps if step.hive_script == name)) for name in remaining
+    steps = tuple(
+        replace(_blocked(step, obstacles), hive_script=script_of(step.id, dialect.hive_name, schema.version))
+        for step, obstacles in matched
     )
+    checks = [obstacle.reason for _, obstacles in matched for obstacle in obstacles if obstacle.is_note]
+    scripts = remaining_scripts(schema, target_version, steps)
     unidentified = UpgradePlan(
         dialect=schema.dialect,
         place=schema.place,
@@ -72,7 +80,7 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
         target=target_version,
         steps=steps,
         hive_scripts=scripts,
-        notes=(*_notes(schema, target_version, steps, scripts), *dict.fromkeys(checks)),
+        notes=(*_notes(schema, target_version, scripts), *dict.fromkeys(checks)),
         db_schema=schema.db_schema,
     )
     return identified(unidentified)
@@ -156,7 +164,19 @@ def table_at(table: NeededTable, version: str) -> NeededTable:
     return replace(table, columns=columns + added_columns(table.name, version), primary_key=key)
 
 
-def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[HiveScript, ...]) -> Iterator[str]:
+def _notes(schema: Schema, target: str, scripts: tuple[HiveScript, ...]) -> Iterator[str]:
+    included = {step for script in scripts for step in script.conflicts}
+    if early := early_objects(schema):
+        scripts_that_fail = ", ".join(dict.fromkeys(each.script for each in early))
+        yield (
+            f"{', '.join(each.step for each in early)} exist already, and Hive's scripts that create them, which are "
+            f"still to be run, fail ({scripts_that_fail}): {remedy_of_early_objects(schema)}"
+        )
+    if included:
+        yield (
+            f"{len(included)} step(s) are also made by Hive scripts that remain up to {target} and fail after them, so "
+            f"apply rejects this plan: {scripts_first(schema)}"
+        )
     if len(schema.version_rows) > 1:
         yield f"VERSION has {len(schema.version_rows)} rows, schematool expects one: {', '.join(schema.version_rows)}"
     recorded = versions.chain_version(schema.version_rows[0]) if schema.version_rows else None
@@ -181,10 +201,10 @@ def _notes(schema: Schema, target: str, steps: tuple[Step, ...], scripts: tuple[
             f"this is a fork of {schema.vendor}'s ({schema.vendor_version or 'version unknown'}): for the remaining "
             "changes use the scripts of that vendor, not those of Apache Hive"
         )
-    if scripts:
+    if scripts and not included:
         yield (
-            f"{len(scripts)} Hive script(s) remain up to {target}: this plan does not replace them. Run them by "
-            "schematool, if possible before this plan, which then no longer needs the steps that they include"
+            f"{len(scripts)} Hive script(s) remain up to {target}: this plan does not replace them. Run "
+            f"{upgrade_command(schema)}"
         )
     is_before_2_2 = not versions.at_least(schema.version, "2.2.0")
     if is_before_2_2 and schema.dialect == "derby":
@@ -236,7 +256,6 @@ class _Planner:
         undo_note: str,
         *,
         earlier: Column | None = None,
-        script: str | None = None,
         blocked: str | None = None,
     ) -> Step:
         """A step that meets a requirement; `earlier` is the declaration of a column that it changes."""
@@ -245,13 +264,12 @@ class _Planner:
             undo_note = "not undone: all versions of Hive read the new type"
         locks = self._sql.locks(kind.value)
         return Step(
-            requirement.id, kind, table, name, reason, statements, locks, rows, undo, undo_note, script, blocked
+            requirement.id, kind, table, name, reason, statements, locks, rows, undo, undo_note, blocked=blocked
         )
 
     def _table(self, table: NeededTable) -> Iterator[Step]:
         existing = self._schema.table(table.name)
         required = replace(table_at(table, self._target), name=self._sql.table_name(table, self._target))
-        script = versions.script_to(self._sql.hive_name, table.since)
         if existing is None:
             yield self._step(
                 table,
@@ -262,7 +280,6 @@ class _Planner:
                 self._sql.create_table(required) + self._privileges(required.name),
                 "none",
                 "while it is empty" if table.first_value is None else "yes",
-                script=script,
             )
         if table.first_value is not None and (existing is None or self._schema.rows.is_lock_counter_empty):
             name = existing.name if existing else required.name
@@ -278,7 +295,6 @@ class _Planner:
                 "one row is added if there is none",
                 None,
                 "not needed",
-                script if existing is None else None,
             )
 
     def _privileges(self, table: str) -> tuple[str, ...]:
@@ -300,7 +316,6 @@ class _Planner:
             (self._sql.add_column(table.name, column),),
             "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
             "possible while no row has a value in it",
-            script=versions.script_to(self._sql.hive_name, addition.since),
         )
 
     def _widening(self, widening: Widening) -> Iterator[Step]:
@@ -368,7 +383,6 @@ class _Planner:
                 (self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
                 "none",
                 "yes",
-                script=versions.script_to(self._sql.hive_name, index.since) if table is None and index.since else None,
                 blocked=f"{holder} has another index of this name: rename or drop it" if holder else None,
             )
 

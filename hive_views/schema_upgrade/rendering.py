@@ -45,6 +45,11 @@ class _Renderer:
 
     def lines(self) -> Iterator[str]:
         plan, sql = self._plan, self._sql
+        if any(script.conflicts for script in plan.hive_scripts):
+            yield from self._comment(
+                "DO NOT RUN THIS SCRIPT YET: scripts of Hive that are still to be run make some of its steps as well, "
+                "and fail after it. Run them first, and plan again; the notes name the command."
+            )
         yield from self._comment(
             f"Views for a Hive metastore on {sql.title}: from schema {plan.version} to what {plan.target} needs."
         )

@@ -17,6 +17,7 @@ from hive_views.errors import InvalidPlanError, UsageError
 
 if TYPE_CHECKING:
     from hive_views.schema_upgrade import Address, Applied, RolledBack, Schema, Session, UpgradePlan, Verification
+    from hive_views.schema_upgrade.hive_scripts import EarlyObject
     from hive_views.schema_upgrade.row_changes import Doubt, Progress
     from hive_views.schema_upgrade.schema import Column
 
@@ -50,6 +51,10 @@ class DetectionReport:
     schema: Schema
     columns: dict[str, str | None]
     """The columns that views require, `table.column`, with their types; None if a column is missing."""
+    early: tuple[EarlyObject, ...]
+    """Columns, tables and indexes on which remaining scripts of Hive fail, because they exist already."""
+    remedy: str | None
+    """What to do about them before Hive's scripts; None if there are none."""
 
     def to_json(self) -> dict[str, Any]:
         """The JSON fields."""
@@ -64,6 +69,8 @@ class DetectionReport:
             "vendor_version": schema.vendor_version,
             "fingerprint": schema.fingerprint,
             "columns": [{"name": name, "type": kind} for name, kind in self.columns.items()],
+            "early": [{"step": each.step, "script": each.script} for each in self.early],
+            "remedy": self.remedy,
             "tables": rows.tables,
             "untyped": rows.untyped,
             "to_type": rows.to_type,
@@ -90,6 +97,7 @@ def detect(
 ) -> DetectionReport:
     """Show the version, vendor, columns and rows of a metastore database."""
     from hive_views.schema_upgrade import detect as detect_schema
+    from hive_views.schema_upgrade.hive_scripts import early_objects, remedy_of_early_objects
     from hive_views.schema_upgrade.requirements import ADDITIONS, WIDENINGS
 
     with _open(url, user, password_file, schema_name) as session:
@@ -97,7 +105,8 @@ def detect(
     names = [(addition.table, addition.column.name) for addition in ADDITIONS]
     names += [(widening.table, widening.column) for widening in WIDENINGS]
     columns = {f"{table}.{name}": _column_type(schema.column(table, name)) for table, name in names}
-    return DetectionReport(schema, columns)
+    early = early_objects(schema)
+    return DetectionReport(schema, columns, early, remedy_of_early_objects(schema) if early else None)
 
 
 def _column_type(column: Column | None) -> str | None:
@@ -183,6 +192,7 @@ def apply(
     plan_file: PlanFile = None,
     dry_run: bool = False,
     while_running: bool = False,
+    before_hive_scripts: bool = False,
     schema_only: bool = False,
     skip: Annotated[list[str] | None, typer.Option(metavar="STEP")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, max=100_000, metavar="ROWS")] = None,
@@ -195,7 +205,9 @@ def apply(
         plan_file: A plan written by `upgrade plan --output`. It is rejected if the database has changed since.
         dry_run: Check everything and write nothing.
         while_running: Continue although other sessions use the database.
-        schema_only: Change the schema and no rows, e.g. before Hive is upgraded.
+        before_hive_scripts: Apply also the steps that remaining scripts of Hive make as well. These scripts fail
+            afterwards, unless you run `upgrade rollback --schema` before them.
+        schema_only: Change the schema and no rows, e.g. while an old Hive still writes rows without types.
         skip: A step to leave out, e.g. because it would fail. Can be given several times.
         batch_size: The number of rows of TBLS per transaction.
         emit: Called after every statement.
@@ -215,6 +227,7 @@ def apply(
             new_plan,
             dry_run=dry_run,
             while_running=while_running,
+            before_hive_scripts=before_hive_scripts,
             batch_size=batch_size,
             skip=tuple(skip or ()),
             progress=emit or (lambda _: None),
@@ -353,6 +366,10 @@ def _print_detection(report: DetectionReport) -> None:
     print_line(f"  texts      {damaged}")
     for name, kind in report.columns.items():
         print_line(f"  {name:<44} {kind or 'missing'}")
+    for each in report.early:
+        print_line(f"  before its script: {each.step} exists already, and Hive's {each.script} fails")
+    if report.remedy:
+        print_line(f"  {report.remedy}")
 
 
 def _print_plan(new_plan: UpgradePlan) -> None:

@@ -215,3 +215,69 @@ def statements(script: str) -> list[str]:
     # SQL Server's scripts end some statements by GO or a new line only.
     text = re.sub(r"\n(?=\s*(?:CREATE|ALTER)\s+(?:TABLE|(?:UNIQUE\s+|NONCLUSTERED\s+)*INDEX)\b)", ";\n", text)
     return [statement.strip() for statement in text.split(";") if statement.strip()]
+
+
+def changed_objects(script: Iterable[str]) -> list[tuple[str, str, str]]:
+    """What the statements of a script do to the tables of a plan, in order: the form, the table, and the object.
+
+    Forms: `create` of a table, `add` and `change` of a column (its type or name, too), `index`, `reindex` (of a dropped
+    index), `key` (of a primary key), `rename` of a table, `insert` of rows. The object is the column, the name and the
+    columns of an index (`NAME(A,B)`), or the columns of a key.
+    """
+    objects: list[tuple[str, str, str]] = []
+    dropped: set[str] = set()
+    for statement in script:
+        sql = " ".join(statement.split())
+        if match := re.match(rf"DROP INDEX (?:IF EXISTS )?{_NAME}", sql, re.IGNORECASE):
+            dropped.add(match[1].upper())
+        for form, table, name in _changes(sql):
+            is_again = form == "index" and name.partition("(")[0].upper() in dropped
+            objects.append(("reindex" if is_again else form, table.upper(), name.upper()))
+    return [(form, table, name) for form, table, name in objects if table in TABLES]
+
+
+def _changes(sql: str) -> list[tuple[str, str, str]]:
+    if match := re.match(rf"CREATE TABLE (?:IF NOT EXISTS )?{_NAME} ?\((.*)\)([^()]*)$", sql, re.IGNORECASE):
+        declared = DeclaredSchema().run([sql])
+        names = [name for table in declared.values() for name in table.columns]
+        indexes = [f"({','.join(index)})" for table in declared.values() for index in sorted(table.indexes)]
+        table = match[1]
+        return [("create", table, ""), *(("add", table, name) for name in names)] + [
+            ("index", table, name) for name in indexes
+        ]
+    if match := re.match(
+        rf"CREATE (?:UNIQUE )?(?:NONCLUSTERED )?INDEX {_NAME} ON {_NAME}(?: USING \w+)? ?\((.*?)\)", sql, re.IGNORECASE
+    ):
+        return [("index", match[2], f"{match[1]}({','.join(_names(match[3]))})")]
+    if match := re.match(rf"RENAME COLUMN {_NAME}\.{_NAME} TO {_NAME}$", sql, re.IGNORECASE):
+        return [("change", match[1], match[2]), ("change", match[1], match[3])]
+    if match := re.match(rf"INSERT INTO {_NAME}\b", sql, re.IGNORECASE):
+        return [("insert", match[1], "")]
+    if match := re.match(rf"EXEC SP_RENAME '{_NAME}\.{_NAME}' ?, ?'(\w+)'", sql, re.IGNORECASE):
+        return [("change", match[1], match[2]), ("change", match[1], match[3])]
+    if match := re.match(rf"ALTER TABLE (?:ONLY )?{_NAME} (.*)$", sql, re.IGNORECASE):
+        if match[1].upper() not in TABLES:
+            return []
+        return [each for action in DeclaredSchema._actions(match[2]) for each in _altered(match[1], action)]
+    return []
+
+
+def _altered(table: str, action: str) -> list[tuple[str, str, str]]:
+    action = re.sub(r"^WITH CHECK ", "", action, flags=re.IGNORECASE)
+    if match := re.match(rf"RENAME TO {_NAME}$", action, re.IGNORECASE):
+        return [("rename", table, "")]
+    if match := re.match(rf"RENAME (?:COLUMN )?{_NAME} TO {_NAME}$", action, re.IGNORECASE):
+        return [("change", table, name) for name in dict.fromkeys((match[1].upper(), match[2].upper()))]
+    if re.match(r"DROP ", action, re.IGNORECASE):
+        return []
+    if match := re.match(r"ADD (?:COLUMN )?(.*)$", action, re.IGNORECASE):
+        declared = DeclaredTable()
+        DeclaredSchema._part(declared, _unwrap(match[1]))
+        key = [("key", table, ",".join(declared.primary_key))] if declared.primary_key else []
+        indexes = [("index", table, f"({','.join(index)})") for index in sorted(declared.indexes)]
+        return [("add", table, name) for name in declared.columns] + key + indexes
+    if match := re.match(r"(?:MODIFY|ALTER|CHANGE)(?: COLUMN)? ?(\S.*)$", action, re.IGNORECASE):
+        changed = re.match(rf"{_NAME} (.*)$", _unwrap(match[1]))
+        assert changed is not None, action
+        return [("change", table, changed[1])]
+    raise AssertionError(f"not understood: {table} {action[:300]}")

@@ -12,7 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from hive_views.schema_upgrade import Password, apply, connect, detect, parse_address, plan
+from hive_views.schema_upgrade import Password, connect, detect, parse_address, plan
+from tests.integration.schema_upgrade.contents import apply_before_scripts
 
 
 def run_upgrade(request: dict[str, str | int]) -> None:
@@ -35,7 +36,9 @@ def run_upgrade(request: dict[str, str | int]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
         new_plan = plan(detect(session), str(request["target"]) or None)
-        apply(session, new_plan, batch_size=int(request["batch_size"]), while_running=True, progress=kill_self)
+        apply_before_scripts(
+            session, new_plan, batch_size=int(request["batch_size"]), while_running=True, progress=kill_self
+        )
 
 
 def main() -> None:

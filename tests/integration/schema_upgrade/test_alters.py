@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hive_views.schema_upgrade import apply, detect, plan, render, rollback, verify
+from hive_views.schema_upgrade import detect, plan, render, rollback, verify
 from tests.integration.schema_upgrade.conftest import WHOLE
-from tests.integration.schema_upgrade.contents import schema_of
+from tests.integration.schema_upgrade.contents import apply_before_scripts, schema_of
 from tests.integration.schema_upgrade.databases import SqlDatabases
 
 TARGETS = {"0.5.0": "4.0.0", "1.2.0": "4.0.0", "2.3.0": "3.1.0", "3.1.0": "4.0.0", "4.0.0": "4.0.0"}
@@ -19,7 +19,7 @@ def test_each_table_is_altered_once(mariadb: SqlDatabases, state: str) -> None:
     statements: list[str] = []
     with mariadb.open(mariadb.copy(state)) as session:
         new_plan = plan(detect(session), TARGETS[state])
-        apply(session, new_plan, progress=lambda progress: statements.append(progress.statement))
+        apply_before_scripts(session, new_plan, progress=lambda progress: statements.append(progress.statement))
         assert verify(session, TARGETS[state]).lacking == ()
     altered = [statement.split("`")[1] for statement in statements if statement.startswith("ALTER TABLE")]
     assert len(altered) == len(set(altered)) > 0, altered
@@ -50,7 +50,7 @@ def test_widened_column_keeps_default_comment_and_collation(
         if by_script:
             mariadb.run_script(address, render(plan(detect(session), "2.3.0")))
         else:
-            apply(session, plan(detect(session), "2.3.0"))
+            apply_before_scripts(session, plan(detect(session), "2.3.0"))
         schema = schema_of(session)
         name, text = schema.column("TBLS", "TBL_NAME"), schema.column("TBLS", "VIEW_ORIGINAL_TEXT")
         assert name is not None and text is not None and before is not None

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from hive_views.errors import PlanChangedError, UpgradeError
-from hive_views.schema_upgrade import apply, connect, detect, dumps, loads, plan, verify
+from hive_views.schema_upgrade import connect, detect, dumps, loads, plan, verify
 from hive_views.schema_upgrade.execution import without_rows
 from hive_views.schema_upgrade.plan_model import Kind, identified
 from tests.integration.schema_upgrade.conftest import on_servers, once
-from tests.integration.schema_upgrade.contents import change, rows_of, select
+from tests.integration.schema_upgrade.contents import apply_before_scripts, change, rows_of, select
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 from tests.integration.schema_upgrade.states import REPAIRED, insert_rows, old_schema
 from tests.integration.schema_upgrade.test_users import CREATED, of_user, with_users
@@ -28,9 +28,9 @@ def test_forged_statement_of_a_plan_file_is_not_executed(databases: Databases) -
         forged = loads(dumps(identified(replace(new_plan, steps=(forged_step, *new_plan.steps[1:])))))
         rows = rows_of(session, "TABLE_PARAMS")
         with pytest.raises(PlanChangedError, match=f"{step.id} is now"):
-            apply(session, forged)
+            apply_before_scripts(session, forged)
         assert rows_of(session, "TABLE_PARAMS") == rows
-        assert apply(session, new_plan).done
+        assert apply_before_scripts(session, new_plan).done
 
 
 @once
@@ -39,9 +39,9 @@ def test_plan_without_rows_changes_no_rows_when_it_is_resumed(databases: Databas
         rows = rows_of(session, "TBLS")
         new_plan = without_rows(plan(detect(session)))
         skipped = [step.id for step in new_plan.steps][2:]
-        first = apply(session, new_plan, skip=skipped)
+        first = apply_before_scripts(session, new_plan, skip=skipped)
         assert not set(first.found_done) & set(skipped), "a skipped step is not complete"
-        assert apply(session, new_plan).done == tuple(skipped)
+        assert apply_before_scripts(session, new_plan).done == tuple(skipped)
         assert rows_of(session, "TBLS") == rows
 
 
@@ -56,10 +56,10 @@ def test_steps_that_depend_on_skipped_steps_are_left_out(databases: Databases) -
             "NEXT_LOCK_ID row",
             "rows TBL_TYPE",
         ]
-        applied = apply(session, new_plan, skip=skipped)
+        applied = apply_before_scripts(session, new_plan, skip=skipped)
         assert applied.warnings == (f"left out, because they depend on skipped steps: {', '.join(dependent)}",)
         assert set(applied.done) == {step.id for step in new_plan.steps} - {*skipped, *dependent}
-        assert apply(session, plan(detect(session), "4.0.0")).done
+        assert apply_before_scripts(session, plan(detect(session), "4.0.0")).done
         assert verify(session, "4.0.0", views=False).lacking == ()
 
 
@@ -71,9 +71,9 @@ def test_plan_is_compared_with_the_database_after_other_upgrades(databases: SqlD
         new_plan = plan(detect(session), "3.1.0")
         change(session, "ALTER TABLE [TBLS] DROP COLUMN [IS_REWRITE_ENABLED]")
         with other.exclusive(), pytest.raises(UpgradeError, match="another upgrade or rollback runs"):
-            apply(session, new_plan, while_running=True)
+            apply_before_scripts(session, new_plan, while_running=True)
         with pytest.raises(PlanChangedError):
-            apply(session, new_plan, while_running=True)
+            apply_before_scripts(session, new_plan, while_running=True)
 
 
 def test_privileges_that_an_interrupted_run_did_not_grant_are_granted(mariadb: SqlDatabases) -> None:
@@ -83,12 +83,14 @@ def test_privileges_that_an_interrupted_run_did_not_grant_are_granted(mariadb: S
     server.run("CREATE USER IF NOT EXISTS hv_auditor; GRANT SELECT ON TBLS TO hv_auditor", address.database)
     with mariadb.open(address) as session:
         new_plan = plan(detect(session), "4.0.0")
-        apply(session, new_plan, skip=[step.id for step in new_plan.steps if step.id != "MV_CREATION_METADATA"])
+        apply_before_scripts(
+            session, new_plan, skip=[step.id for step in new_plan.steps if step.id != "MV_CREATION_METADATA"]
+        )
         server.run("REVOKE ALL ON MV_CREATION_METADATA FROM hv_tables", address.database)
         lacking = {step.id: step for step in verify(session, "4.0.0", views=False).lacking}
         assert "hv_tables" in lacking["MV_CREATION_METADATA owner"].reason
         assert "hv_auditor" not in lacking["MV_CREATION_METADATA owner"].reason
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
         assert not verify(session, "4.0.0", views=False).lacking
     with connect(of_user(address, "hv_tables")) as session:
         for table in CREATED:
@@ -111,9 +113,9 @@ def test_view_over_a_column_blocks_a_change_of_its_type(postgresql: SqlDatabases
         blocked = {step.id: step.blocked for step in new_plan.steps if step.blocked}
         assert blocked.keys() == {"TBLS.TBL_NAME wide"}
         assert "the view reports reads TBL_NAME" in str(blocked["TBLS.TBL_NAME wide"])
-        apply(session, new_plan, skip=[*blocked])
+        apply_before_scripts(session, new_plan, skip=[*blocked])
         change(session, "DROP VIEW [reports]")
-        assert apply(session, plan(detect(session), "3.0.0")).done == ("TBLS.TBL_NAME wide",)
+        assert apply_before_scripts(session, plan(detect(session), "3.0.0")).done == ("TBLS.TBL_NAME wide",)
 
 
 @pytest.mark.parametrize("ending", ['("DB_ID") WHERE "DB_ID" > 5', '(lower("OWNER"), "DB_ID")'])
@@ -144,7 +146,7 @@ def test_text_of_an_iceberg_view_is_not_repaired(databases: Databases) -> None:
         assert [(tbl_id, reason) for tbl_id, _, reason in rows.suspicious if "metadata file" in reason] == [
             (23, "it may be UTF-8 that was read as latin1; its metadata file has the text: it is not repaired")
         ]
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         assert (23, text) in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
 
 
@@ -161,5 +163,5 @@ def test_text_that_the_database_cannot_store_is_not_repaired(postgresql: SqlData
         rows = detect(session).rows
         assert rows.mangled == (28,)
         assert any(tbl_id == 23 and "encoding LATIN1" in reason for tbl_id, _, reason in rows.suspicious)
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         assert {(23, text), (28, REPAIRED)} <= set(select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"]))

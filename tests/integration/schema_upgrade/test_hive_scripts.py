@@ -7,17 +7,28 @@ are not published on Maven.
 from __future__ import annotations
 
 import copy
+import os
 import re
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from hive_views.schema_upgrade import Schema, UpgradePlan, assumed_schema, plan, versions
+from hive_views.schema_upgrade.hive_scripts import SCRIPTED_STEPS, Form
+from hive_views.schema_upgrade.requirements import ADDITIONS, INDEXES, RECODINGS, WIDENINGS
+from hive_views.schema_upgrade.requirements import TABLES as NEEDED_TABLES
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Table
 from tests.integration.schema_upgrade import states
-from tests.integration.schema_upgrade.hive_ddl import TABLES, DeclaredSchema, DeclaredTable, statements
+from tests.integration.schema_upgrade.hive_ddl import (
+    TABLES,
+    DeclaredSchema,
+    DeclaredTable,
+    changed_objects,
+    statements,
+)
 
 DATABASES = {"derby": "derby", "mysql": "mysql", "oracle": "oracle", "postgresql": "postgres", "sqlserver": "mssql"}
 STARTS = ("1.2.0", "2.0.0", "2.1.0", "2.2.0", "2.3.0", "3.0.0", "3.1.0", "3.2.0", "4.0.0-alpha-1")
@@ -184,3 +195,106 @@ def test_assumed_schema_has_the_columns_of_hives_scripts(database: str, version:
         if table.name not in ("TBLS", "TABLE_PARAMS"):
             names = [{item.name for item in stored.columns} for hive in hives if (stored := hive.table(table.name))]
             assert {column.name for column in table.columns} in names, table.name
+
+
+SOURCE = os.environ.get("HIVE_VIEWS_TEST_HIVE_SOURCE")
+"""A checkout of Hive, whose older and newer scripts are compared as well: those of 0.6 to 1.2 and of 4.1 and later."""
+
+SOURCE_DIRECTORIES = ("metastore/scripts/upgrade", "standalone-metastore/metastore-server/src/main/sql")
+
+
+def script_text(name: str, version: str) -> str | None:
+    """The script that upgrades to a version, with the scripts that it includes; None if it is not available."""
+    file = versions.script_to(name, version)
+    if text := states._scripts().get(f"{name}/{file}"):
+        return text
+    for directory in (Path(SOURCE or "none", path, name) for path in SOURCE_DIRECTORIES):
+        if (directory / file).exists():
+            lines = (directory / file).read_text(encoding="utf-8", errors="replace").splitlines()
+            included = [
+                re.match(r"\s*(?:SOURCE|RUN|:r|@|\\i)\s*'?([\w.-]+\.sql)", line, re.IGNORECASE) for line in lines
+            ]
+            texts = [
+                (directory / match[1]).read_text(encoding="utf-8", errors="replace") if match else line
+                for match, line in zip(included, lines, strict=True)
+            ]
+            return "\n".join(texts)
+    return None
+
+
+def steps_of(form: str, table: str, name: str) -> list[tuple[str, Form]]:
+    """The steps that a change of a script belongs to, as `changed_objects` names it."""
+    needed = {each.name: each for each in NEEDED_TABLES}.get(table)
+    if form == "insert":
+        return [(f"{table} row", Form.CREATES)] if needed and needed.first_value is not None else []
+    steps = [(table, Form.CREATES if form == "create" else Form.CHANGES)] if needed else []
+    if form in ("add", "change"):
+        column_form = Form.CREATES if form == "add" else Form.CHANGES
+        steps += [(each.id, column_form) for each in ADDITIONS if (each.table, each.column.name) == (table, name)]
+        steps += [
+            (each.id, Form.CHANGES) for each in (*WIDENINGS, *RECODINGS) if (each.table, each.column) == (table, name)
+        ]
+    if form in ("index", "reindex"):
+        index, _, columns = name.rstrip(")").partition("(")
+        steps += [
+            (each.id, Form.CREATES if form == "index" else Form.CHANGES)
+            for each in INDEXES
+            if each.table == table and (each.name == index or ",".join(each.columns) == columns)
+        ]
+    return steps
+
+
+def scripted_steps(name: str, version: str) -> dict[str, Form] | None:
+    """The steps that Hive's script to a version makes as well; None if the script is not available."""
+    text = script_text(name, version)
+    if text is None:
+        return None
+    steps: dict[str, Form] = {}
+    for change in changed_objects(statements(text)):
+        for step, form in steps_of(*change):
+            if name == "mysql" or not step.endswith(" utf8mb4"):
+                steps[step] = Form.CREATES if Form.CREATES in (form, steps.get(step)) else form
+    return steps
+
+
+@pytest.mark.parametrize("name", DATABASES.values())
+@pytest.mark.parametrize("version", versions.CHAIN[1:])
+def test_table_of_steps_equals_hives_scripts(name: str, version: str) -> None:
+    """A step that a new version of hive_views or of Hive adds has to be added to `SCRIPTED_STEPS`."""
+    expected = scripted_steps(name, version)
+    if expected is None:
+        assert not versions.at_least(version, "2.0.0") or versions.at_least(version, "4.1.0")
+        return
+    rows = [row for row in SCRIPTED_STEPS if row.version == version and name in row.databases.split()]
+    assert {step: row.form for row in rows for step in row.steps.split(", ")} == expected
+
+
+def existing_objects(declared: DeclaredSchema) -> set[tuple[str, str, str]]:
+    """The tables, columns, indexes and keys, as `changed_objects` names them, with indexes by their columns only."""
+    objects = {("create", table, "") for table in declared}
+    objects |= {("add", name, column) for name, table in declared.items() for column in table.columns}
+    objects |= {("index", name, f"({','.join(index)})") for name, table in declared.items() for index in table.indexes}
+    return objects | {("key", name, ",".join(table.primary_key)) for name, table in declared.items()}
+
+
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("start", STARTS)
+def test_plan_lists_each_step_on_which_a_remaining_script_fails(database: str, start: str) -> None:
+    """Each pair of versions: what a plan adds and a remaining script adds again is a conflict of this script."""
+    name, failing = DATABASES[database], 0
+    for target in [target for target in TARGETS if versions.at_least(target, start)]:
+        for declared in hive_schemas(database, start):
+            new_plan = plan(detected(database, declared, start), target)
+            upgraded = copy.deepcopy(declared)
+            upgraded.run(sql for step in new_plan.steps if step.kind.is_schema for sql in step.statements)
+            added = existing_objects(upgraded) - existing_objects(declared)
+            conflicts = {script.name: set(script.conflicts) for script in new_plan.hive_scripts}
+            assert tuple(conflicts) == versions.scripts(name, start, target)
+            for script, listed in conflicts.items():
+                for form, table, item in changed_objects(statements(states._scripts()[f"{name}/{script}"])):
+                    by_columns = item[item.index("(") :] if form == "index" else item
+                    if (form, table, by_columns) in added:
+                        failing += 1
+                        steps = {step for step, _ in steps_of(form, table, item)}
+                        assert steps & listed, f"{start} to {target}: {script} repeats {form} {table}.{item}"
+    assert failing or versions.at_least(start, "4.0.0-alpha-1")

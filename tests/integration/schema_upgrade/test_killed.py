@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hive_views.errors import DatabaseError
-from hive_views.schema_upgrade import Address, Session, apply, detect, plan, rollback
+from hive_views.schema_upgrade import Address, Session, detect, plan, rollback
 from hive_views.schema_upgrade.derby_session import DerbySession
 from tests.integration.schema_upgrade.conftest import WHOLE, on_servers
-from tests.integration.schema_upgrade.contents import backup_of, rows_of, schema_of
+from tests.integration.schema_upgrade.contents import apply_before_scripts, backup_of, rows_of, schema_of
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import STATES, VARIANTS
@@ -83,7 +83,7 @@ def uninterrupted(databases: Databases, state: str, target: str | None) -> tuple
     """The outcome of an uninterrupted upgrade, and its number of statements."""
     events: list[object] = []
     with databases.open(databases.copy(state)) as session:
-        apply(session, plan(detect(session), target), batch_size=BATCH, progress=events.append)
+        apply_before_scripts(session, plan(detect(session), target), batch_size=BATCH, progress=events.append)
         return outcome(session), len(events)
 
 
@@ -133,7 +133,7 @@ def _is_broken_upgrade(derby: DerbyDatabases, address: Address, target: str | No
                 session._shut_down()
 
         try:
-            apply(session, plan(detect(session), target), batch_size=BATCH, progress=shut_down)
+            apply_before_scripts(session, plan(detect(session), target), batch_size=BATCH, progress=shut_down)
         except DatabaseError:
             assert seen >= break_at
             return True
@@ -166,7 +166,7 @@ def test_upgrade_killed_once_is_resumed(kind: str, state: str, worker: Worker, r
         address = databases.copy(state)
         assert worker.run(address, target, kill_at) == "killed"
         with databases.open(address) as session:
-            apply(session, plan(detect(session), target), batch_size=BATCH, while_running=True)
+            apply_before_scripts(session, plan(detect(session), target), batch_size=BATCH, while_running=True)
             assert outcome(session) == expected, f"killed after statement {kill_at} of {events}"
 
 
@@ -177,7 +177,7 @@ def test_killed_plan_is_resumed(databases: SqlDatabases, worker: Worker) -> None
         new_plan = plan(detect(session))
     assert worker.run(address, None, 9) == "killed"
     with databases.open(address) as session:
-        applied = apply(session, new_plan, while_running=True)
+        applied = apply_before_scripts(session, new_plan, while_running=True)
         assert applied.found_done
         assert set(applied.found_done) | set(applied.done) == {step.id for step in new_plan.steps}
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import BlockedStepsError, DatabaseError
-from hive_views.schema_upgrade import Address, apply, connect, detect, plan, rollback, verify
+from hive_views.schema_upgrade import Address, connect, detect, plan, rollback, verify
 from hive_views.schema_upgrade.plan_model import Kind
 from tests.integration.schema_upgrade.conftest import WHOLE
-from tests.integration.schema_upgrade.contents import schema_of, select
+from tests.integration.schema_upgrade.contents import apply_before_scripts, schema_of, select
 from tests.integration.schema_upgrade.databases import DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.states import VARIANTS
 from tests.integration.schema_upgrade.test_users import of_user, with_users
@@ -63,9 +63,9 @@ def test_upgrade_by_user(kind: str, start: str, user: str, request: pytest.Fixtu
     before = dump(databases, address)
     if reason := USERS[user][kind]:
         with pytest.raises((BlockedStepsError, DatabaseError), match=reason), connect(own) as session:
-            apply(session, plan(detect(session), TARGET), dry_run=True, while_running=True)
+            apply_before_scripts(session, plan(detect(session), TARGET), dry_run=True, while_running=True)
         with pytest.raises((BlockedStepsError, DatabaseError), match=reason), connect(own) as session:
-            apply(session, plan(detect(session), TARGET), while_running=True)
+            apply_before_scripts(session, plan(detect(session), TARGET), while_running=True)
         assert dump(databases, address) == before
         return
     if start in REMEDIES:
@@ -73,9 +73,9 @@ def test_upgrade_by_user(kind: str, start: str, user: str, request: pytest.Fixtu
         before = dump(databases, address)
     with connect(own) as session:
         new_plan = plan(detect(session), TARGET)
-        assert apply(session, new_plan, dry_run=True).done == tuple(step.id for step in new_plan.steps)
+        assert apply_before_scripts(session, new_plan, dry_run=True).done == tuple(step.id for step in new_plan.steps)
         assert dump(databases, address) == before, "planning and a dry run write nothing"
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
         assert verify(session, TARGET).lacking == ()
     with connect(of_user(address, "hv_dml" if kind == "mariadb" else "hv_owner")) as metastore:
         for table in (step.table for step in new_plan.steps if step.kind is Kind.CREATE_TABLE):
@@ -94,8 +94,8 @@ def _apply_around_blocked_steps(databases: SqlDatabases, own: Address, start: st
         blocked = [step.id for step in new_plan.steps if step.blocked]
         assert blocked
         with pytest.raises(BlockedStepsError, match="ROW_FORMAT=DYNAMIC"):
-            apply(session, new_plan, dry_run=True)
-        apply(session, new_plan, skip=blocked)
+            apply_before_scripts(session, new_plan, dry_run=True)
+        apply_before_scripts(session, new_plan, skip=blocked)
         assert [step.id for step in verify(session, TARGET).lacking] == blocked
         rollback(session, schema=True)
     assert dump(databases, own) == before
@@ -110,9 +110,9 @@ def test_upgrade_of_derby(derby: DerbyDatabases, start: str) -> None:
         names = {table.name: [column.name for column in table.columns] for table in before.tables}
         rows = {table: select(session, table, columns) for table, columns in names.items()}
         new_plan = plan(detect(session), TARGET)
-        assert apply(session, new_plan, dry_run=True).done == tuple(step.id for step in new_plan.steps)
+        assert apply_before_scripts(session, new_plan, dry_run=True).done == tuple(step.id for step in new_plan.steps)
         assert schema_of(session) == before
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
         assert verify(session, TARGET).lacking == ()
         report = rollback(session, schema=True)
         kept = {item.split(" ")[0] for item in report.kept}

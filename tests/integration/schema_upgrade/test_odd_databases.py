@@ -10,7 +10,6 @@ import pytest
 from hive_views.errors import DatabaseError, InvalidPlanError, UpgradeError, UsageError
 from hive_views.schema_upgrade import (
     Password,
-    apply,
     connect,
     detect,
     parse_address,
@@ -25,7 +24,15 @@ from hive_views.schema_upgrade.row_changes import Progress
 from hive_views.schema_upgrade.schema import TableRow
 from hive_views.schema_upgrade.table_types import HIVE_TYPES, decidable, decide, new_type
 from tests.integration.schema_upgrade.conftest import on_servers, once
-from tests.integration.schema_upgrade.contents import backup_of, change, rows_of, schema_of, select, types_of
+from tests.integration.schema_upgrade.contents import (
+    apply_before_scripts,
+    backup_of,
+    change,
+    rows_of,
+    schema_of,
+    select,
+    types_of,
+)
 from tests.integration.schema_upgrade.databases import Databases, DerbyDatabases, SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 from tests.integration.schema_upgrade.states import old_schema
@@ -58,7 +65,7 @@ def test_invalid_flags_are_filled_in(databases: Databases) -> None:
         before = rows_of(session, "TBLS")
         new_plan = plan(detect(session))
         assert next(step.kind for step in new_plan.steps if not step.kind.is_schema) is Kind.FILL
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
         assert len({repr(row[0]) for row in select(session, "TBLS", ["IS_REWRITE_ENABLED"])}) == 1
         assert detect(session).rows.bad_flags == 0
         rollback(session)
@@ -81,7 +88,7 @@ def test_row_changed_during_its_batch_is_not_overwritten(databases: SqlDatabases
         new_plan = plan(detect(session))
         first = new_plan.step("rows TBL_TYPE")
         assert first is not None
-        apply(session, new_plan, while_running=True, progress=change_row)
+        apply_before_scripts(session, new_plan, while_running=True, progress=change_row)
         assert types_of(session)["ext"] == "INDEX_TABLE"
         assert types_of(session)["ext_lower"] == "EXTERNAL_TABLE"
         backed_up = [unpack(str(row[4]), 1_000) for row in backup_of(session) if row[2] == "TBL_TYPE"]
@@ -94,8 +101,8 @@ def test_progress_is_reported_per_batch(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
         reports: list[Progress] = []
         with pytest.raises(UsageError, match="from 1 to 100000"):
-            apply(session, plan(detect(session)), batch_size=100_001)
-        apply(session, plan(detect(session)), batch_size=5, progress=reports.append)
+            apply_before_scripts(session, plan(detect(session)), batch_size=100_001)
+        apply_before_scripts(session, plan(detect(session)), batch_size=5, progress=reports.append)
         batches = [report for report in reports if report.step == "rows TBL_TYPE" and report.statement == "COMMIT"]
         assert [(batch.done, batch.total) for batch in batches] == [(5, 17), (10, 17), (15, 17), (17, 17)]
 
@@ -113,13 +120,13 @@ def test_rejected_statement_keeps_committed_steps(databases: Databases) -> None:
                 change(session, f"CREATE INDEX [{step.name}] ON [TABLE_PARAMS] ([PARAM_KEY])")
 
         with pytest.raises(DatabaseError) as caught:
-            apply(session, new_plan, progress=add_index)
+            apply_before_scripts(session, new_plan, progress=add_index)
         assert caught.value.statement == step.statements[0]
         assert "TBLS.TBL_TYPE was applied" in caught.value.completed_steps
         assert detect(session, rows=False).column("TBLS", "VIEW_EXPANDED_TEXT")
         session.execute(session.dialect.drop_index(step.name, "TABLE_PARAMS"))
         session.commit()
-        again = apply(session, plan(detect(session)))
+        again = apply_before_scripts(session, plan(detect(session)))
         assert step.id in again.done
         assert plan(detect(session)).steps == ()
 
@@ -142,7 +149,7 @@ def test_nondefault_sql_modes(mariadb: SqlDatabases, mode: str) -> None:
             session.execute("UPDATE TBLS SET VIEW_ORIGINAL_TEXT = :text WHERE TBL_ID = 21", {"text": text})
             session.commit()
             before = rows_of(session, "TBLS")
-            apply(session, plan(detect(session)))
+            apply_before_scripts(session, plan(detect(session)))
             assert plan(detect(session)).steps == ()
             assert (21, text.replace("Ã¯", "ï")) in select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT"])
             with pytest.raises(DatabaseError, match="too long"):
@@ -198,9 +205,9 @@ def test_tables_without_transactions_are_rejected(mariadb: SqlDatabases) -> None
         session.execute("ALTER TABLE TBLS ENGINE=MyISAM")
         new_plan = plan(detect(session))
         with pytest.raises(UpgradeError, match="TBLS does not support transactions"):
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
         session.execute("ALTER TABLE TBLS ENGINE=InnoDB")
-        assert apply(session, plan(detect(session))).done
+        assert apply_before_scripts(session, plan(detect(session))).done
 
 
 def test_schema_other_than_public(postgresql: SqlDatabases) -> None:
@@ -217,7 +224,7 @@ def test_schema_other_than_public(postgresql: SqlDatabases) -> None:
     with connect(address) as session:
         assert detect(session).rows.tables == 0
         with pytest.raises(InvalidPlanError, match="the schema Meta, not for public"):
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
     for _ in range(2):
         postgresql.run_script(address, render(new_plan))
     with connect(replace(address, schema="Meta")) as session:
@@ -275,7 +282,7 @@ def test_rows_with_unusual_names_and_texts(databases: Databases) -> None:
     with databases.open(databases.copy("0.12.0")) as session:
         session.execute(f"DELETE FROM {session.dialect.quote('TABLE_PARAMS')}")
         if databases.dialect == "mariadb":
-            apply(session, plan(detect(session)))
+            apply_before_scripts(session, plan(detect(session)))
         names = ["TBL_ID", "CREATE_TIME", "DB_ID", "LAST_ACCESS_TIME", "RETENTION", "SD_ID", "TBL_NAME"]
         names += ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"]
         listed = f"{session.dialect.quote('TBLS')} ({session.dialect.names(names)})"
@@ -287,7 +294,7 @@ def test_rows_with_unusual_names_and_texts(databases: Databases) -> None:
             )
         session.commit()
         before = rows_of(session, "TBLS")
-        applied = apply(session, plan(detect(session)), batch_size=3)
+        applied = apply_before_scripts(session, plan(detect(session)), batch_size=3)
         assert plan(detect(session)).steps == ()
         types = types_of(session)
         assert [types[name] for name in UNUSUAL_NAMES] == ["VIRTUAL_VIEW"] * 6 + ["MANAGED_TABLE"] * 2
@@ -339,7 +346,7 @@ def test_sql_and_python_decide_types_equally(databases: Databases) -> None:
 
         doubts = verify(session).doubts
 
-        applied = apply(session, plan(detect(session)), batch_size=50)
+        applied = apply_before_scripts(session, plan(detect(session)), batch_size=50)
 
         assert doubts == applied.doubts
         assert {doubt.tbl_id for doubt in applied.doubts} == {

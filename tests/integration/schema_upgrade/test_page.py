@@ -15,19 +15,43 @@ from hive_views.schema_upgrade.dialects.registry import dialect_of
 from tests.integration.cli.conftest import invoke
 from tests.integration.schema_upgrade.contents import types_of
 from tests.integration.schema_upgrade.databases import SqlDatabases
+from tests.integration.schema_upgrade.test_scripts_first import environment, run_scripts
 
 PAGE = (Path(__file__).parents[3] / "docs" / "upgrade.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_code_blocks_run(postgresql: SqlDatabases, capsys: pytest.CaptureFixture[str]) -> None:
-    address = postgresql.copy("0.5.0")
+    address = postgresql.copy("0.12.0")
+    with postgresql.open(address) as session:
+        before = types_of(session)
     names: dict[str, object] = {"address": address}
     for block in BLOCKS:
         exec(compile(block, "upgrade.md", "exec"), names)
     assert "EXECUTE IMMEDIATE" in capsys.readouterr().out
     with postgresql.open(address) as session:
-        assert set(types_of(session).values()) == {None}, "the last line rolls back"
+        assert types_of(session) == before, "the last line rolls back"
+
+
+def test_first_block_runs_in_its_order(postgresql: SqlDatabases, tmp_path: Path) -> None:
+    """On a database of 1.2; the scripts of schematool run by the client of the database."""
+    address = postgresql.copy("1.2.0")
+    with postgresql.open(address) as session:
+        before = types_of(session)
+    (block,) = re.findall(r"^```\n(export .*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    commands = [line.partition(" #")[0].split() for line in block.splitlines()[1:]]
+    assert [words[:1] for words in commands].count(["schematool"]) == 1
+    for program, *words in commands:
+        if program == "schematool":
+            run_scripts(postgresql, address, "3.1.0")
+            continue
+        words = [str(tmp_path / word) if word == "plan.json" else word for word in words]
+        is_change = words[1] in ("apply", "rollback") and "--dry-run" not in words
+        done = invoke(*words, *(["--yes"] if is_change else []), **environment(address))
+        assert done.code == 0, f"{words}: {done.err}"
+    with postgresql.open(address) as session:
+        assert detect(session).version == "3.1.0"
+        assert types_of(session) == before, "the last line rolls back"
 
 
 def test_commands_and_variables_exist() -> None:

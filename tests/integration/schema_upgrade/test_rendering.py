@@ -9,10 +9,10 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hive_views.schema_upgrade import apply, assumed_schema, detect, plan, render, rollback
+from hive_views.schema_upgrade import assumed_schema, detect, plan, render, rollback
 from hive_views.schema_upgrade.dialects.registry import NAMES, dialect_of
 from hive_views.schema_upgrade.plan_model import Kind
-from tests.integration.schema_upgrade.contents import schema_of, types_of
+from tests.integration.schema_upgrade.contents import apply_before_scripts, schema_of, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import samples
 
@@ -33,7 +33,7 @@ STARTS = ("0.5.0", "0.12.0", "1.2.0", "2.1.0", "2.3.0", "3.1.0", "4.0.0")
 def test_script_equals_apply_and_is_repeatable(databases: Databases, state: str, target: str | None) -> None:
     with databases.open(databases.copy(state)) as session:
         new_plan = plan(detect(session), target)
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
         expected_schema = schema_of(session)
     by_script = databases.copy(state)
     with databases.open(by_script) as session:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from hive_views.errors import NotAMetastoreError, UpgradeError
-from hive_views.schema_upgrade import apply, detect, plan, render, rollback
+from hive_views.schema_upgrade import detect, plan, render, rollback
 from tests.integration.schema_upgrade.conftest import WHOLE, on_servers, once
-from tests.integration.schema_upgrade.contents import change, rows_of, select, types_of
+from tests.integration.schema_upgrade.contents import apply_before_scripts, change, rows_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases, SqlDatabases
 
 FORGED = [
@@ -27,7 +27,7 @@ FORGED = [
 @pytest.mark.parametrize(("sql", "message"), FORGED)
 def test_sql_of_the_journal_is_not_executed(databases: SqlDatabases, sql: str, message: str) -> None:
     with databases.open(databases.copy("2.1.0")) as session:
-        apply(session, plan(detect(session), "3.0.0"))
+        apply_before_scripts(session, plan(detect(session), "3.0.0"))
         change(session, sql)
         before = [table.name for table in detect(session, rows=False).tables]
         (kept,) = [item for item in rollback(session, schema=True, dry_run=True).kept if message in item]
@@ -52,7 +52,7 @@ FORGED_BACKUPS = [
 @pytest.mark.parametrize("sql", FORGED_BACKUPS)
 def test_forged_backup_is_rejected(databases: SqlDatabases, sql: str) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         rows = rows_of(session, "TBLS")
         change(session, sql)
         for dry_run in (True, False):
@@ -73,7 +73,7 @@ def test_changes_of_script_and_apply_are_undone_in_reverse_order(databases: Data
             if is_script:
                 script = render(new_plan)
             else:
-                apply(session, new_plan)
+                apply_before_scripts(session, new_plan)
         if is_script:
             databases.run_script(address, script)
         with databases.open(address) as session:
@@ -92,11 +92,11 @@ def test_changes_of_script_and_apply_are_undone_in_reverse_order(databases: Data
 def test_dry_run_reports_what_a_rollback_of_two_upgrades_restores(databases: Databases) -> None:
     """A row that the second upgrade changed does not hold the value of the first one until it is restored."""
     with databases.open(databases.copy("0.10.0")) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         change(
             session, "INSERT INTO [TABLE_PARAMS] ([TBL_ID], [PARAM_KEY], [PARAM_VALUE]) VALUES (1, 'EXTERNAL', 'TRUE')"
         )
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         expected = rollback(session, dry_run=True)
         assert replace(rollback(session), dry_run=True) == expected
 
@@ -105,7 +105,7 @@ def test_dry_run_reports_what_a_rollback_of_two_upgrades_restores(databases: Dat
 def test_rollback_is_repeated_after_tables_were_dropped(databases: Databases) -> None:
     """The backup keeps the rows of dropped tables, also when the column has been dropped."""
     with databases.open(databases.copy("0.5.0")) as session:
-        apply(session, plan(detect(session), "4.0.0"))
+        apply_before_scripts(session, plan(detect(session), "4.0.0"))
         (dropped, *_) = [key for key, kind in select(session, "TBLS", ["TBL_ID", "TBL_TYPE"]) if kind is not None]
         for table in ("TABLE_PARAMS", "TBLS"):
             change(session, f"DELETE FROM [{table}] WHERE [TBL_ID] = {dropped}")
@@ -121,7 +121,7 @@ def test_changes_of_repeated_scripts_without_times_are_undone(postgresql: SqlDat
     """Scripts of older versions wrote no times, and their table had no key, so the changes of a row look alike."""
     with postgresql.open(postgresql.copy("0.10.0")) as session:
         before = types_of(session)
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         rollback(session)
         change(session, "ALTER TABLE [HIVE_VIEWS_BACKUP] DROP CONSTRAINT [HIVE_VIEWS_BACKUP_pkey]")
         for old, new in (("NULL", "'MANAGED_TABLE'"), ("'MANAGED_TABLE'", "'EXTERNAL_TABLE'")):
@@ -146,18 +146,18 @@ def test_skipped_step_that_an_interrupted_run_began_is_not_recorded_as_done(data
     with databases.open(databases.copy("2.1.0")) as session:
         new_plan = plan(detect(session), "3.0.0")
         names = [step.id for step in new_plan.steps]
-        apply(session, new_plan, skip=names[1:])
+        apply_before_scripts(session, new_plan, skip=names[1:])
         change(
             session,
             "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE' WHERE [STEP] <> 'version'",
         )
-        apply(session, new_plan, skip=["TBLS.OWNER_TYPE"])
+        apply_before_scripts(session, new_plan, skip=["TBLS.OWNER_TYPE"])
         assert ("TBLS.OWNER_TYPE", "begun") in select(session, "HIVE_VIEWS_UPGRADE", ["STEP", "STATE"])
 
 
 def test_missing_backup_is_an_error(databases: Databases) -> None:
     with databases.open(databases.copy("0.10.0")) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         change(session, "DROP TABLE [HIVE_VIEWS_BACKUP]")
         with pytest.raises(UpgradeError, match="there is no table HIVE_VIEWS_BACKUP"):
             rollback(session)
@@ -168,12 +168,12 @@ def test_unfinished_step_of_an_older_plan_is_settled(databases: Databases) -> No
     """The step was begun by a plan with another target, and completed by the next plan."""
     with databases.open(databases.copy("2.1.0")) as session:
         older, newer = (plan(detect(session), target) for target in ("3.0.0", "3.1.0"))
-        apply(session, replace(older, steps=older.steps[:1]))
+        apply_before_scripts(session, replace(older, steps=older.steps[:1]))
         change(
             session,
             "UPDATE [HIVE_VIEWS_UPGRADE] SET [STATE] = 'begun', [STEP] = 'TBLS.OWNER_TYPE' WHERE [STEP] <> 'version'",
         )
-        apply(session, plan(detect(session), newer.target))
+        apply_before_scripts(session, plan(detect(session), newer.target))
         assert [item for item in rollback(session, schema=True).kept if "not finished" in item] == []
         assert detect(session, rows=False).column("TBLS", "OWNER_TYPE") is None
 
@@ -188,14 +188,17 @@ def test_second_upgrade_at_the_same_time_is_rejected(databases: SqlDatabases) ->
         def run_others(_: object) -> None:
             if messages:
                 return
-            for run in (lambda: apply(other, second, while_running=True), lambda: rollback(other, while_running=True)):
+            for run in (
+                lambda: apply_before_scripts(other, second, while_running=True),
+                lambda: rollback(other, while_running=True),
+            ):
                 with pytest.raises(UpgradeError, match="another upgrade or rollback runs") as caught:
                     run()
                 messages.append(str(caught.value))
 
-        apply(session, plan(detect(session)), while_running=True, progress=run_others)
+        apply_before_scripts(session, plan(detect(session)), while_running=True, progress=run_others)
         assert len(messages) == 2
-        assert apply(other, plan(detect(other)), while_running=True).done == ()
+        assert apply_before_scripts(other, plan(detect(other)), while_running=True).done == ()
 
 
 @once
@@ -215,7 +218,7 @@ def test_view_committed_during_a_rollback_keeps_its_column(databases: SqlDatabas
         new_plan = plan(detect(session))
         # No other step waits for the session before the column is checked.
         others = [step.id for step in new_plan.steps if step.id != "TBLS.VIEW_ORIGINAL_TEXT"]
-        apply(session, new_plan, while_running=True, skip=others)
+        apply_before_scripts(session, new_plan, while_running=True, skip=others)
         other.execute(other.dialect.sql("UPDATE [TBLS] SET [VIEW_ORIGINAL_TEXT] = 'SELECT 1' WHERE [TBL_ID] = 10"))
         committing = threading.Timer(2, other.commit)
         committing.start()
@@ -229,7 +232,7 @@ def test_view_committed_during_a_rollback_keeps_its_column(databases: SqlDatabas
 def test_columns_of_a_schema_that_hive_upgraded_since_are_kept(databases: SqlDatabases) -> None:
     """Hive 4 writes 0 into WRITE_ID, so all values are the default, but it cannot read a row without the column."""
     with databases.open(databases.copy("3.1.0")) as session:
-        apply(session, plan(detect(session), "4.0.0"))
+        apply_before_scripts(session, plan(detect(session), "4.0.0"))
         change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '4.0.0'")
         kept = [item for item in rollback(session, schema=True).kept if "belongs to the schema of Hive" in item]
         assert "TBLS.WRITE_ID" in {item.split(":")[0] for item in kept}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import InvalidPlanError, MetastoreRunningError, PlanChangedError
-from hive_views.schema_upgrade import apply, detect, dumps, loads, plan, rollback, verify
+from hive_views.schema_upgrade import detect, dumps, loads, plan, rollback, verify
 from hive_views.schema_upgrade.execution import without_rows
 from tests.integration.schema_upgrade.conftest import WHOLE, on_servers, once
-from tests.integration.schema_upgrade.contents import change, rows_of, schema_of, select, types_of
+from tests.integration.schema_upgrade.contents import apply_before_scripts, change, rows_of, schema_of, select, types_of
 from tests.integration.schema_upgrade.databases import Databases
 from tests.integration.schema_upgrade.states import MOJIBAKE, OLD, REPAIRED, STATES, samples
 
@@ -24,7 +24,7 @@ def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, 
         old_types = types_of(session) if before.column("TBLS", "TBL_TYPE") else None
         old_rows = rows_of(session, "TBLS")
 
-        done = apply(session, new_plan)
+        done = apply_before_scripts(session, new_plan)
 
         after = detect(session)
         rows = samples(old_types is not None)
@@ -35,7 +35,7 @@ def test_start_state_is_upgraded_verified_and_rolled_back(databases: Databases, 
         texts = dict(select(session, "TBLS", ["TBL_NAME", "VIEW_ORIGINAL_TEXT"]))
         assert texts == {row.name: REPAIRED if row.text == MOJIBAKE else row.text for row in rows}
 
-        assert apply(session, plan(detect(session))).done == (), "the second run has no steps"
+        assert apply_before_scripts(session, plan(detect(session))).done == (), "the second run has no steps"
         report = verify(session)
         assert report.complete
         assert report.views == sum(row.text is not None for row in rows)
@@ -66,7 +66,7 @@ def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: st
         assert new_plan.target == "4.0.0"
         assert new_plan.hive_scripts[-1].name.startswith("upgrade-4.0.0-beta-1-to-4.0.0.")
 
-        apply(session, new_plan)
+        apply_before_scripts(session, new_plan)
 
         after = detect(session)
         for table, column in [
@@ -94,7 +94,7 @@ def test_upgrade_to_hive_4_adds_all_requirements(databases: Databases, state: st
 @once
 def test_columns_with_definitions_are_never_dropped(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         text = "SELECT `t`.`a` FROM `sales`.`t`"
         texts = "[VIEW_ORIGINAL_TEXT] = :text, [VIEW_EXPANDED_TEXT] = :text"
         change(session, f"UPDATE [TBLS] SET {texts}, [TBL_TYPE] = 'VIRTUAL_VIEW' WHERE [TBL_ID] = 1", {"text": text})
@@ -119,7 +119,7 @@ def test_rollback_interrupted_at_any_statement_is_resumed(databases: Databases) 
     """The rollback is interrupted after its first statement, then after its second, and so on."""
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
-        apply(session, plan(detect(session), "3.1.0"), batch_size=3)
+        apply_before_scripts(session, plan(detect(session), "3.1.0"), batch_size=3)
         for stop in range(1, 100):
             seen = 0
 
@@ -161,7 +161,7 @@ def test_dry_run_writes_nothing(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
         new_plan = plan(detect(session))
-        applied = apply(session, new_plan, dry_run=True)
+        applied = apply_before_scripts(session, new_plan, dry_run=True)
         assert applied.done == tuple(step.id for step in new_plan.steps)
         assert (schema_of(session), rows_of(session, "TBLS")) == (before, rows)
         assert detect(session, rows=False).own_tables == frozenset()
@@ -173,7 +173,7 @@ def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
         new_plan = plan(detect(session))
         change(session, "ALTER TABLE [TBLS] ADD COLUMN [TBL_TYPE] VARCHAR(128)")
         with pytest.raises(PlanChangedError, match="never started"):
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
         assert detect(session, rows=False).column("TBLS", "VIEW_ORIGINAL_TEXT") is None
 
 
@@ -181,10 +181,10 @@ def test_plan_is_rejected_if_schema_changed(databases: Databases) -> None:
 def test_started_plan_is_rejected_if_hive_was_upgraded(databases: Databases) -> None:
     with databases.open(databases.copy("0.12.0")) as session:
         new_plan = plan(detect(session), "2.3.0")
-        apply(session, without_rows(new_plan))
+        apply_before_scripts(session, without_rows(new_plan))
         change(session, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '1.2.0'")
         with pytest.raises(PlanChangedError, match=r"version is 1\.2\.0, the plan was made for 0\.12\.0"):
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
 
 
 @once
@@ -192,7 +192,7 @@ def test_plan_for_another_database_is_rejected(databases: Databases) -> None:
     with databases.open(databases.copy("0.5.0")) as session:
         new_plan = plan(detect(session))
     with databases.open(databases.copy("0.5.0")) as other, pytest.raises(InvalidPlanError, match="was made for"):
-        apply(other, new_plan)
+        apply_before_scripts(other, new_plan)
 
 
 @on_servers
@@ -201,10 +201,10 @@ def test_running_metastore_blocks_apply_and_rollback(databases: Databases) -> No
     with databases.open(address) as metastore, databases.open(address) as session:
         new_plan = plan(detect(session))
         with pytest.raises(MetastoreRunningError, match="1 other session") as caught:
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
         assert "hive" in caught.value.sessions[0]
         assert detect(session, rows=False).column("TBLS", "TBL_TYPE") is None
-        applied = apply(session, new_plan, while_running=True)
+        applied = apply_before_scripts(session, new_plan, while_running=True)
         assert "other session" in applied.warnings[0]
         assert types_of(metastore)["t"] == "MANAGED_TABLE"
         with pytest.raises(MetastoreRunningError):
@@ -215,11 +215,11 @@ def test_running_metastore_blocks_apply_and_rollback(databases: Databases) -> No
 @pytest.mark.parametrize("state", [state for state in STATES if state not in OLD] if WHOLE else ["0.12.0"])
 def test_row_types_can_be_filled_in_again(databases: Databases, state: str) -> None:
     with databases.open(databases.copy(state)) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
         change(session, "UPDATE [TBLS] SET [TBL_TYPE] = NULL WHERE [TBL_ID] IN (1, 22)")
         new_plan = plan(detect(session))
         assert [step.id for step in new_plan.steps] == ["rows TBL_TYPE"]
-        apply(session, new_plan, batch_size=3)
+        apply_before_scripts(session, new_plan, batch_size=3)
         assert types_of(session)["t"] == "MANAGED_TABLE"
         assert types_of(session)["v_ext"] == "VIRTUAL_VIEW"
         assert [doubt.name for doubt in verify(session, views=False).doubts] == [

@@ -18,7 +18,6 @@ from hive_views.errors import BlockedStepsError, DatabaseError, UpgradeError, Us
 from hive_views.schema_upgrade import (
     Address,
     Password,
-    apply,
     connect,
     detect,
     plan,
@@ -30,6 +29,7 @@ from hive_views.schema_upgrade.obstacles import find_obstacles
 from tests.faults.observer import until
 from tests.integration.schema_upgrade import servers
 from tests.integration.schema_upgrade.conftest import WHOLE
+from tests.integration.schema_upgrade.contents import apply_before_scripts
 from tests.integration.schema_upgrade.databases import SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 
@@ -92,16 +92,16 @@ def test_tables_of_another_owner_are_given_to_the_owner(postgresql: SqlDatabases
     """What an older version of hive_views left after an upgrade as superuser."""
     address = with_users(postgresql, "2.3.0")
     with connect(of_user(address, "hv_owner")) as session:
-        apply(session, plan(detect(session), TARGET))
+        apply_before_scripts(session, plan(detect(session), TARGET))
     postgresql.server.run('ALTER TABLE "MV_TABLES_USED" OWNER TO hv_super', address.database)
     with connect(of_user(address, "hv_owner")) as session:
         assert [step.id for step in verify(session, TARGET).lacking] == ["MV_TABLES_USED owner"]
         with pytest.raises(BlockedStepsError, match="does not own MV_TABLES_USED"):
-            apply(session, plan(detect(session), TARGET))
+            apply_before_scripts(session, plan(detect(session), TARGET))
     postgresql.server.run("GRANT hv_super TO hv_owner", address.database)
     try:
         with connect(of_user(address, "hv_owner")) as session:
-            apply(session, plan(detect(session), TARGET))
+            apply_before_scripts(session, plan(detect(session), TARGET))
             assert verify(session, TARGET).lacking == ()
     finally:
         postgresql.server.run("REVOKE hv_super FROM hv_owner", address.database)
@@ -155,20 +155,20 @@ def test_index_that_does_not_fit_the_row_format(mariadb: SqlDatabases, row_forma
         blocked = [step.id for step in new_plan.steps if step.blocked]
         if row_format == "DYNAMIC" or charset == "latin1":
             assert blocked == []
-            apply(session, new_plan)
+            apply_before_scripts(session, new_plan)
             return
         assert blocked == ["TBLS.TBL_NAME wide", "TABLE_PARAMS index HIVE_VIEWS_PARAMS"]
         with pytest.raises(BlockedStepsError, match="ROW_FORMAT=DYNAMIC"):
-            apply(session, new_plan, dry_run=True)
+            apply_before_scripts(session, new_plan, dry_run=True)
         with pytest.raises(UsageError, match="the plan has no step 'nonsense'"):
-            apply(session, new_plan, skip=["nonsense"])
-        done = apply(session, new_plan, skip=blocked).done
+            apply_before_scripts(session, new_plan, skip=["nonsense"])
+        done = apply_before_scripts(session, new_plan, skip=blocked).done
         assert set(done) == {step.id for step in new_plan.steps} - set(blocked)
         assert [step.id for step in verify(session, "3.1.0").lacking] == blocked
     for table in ("TBLS", "TABLE_PARAMS"):
         mariadb.server.run(f"ALTER TABLE {table} ROW_FORMAT=DYNAMIC", address.database)
     with mariadb.open(address) as session:
-        apply(session, plan(detect(session), "3.1.0"))
+        apply_before_scripts(session, plan(detect(session), "3.1.0"))
         assert verify(session, "3.1.0").lacking == ()
 
 
@@ -194,7 +194,7 @@ def test_read_only_server_is_detected(kind: str, on: str, off: str, user: str, r
         with connect(of_user(address, user)) as session:
             new_plan = plan(detect(session), TARGET)
             with pytest.raises(BlockedStepsError, match="read-only"):
-                apply(session, new_plan, dry_run=True)
+                apply_before_scripts(session, new_plan, dry_run=True)
     finally:
         # Transactions of this session would be read-only, too.
         databases.server.run(
@@ -252,7 +252,7 @@ def test_owner_with_an_unusual_name(postgresql: SqlDatabases) -> None:
         address.database,
     )
     with postgresql.open(address) as session:
-        apply(session, plan(detect(session), TARGET))
+        apply_before_scripts(session, plan(detect(session), TARGET))
         assert verify(session, TARGET).lacking == ()
         assert session.query("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'") == [(owner,)]
         rollback(session, schema=True)
@@ -280,7 +280,7 @@ def test_users_of_single_tables_can_use_created_tables(mariadb: SqlDatabases) ->
     script = mariadb.copy("2.3.0")
     mariadb.server.run(MARIADB_USERS["hv_tables"].format(script.database), script.database)
     with mariadb.open(address) as session, mariadb.open(script) as by_script:
-        apply(session, plan(detect(session), TARGET))
+        apply_before_scripts(session, plan(detect(session), TARGET))
         text = render(plan(detect(by_script), TARGET))
     for _ in range(2):
         mariadb.run_script(script, text)
@@ -294,7 +294,7 @@ def test_rollback_is_rejected_if_the_backup_may_be_hidden(mariadb: SqlDatabases)
     """MariaDB hides tables from users without privileges on them: there seems to be nothing to restore."""
     address = with_users(mariadb, "2.3.0")
     with connect(of_user(address, "hv_owner")) as session:
-        apply(session, plan(detect(session)))
+        apply_before_scripts(session, plan(detect(session)))
     with connect(of_user(address, "hv_tables")) as session:
         assert any("SELECT" in str(step.blocked) for step in plan(detect(session), TARGET).steps)
         for dry_run in (True, False):
@@ -311,7 +311,7 @@ def blocked(address: Address, target: str | None = TARGET) -> set[str]:
         reasons = {step.blocked for step in new_plan.steps if step.blocked}
         if reasons:
             with pytest.raises(BlockedStepsError):
-                apply(session, new_plan, dry_run=True)
+                apply_before_scripts(session, new_plan, dry_run=True)
         return reasons
 
 
@@ -413,7 +413,7 @@ def test_required_primary_keys_are_checked(mariadb: SqlDatabases) -> None:
         assert blocked(address, "4.0.0") == set()
         assert blocked(old, None) == set()
         with mariadb.open(old) as session:
-            apply(session, plan(detect(session)))
+            apply_before_scripts(session, plan(detect(session)))
     finally:
         mariadb.server.run("SET GLOBAL innodb_force_primary_key = 0")
 
@@ -430,7 +430,7 @@ def test_format_of_the_binary_log_is_checked() -> None:
         assert blocked(address) == set()
         assert "replicas repeat an ALTER TABLE that copies its table" in notes(address)
         with databases.open(address) as session:
-            apply(session, plan(detect(session), TARGET))
+            apply_before_scripts(session, plan(detect(session), TARGET))
 
 
 @contextmanager

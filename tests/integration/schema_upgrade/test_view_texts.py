@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from hive_views.schema_upgrade import apply, detect, plan, rollback
-from tests.integration.schema_upgrade.contents import select
+from hive_views.schema_upgrade import detect, plan, rollback
+from tests.integration.schema_upgrade.contents import apply_before_scripts, select
 from tests.integration.schema_upgrade.databases import SqlDatabases
 from tests.integration.schema_upgrade.servers import PASSWORD
 
@@ -26,7 +26,7 @@ def test_mojibake_of_mariadb_is_repaired_and_rolled_back(mariadb: SqlDatabases) 
         assert schema.rows.mangled == (23, 28)
         mojibake = dict(select(session, "TBLS", ["TBL_ID", "VIEW_EXPANDED_TEXT"]))[23]
         assert "ZÃ¼rich" in str(mojibake)
-        apply(session, plan(schema))
+        apply_before_scripts(session, plan(schema))
         texts = select(session, "TBLS", ["TBL_ID", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"])
         assert (23, text, text) in texts
         column = detect(session).column("TBLS", "VIEW_EXPANDED_TEXT")
@@ -49,7 +49,7 @@ UPGRADE = """
 import pathlib, re, sys
 from hive_views.schema_upgrade import Password, apply, connect, detect, parse_address, plan, rollback
 with connect(parse_address(sys.argv[1], user="hive", password=Password(sys.argv[2]))) as session:
-    applied = apply(session, plan(detect(session)))
+    applied = apply(session, plan(detect(session)), before_hive_scripts=True)
     restored = rollback(session)
 # Not ru_maxrss, which begins at the memory of the process that started this one.
 peak = re.search(r"VmHWM:\\s*([0-9]+)", pathlib.Path("/proc/self/status").read_text())

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hive_views.errors import BlockedStepsError, InvalidPlanError, UpgradeError, UsageError
 from hive_views.schema_upgrade import assumed_schema, dumps, loads, plan
 from hive_views.schema_upgrade.dialects.registry import NAMES
+from hive_views.schema_upgrade.hive_scripts import SCRIPTED_STEPS, Form, early_objects, scripts_with
 from hive_views.schema_upgrade.journal import pack, unpack
 from hive_views.schema_upgrade.plan_model import Kind
+from hive_views.schema_upgrade.requirements import ADDITIONS, REQUIREMENTS, TABLES
 from hive_views.schema_upgrade.schema import LANDMARKS, Column, Rows, Schema, Table, TableRow
 from hive_views.schema_upgrade.table_types import HIVE_TYPES, decide
 from hive_views.schema_upgrade.versions import CHAIN, at_least, chain_version, scripts
@@ -115,6 +117,46 @@ def test_plan_names_conflicting_hive_scripts() -> None:
     assert "TBLS.WRITE_ID" in by_name["upgrade-3.2.0-to-4.0.0-alpha-1.mysql.sql"]
     assert any("schematool" in note for note in new_plan.notes)
     assert plan(assumed_schema("mariadb", "2.3.0")).hive_scripts == ()
+
+
+def test_plan_with_steps_of_remaining_scripts_names_the_command() -> None:
+    (note,) = [note for note in plan(assumed_schema("mariadb", "2.3.0"), "3.1.3").notes if "rejects" in note]
+    assert "run Hive's scripts first (schematool -dbType mysql -upgradeSchema, of" in note
+    assert note.endswith("that you have (2.3.0), plan without a target")
+    (note,) = [note for note in plan(assumed_schema("oracle", "0.11.0"), "3.1.3").notes if "rejects" in note]
+    assert "schematool -dbType oracle -upgradeSchemaFrom 0.11.0, of" in note, "it has no table VERSION"
+    fork = replace(assumed_schema("postgresql", "1.2.0"), vendor="cdh")
+    assert any("the upgrade scripts of the vendor (cdh)" in note for note in plan(fork, "3.1.3").notes)
+
+
+@pytest.mark.parametrize("version", [version for version in CHAIN if at_least(version, "0.6.0")])
+@pytest.mark.parametrize("name", NAMES)
+def test_plan_for_the_version_of_the_schema_has_no_script(name: str, version: str) -> None:
+    new_plan = plan(assumed_schema(name, version))
+    assert new_plan.hive_scripts == ()
+    assert not any("script" in note for note in new_plan.notes if "2.2.0" not in note)
+
+
+def test_each_addition_and_table_is_in_the_script_of_its_version() -> None:
+    for each in (*ADDITIONS, *TABLES):
+        creating = [version for version, form in scripts_with(each.id, "mysql") if form is Form.CREATES]
+        assert creating == [each.since], each.id
+
+
+def test_scripted_steps_are_steps() -> None:
+    steps = {step for row in SCRIPTED_STEPS for step in row.steps.split(", ")}
+    assert steps <= {*REQUIREMENTS, "NEXT_LOCK_ID row"}
+    assert all(
+        set(row.databases.split()) <= {"derby", "mssql", "mysql", "oracle", "postgres"} for row in SCRIPTED_STEPS
+    )
+
+
+def test_object_before_its_script_is_early() -> None:
+    schema = _landmarked("2.2.0", "1.2.0")
+    early = {each.step: each.script for each in early_objects(schema)}
+    assert early["TBLS.IS_REWRITE_ENABLED"] == "upgrade-2.1.0-to-2.2.0.mysql.sql"
+    assert early_objects(assumed_schema("mysql", "2.2.0")) == ()
+    assert early_objects(replace(schema, vendor="cdh")) == (), "forks have some columns earlier"
 
 
 def test_columns_that_a_later_hive_script_reverts_are_not_recoded() -> None:
