@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from hive_views.catalog.partitions import PartitionSpec
     from hive_views.dependencies.columns import ColumnName
     from hive_views.dependencies.drop import DropPlan, DropReport
-    from hive_views.dependencies.engines import EngineFinding
     from hive_views.dependencies.graph import Graph, TransitiveDependents
     from hive_views.dependencies.impact import AffectedView
     from hive_views.dependencies.lineage import TransitiveLineage
     from hive_views.dependencies.partitions import MarkedPartition, PartitionDependencies
     from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.render import Direction, Picture
+    from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.dependencies.validity import CheckProgress
     from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
     from hive_views.materialized.views import MaterializedViews

@@ -7,9 +7,9 @@ to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 from hive_views.config import ENGINES
+from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding, table_findings
 from hive_views.dependencies.view_text import read_view_text, text_of_version
 from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
@@ -19,38 +19,15 @@ from hive_views.metastore.table_schemas import EngineSchemas
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE
+from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.references import references
-from hive_views.sql.analysis.trino_rules import Outcome
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.resolver.scopes import Schemas
 
-SPARK, HIVE_ENGINE, TRINO = ENGINES
-
 _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
-
-
-@dataclass(frozen=True)
-class EngineFinding:
-    """A reason why an engine does not return, or may not return, the rows that a view's author sees."""
-
-    engine: str
-    """`spark`, `hive` or `trino`."""
-    outcome: Outcome
-    """What happens."""
-    construct: str
-    """The construct or the source of the view that causes it."""
-    line: int | None = field(default=None, compare=False)
-    """Line of the construct in the examined text, from 1; None if it has no position."""
-    column: int | None = field(default=None, compare=False)
-    """Character in that line, from 1."""
-
-    @property
-    def text(self) -> str:
-        """The finding on one line."""
-        return f"{self.engine}: {self.outcome.value}: {self.construct}"
 
 
 _ENCODED = tuple(
@@ -101,14 +78,11 @@ class EngineChecker:
         findings = [*own]
         for source in dict.fromkeys(ViewName(*table.resolved(text.database)) for table in tables):
             row = self._store.get_row(source)
-            if row is None or not row.kind.is_view:
+            if row is None:
                 continue
-            if is_encoded(row.texts.original):
+            if row.kind.is_view and is_encoded(row.texts.original):
                 findings.append(EngineFinding(TRINO, Outcome.REFUSED, f"it reads {source}, a view in Trino's encoding"))
-            findings += (
-                EngineFinding(item.engine, item.outcome, f"it reads {source}: {item.construct}")
-                for item in self.check(row)
-            )
+            findings += (item.through(source) for item in self.check(row)) if row.kind.is_view else table_findings(row)
         return tuple(dict.fromkeys(findings))
 
 

@@ -23,10 +23,10 @@ from hive_views.identifiers import ViewName
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.engines import EngineFinding
     from hive_views.dependencies.impact import AffectedView
     from hive_views.dependencies.partitions import PartitionDependencies
     from hive_views.dependencies.render import Direction, Picture, TreeLine
+    from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.sql.analysis.validity import CheckedView
 
 _HIVE_ONLY_TYPE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")

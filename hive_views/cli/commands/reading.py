@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.dependencies.engines import EngineFinding
+    from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.metastore.drift import Difference
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
     from hive_views.sql.analysis.validity import ViewProblem

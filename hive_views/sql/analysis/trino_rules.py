@@ -6,27 +6,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from functools import partial
 
 from sqlglot import exp
 
+from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.trino_blocks import TYPED
 from hive_views.sql.parsing.syntax_tree import child_expressions, comparison_key
 from hive_views.sql.types.hive_types import INTEGERS, NUMBERS, TIMES, base, decimal
-
-
-class Outcome(str, Enum):
-    """What happens when Trino reads a construct."""
-
-    REFUSED = "refused"
-    """The view cannot be read."""
-    OTHER_ROWS = "other rows"
-    """The view returns other rows than Hive and Spark, without an error."""
-    MAY_FAIL = "may fail"
-    """A query fails on values for which Hive and Spark return NULL."""
-    UNVERIFIED = "not verified"
-    """The construct was not measured."""
 
 
 @dataclass(frozen=True)

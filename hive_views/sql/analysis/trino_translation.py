@@ -14,6 +14,7 @@ from itertools import chain
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.trino_blocks import (
     TYPED,
     aggregates_of_aggregates,
@@ -26,7 +27,6 @@ from hive_views.sql.analysis.trino_rules import (
     UNKNOWN_FUNCTIONS,
     VERIFIED,
     WITHOUT_ON,
-    Outcome,
     TrinoFinding,
     other_rows,
     refused,

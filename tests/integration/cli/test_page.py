@@ -19,9 +19,9 @@ from hive_views.cli.app import app
 from hive_views.cli.commands import databases, dependencies, materialized, reading, writing
 from hive_views.cli.commands import metastore as metastore_commands
 from hive_views.cli.commands.sql import SqlResult
-from hive_views.dependencies.engines import EngineFinding
 from hive_views.dependencies.impact import AffectedView
 from hive_views.dependencies.render import TreeLine
+from hive_views.dependencies.table_findings import EngineFinding
 from hive_views.doctor import DoctorReport, Finding
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, FieldSchema

@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.trino_rules import Outcome, TrinoFinding
+from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.analysis.trino_rules import TrinoFinding
 from hive_views.sql.analysis.trino_translation import severity, trino_findings
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.resolver.scopes import Schemas, TableSchema

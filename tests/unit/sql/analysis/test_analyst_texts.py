@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from hive_views.sql.analysis.trino_rules import Outcome
+from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.rewriting.coral import row_text
 from hive_views.sql.rewriting.definition import hive_text

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.trino_rules import REPORTED_BY_NAME, RULES, VERIFIED, Outcome, TrinoFinding
+from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.analysis.trino_rules import REPORTED_BY_NAME, RULES, VERIFIED, TrinoFinding
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.parsing.parser import parse_query
 from tests.unit.sql.hive_fixtures import load_cases
