@@ -1,12 +1,13 @@
 """Checks which engines return the rows that a view's author sees: plain Spark, Hive, and Trino's Hive connector.
 
-All three read the expanded text. Only Trino reads metastore rows in its own encoding. Every construct that is not known
-to be readable is a finding. Trino's rules are in `hive_views.sql.analysis.trino_rules`.
+All three read the expanded text. Only Trino reads metastore rows in its own encoding. Every construct that was not
+measured to return the author's rows is a finding. The rules are in `hive_views.sql.analysis`: those of Hive and Spark
+in `reader_rules`, those of Trino in `trino_rules`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hive_views.config import ENGINES
 from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding, table_findings
@@ -20,12 +21,14 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import HIVE
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.reader_findings import reader_findings
+from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.resolver import resolve
 
 _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
 
@@ -70,12 +73,12 @@ class EngineChecker:
         if text.has_hive_text is False:
             return _for_all(Outcome.REFUSED, "the view has no text for Hive and plain Spark")
         expanded = text.typed if text.expanded is None else text.expanded
+        dialect = _dialect_of_row(text.dialect)
         try:
-            own = _findings_of_text(expanded, HIVE, EngineSchemas(self._store, TRINO), text.database)
-            tables = references(expanded, HIVE).tables
+            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=HIVE)]
+            tables = references(expanded, dialect).tables
         except SqlError as error:
             return _for_all(Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
-        findings = [*own]
         for source in dict.fromkeys(ViewName(*table.resolved(text.database)) for table in tables):
             row = self._store.get_row(source)
             if row is None:
@@ -102,7 +105,7 @@ def reject_unreadable(
     if not findings:
         return
     try:
-        typed = _findings_of_text(text.typed, text.dialect, EngineSchemas(store, TRINO), text.database)
+        typed = _findings_of_text(store, text.typed, text.dialect, text, read_by_trino_as=text.dialect)
     except SqlError:
         typed = ()
     located = next((item for item in typed if item in findings), None)
@@ -114,21 +117,59 @@ def _for_all(outcome: Outcome, reason: str) -> tuple[EngineFinding, ...]:
     return tuple(EngineFinding(engine, outcome, reason) for engine in ENGINES)
 
 
-def _findings_of_text(sql: str, dialect: str, schemas: Schemas, database: str) -> tuple[EngineFinding, ...]:
-    """Examine a text alone; raises SqlError if it cannot be resolved."""
-    findings = []
+def _dialect_of_row(author: str) -> str:
+    """Return the dialect of a row's text, which is generated from the text of an author's dialect."""
+    return SPARK if author == SPARK else HIVE
+
+
+def _findings_of_text(
+    store: MetastoreStore, sql: str, dialect: str, text: ViewText, *, read_by_trino_as: str
+) -> tuple[EngineFinding, ...]:
+    """Examine one of the texts of a view alone; raises SqlError if it cannot be resolved."""
     called = references(sql, dialect).functions
+    functions = {function.name.lower(): "udf" for function in called if function.registered}
+    return (
+        *_missing_functions(sql, called),
+        *_findings_of_readers(store, sql, dialect, text, functions),
+        *_findings_of_trino(store, sql, read_by_trino_as, text.database, functions),
+    )
+
+
+def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterator[EngineFinding]:
     for function in called:
         if function.qualified:
             continue  # qualified with its database, so it exists for every engine that uses Hive's functions
         for engine, names in _FUNCTIONS.items():
             if function.name.lower() not in names:
                 reason = f"it has no function {function.name.lower()}"
-                line, column = line_and_column(sql, function.start)
-                findings.append(EngineFinding(engine, Outcome.REFUSED, reason, line, column))
-    functions = {function.name.lower(): "udf" for function in called if function.registered}
-    findings += (
-        EngineFinding(TRINO, item.outcome, item.construct, item.line, item.column)
-        for item in trino_findings(sql, schemas, database=database, dialect=dialect, functions=functions)
+                yield EngineFinding(engine, Outcome.REFUSED, reason, *line_and_column(sql, function.start))
+
+
+def _findings_of_readers(
+    store: MetastoreStore, sql: str, dialect: str, text: ViewText, functions: Mapping[str, str]
+) -> Iterator[EngineFinding]:
+    """Yield what plain Spark and Hive do with a text; the author's engine returns the author's rows."""
+    if text.dialect not in (SPARK, HIVE_ENGINE):
+        for engine in (SPARK, HIVE_ENGINE):
+            yield EngineFinding(engine, Outcome.UNVERIFIED, f"texts of {text.dialect} were not compared")
+        return
+    resolution = resolve(
+        parse_query(sql, dialect), EngineSchemas(store, dialect), text.database, functions=functions
     )
-    return tuple(findings)
+    for engine in (SPARK, HIVE_ENGINE):
+        for item in reader_findings(resolution, text.dialect, engine):
+            yield EngineFinding(engine, item.outcome, item.construct, item.line, item.column)
+
+
+def _findings_of_trino(
+    store: MetastoreStore, sql: str, dialect: str, database: str, functions: Mapping[str, str]
+) -> Iterator[EngineFinding]:
+    """Yield what Trino's Hive connector does with a text."""
+    schemas = EngineSchemas(store, TRINO)
+    try:
+        findings = trino_findings(sql, schemas, database=database, dialect=dialect, functions=functions)
+    except SqlError as error:
+        yield EngineFinding(TRINO, Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
+        return
+    for item in findings:
+        yield EngineFinding(TRINO, item.outcome, item.construct, item.line, item.column)

@@ -1,0 +1,431 @@
+"""The constructs of a resolved query as short texts with the types that decide what an engine returns for them.
+
+For example `=(string,int)`, `sum(decimal)`, `cast(string as int)`, `over(rank; order: default nulls)`. A table of
+answers has patterns of these texts (`hive_views.sql.analysis.reader_rules`). Whatever this module does not recognize is
+a construct, too, so that it is never taken for a construct that was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.parsing.syntax_tree import child_expressions, first_offsets_of, function_token, unwrapped
+from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.types.hive_types import base
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A construct of a query."""
+
+    signature: str
+    """The construct and the types of its operands, by which rules are selected."""
+    start: int
+    """Where it begins in the text, in characters."""
+
+
+UNKNOWN = "?"
+"""The type of an operand whose type is unknown."""
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "=",
+    exp.NullSafeEQ: "<=>",
+    exp.LT: "<",
+    exp.LTE: "<",
+    exp.GT: "<",
+    exp.GTE: "<",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.DPipe: "||",
+    exp.Like: "like",
+    exp.RegexpLike: "rlike",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.And: "and",
+    exp.Or: "and",
+    exp.Not: "not",
+    exp.Neg: "negative",
+    exp.BitwiseNot: "~",
+    exp.Between: "between",
+    exp.Bracket: "[]",
+}
+"""Operators whose operands are nodes of the tree. `<>` differs from `=` only by NOT, and so on."""
+
+_SILENT = (
+    *(exp.Alias, exp.Aliases, exp.Boolean, exp.ColumnDef, exp.CTE, exp.DataType, exp.Distinct, exp.From, exp.Group),
+    *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.Select, exp.Star, exp.Table),
+    *(exp.TableAlias, exp.Tuple, exp.Var, exp.Where, exp.With),
+)
+"""Nodes without an answer of their own: what is in them has one, or the node around them."""
+
+LITERALS_DECIDE = frozenset(
+    """
+    concat_ws conv date_add date_format date_sub date_trunc decode elt extract field floor format_number from_utc_timestamp lpad next_day
+    regexp_replace regexp_extract rpad split substr substring substring_index to_utc_timestamp translate trunc
+    """.split()  # noqa: SIM905
+)
+"""Functions whose literals are a part of the signature."""
+
+
+_GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
+
+
+def constructs(resolution: Resolution) -> Iterator[Construct]:
+    """Yield the constructs of a query, in no particular order."""
+    return _Reader(resolution).read()
+
+
+class _Reader:
+    def __init__(self, resolution: Resolution) -> None:
+        self._text = resolution.text
+        self._tree = resolution.tree
+        self._context = resolution.context
+        self._starts = first_offsets_of(resolution.tree)
+
+    def read(self) -> Iterator[Construct]:
+        for node in self._tree.walk():
+            for signature in self._signatures(node):
+                yield Construct(signature, self._starts.get(id(node), 0))
+        for at, token in enumerate(self._text.tokens):
+            # The parser drops some samples, and hints of the dialect hive that it does not know.
+            if token.token_type is TokenType.TABLE_SAMPLE or self._text.raw(at).lower() == "tablesample":
+                yield Construct("tablesample", token.start)
+            elif token.token_type is TokenType.HINT:
+                yield Construct("hint", token.start)
+            elif token.token_type is TokenType.STRING and "\\" in self._text.raw(at):
+                yield Construct("string with a backslash", token.start)
+            elif token.token_type is TokenType.STRING and self._text.kinds[at - 1 : at] == [TokenType.STRING]:
+                yield Construct("adjacent strings", token.start)
+
+    def _signatures(self, node: exp.Expr) -> Iterator[str]:
+        kind = type(node)
+        if kind is exp.Column:
+            if not isinstance(node.parent, (exp.Select, exp.Alias)) or self._type(node) in _PLAIN:
+                return
+            yield f"column({self._type(node)})"
+        elif isinstance(node, exp.Query):
+            yield from self._query(node)
+        elif kind in _SILENT:
+            if kind is exp.Group:
+                yield from self._group(node)
+            elif kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
+                yield "having without group by"
+            elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition)):
+                yield "tuple"
+        elif kind is exp.Join:
+            yield from self._join(node)
+        elif kind is exp.Lateral:
+            yield f"lateral view {'outer ' if node.args.get('outer') else ''}{_name_of(node.this)}"
+        elif kind is exp.Window:
+            yield self._window(node)
+        elif kind is exp.Ordered:
+            return  # reported with the LIMIT or the window
+        elif kind in (exp.Limit, exp.Offset, exp.Fetch):
+            yield from self._limit(node)
+        elif kind in (exp.WindowSpec, exp.Hint, exp.JoinHint):
+            return  # reported with the window; hints are found in the tokens
+        elif kind is exp.Exists:
+            yield "exists"
+        elif kind is exp.In:
+            yield from self._in(node)
+        elif kind is exp.Is:
+            right = unwrapped(node.expression)
+            yield f"is null({self._type(node.this)})" if isinstance(right, exp.Null) else "is true"
+            if isinstance(right, exp.Null) and any(map(_is_quotient, node.this.walk())):
+                yield "is null(quotient)"
+        elif isinstance(node, exp.Cast):
+            yield self._cast(node)
+        elif kind in (exp.Case, exp.If):
+            if kind is exp.If and isinstance(node.parent, exp.Case):
+                return
+            yield from self._choice(node)
+        elif kind is exp.Interval:
+            return  # its operator has the type
+        elif kind in _OPERATORS:
+            yield from self._operator(node)
+        elif isinstance(node, exp.Func):
+            yield from self._call(node)
+        elif isinstance(node.parent, (exp.Hint, exp.JoinHint)) or node.find_ancestor(exp.Hint) is not None:
+            return
+        else:
+            yield kind.key.replace("_", " ")
+
+    # -- Types -----------------------------------------------------------------------------------------------------
+
+    def _type(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Interval):
+            unit = str(node.args.get("unit") or "?").upper().rstrip("S")
+            return "interval " + ("month" if unit in ("YEAR", "MONTH") else unit.lower())
+        kind = self._context.type_of(node)
+        return UNKNOWN if kind is None else base(kind)
+
+    def _full_type(self, node: exp.Expr) -> str:
+        return self._context.type_of(node) or UNKNOWN
+
+    def _types(self, nodes: Iterable[exp.Expr]) -> str:
+        return ",".join(map(self._type, nodes))
+
+    def _shared(self, nodes: Iterable[exp.Expr]) -> str:
+        """Return the type that all values have; otherwise the types, as `different: …`."""
+        full = {self._full_type(node) for node in nodes} - {"void"}
+        if len(full) == 1 or not full:
+            return base(next(iter(full), "void"))
+        return f"different: {','.join(sorted(full))}"
+
+    # -- Expressions -----------------------------------------------------------------------------------------------
+
+    def _operator(self, node: exp.Expr) -> Iterator[str]:
+        name = _OPERATORS[type(node)]
+        operands = [item for value in node.args.values() for item in child_expressions(value)]
+        types = self._types(operands)
+        if name in ("/", "%", "div"):
+            divisor = "by constant" if _is_nonzero(node.expression) else "by value"
+            yield f"{name} {divisor}({types})"
+            if divisor == "by value" and _is_under_choice(node):
+                yield "quotient in a condition"
+        else:
+            yield f"{name}({types})"
+        if name in ("like", "rlike"):
+            pattern = node.expression
+            yield f"{name} pattern({'literal' if isinstance(pattern, exp.Literal) else 'value'})"
+
+    def _in(self, node: exp.Expr) -> Iterator[str]:
+        query = node.args.get("query")
+        if query is None:
+            for item in node.expressions:
+                yield f"in({self._type(node.this)},{self._type(item)})"
+            return
+        inner = query.unnest() if isinstance(query, exp.Subquery) else query
+        columns = inner.selects if isinstance(inner, exp.Query) else []
+        kind = self._type(columns[0]) if len(columns) == 1 else UNKNOWN
+        negated = isinstance(node.parent, exp.Not) or (
+            isinstance(node.parent, exp.Paren) and isinstance(node.parent.parent, exp.Not)
+        )
+        is_filter = _is_conjunct(node.parent if negated else node)
+        where = "" if is_filter and not negated else " not" if negated else " value"
+        yield f"in query{where}({self._type(node.this)},{kind})"
+
+    def _cast(self, node: exp.Cast) -> str:
+        target = self._type(node)
+        if isinstance(node.this, exp.Literal):
+            source = "literal" if target in ("date", "timestamp") or not node.this.is_string else "string literal"
+        else:
+            source = self._type(node.this)
+            if self._full_type(node.this) == self._full_type(node) != UNKNOWN:
+                return "cast to its own type"
+        if target == "decimal" and source == "decimal":
+            return f"cast({self._full_type(node.this)} as {self._full_type(node)})"
+        return f"cast({source} as {target})"
+
+    def _choice(self, node: exp.Expr) -> Iterator[str]:
+        """Yield CASE and IF: the comparisons with an operand, and the results."""
+        ifs = node.args.get("ifs") or [node]
+        results = [item.args["true"] for item in ifs]
+        default = node.args.get("default") if type(node) is exp.Case else node.args.get("false")
+        yield f"case({self._shared([*results, *([default] if default is not None else [])])})"
+        if type(node) is exp.Case and node.this is not None:
+            for item in ifs:
+                yield f"=({self._type(node.this)},{self._type(item.this)})"
+
+    def _call(self, node: exp.Func) -> Iterator[str]:
+        at = function_token(self._text, node)
+        parent = node.parent
+        while isinstance(parent, (exp.Paren, exp.Alias)):
+            parent = parent.parent
+        if at is None:
+            yield f"{node.key.replace('_', ' ')}(?)"
+            return
+        if (
+            isinstance(parent, exp.Func)
+            and function_token(self._text, parent) == at
+            and not isinstance(parent, exp.Anonymous)
+        ):
+            return  # a node that the parser added for the call around it
+        name = self._text.raw(at).strip("`").lower()
+        if self._text.kinds[at - 1 : at] == [TokenType.DOT]:
+            yield f"database.{name}"
+            return
+        arguments = [self._argument(item, at) for value in node.args.values() for item in child_expressions(value)]
+        values = [item for item in arguments if not isinstance(item, (exp.Var, exp.Boolean))]
+        distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
+        flat = [
+            inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])
+        ]
+        if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
+            types = self._shared(flat)
+            yield f"{name}({types})"
+            if name in ("coalesce", "nvl") and any(_is_quotient(inner) for item in flat for inner in item.walk()):
+                yield "coalesce of a quotient"
+            return
+        if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
+            yield "a generator in the SELECT list"
+            return
+        if name == "avg" and len(flat) == 1 and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) == "bigint":
+            yield f"avg(bigint as {self._type(flat[0])})"
+            return
+        if name in LITERALS_DECIDE:
+            types = ",".join(
+                item.sql("hive") if isinstance(item, (exp.Literal, exp.Neg)) else self._type(item) for item in flat
+            )
+        else:
+            types = ",".join("*" if isinstance(item, exp.Star) else self._type(item) for item in flat)
+        unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
+        yield f"{name}({distinct}{f'{unit} from ' if name == 'extract' else ''}{types})"
+
+    def _argument(self, node: exp.Expr, at: int) -> exp.Expr:
+        """Return an argument as written, without the nodes that the parser added for the call of a token."""
+        while (
+            isinstance(node, exp.Func)
+            and not isinstance(node, (exp.Cast, exp.Binary, exp.Connector, exp.Case))
+            and function_token(self._text, node) == at
+        ):
+            inner = node.args.get("this")
+            if not isinstance(inner, exp.Expr):
+                break
+            node = inner
+        return node
+
+    # -- Clauses ---------------------------------------------------------------------------------------------------
+
+    def _query(self, node: exp.Query) -> Iterator[str]:
+        if isinstance(node, exp.SetOperation):
+            name = node.key + (" distinct" if node.args.get("distinct") else " all")
+            sides = [side.selects for side in (node.left, node.right)]
+            if len(sides[0]) != len(sides[1]):
+                yield f"{name}(?)"
+            for pair in zip(*sides, strict=False):
+                yield f"{name}({self._shared(pair)})"
+            return
+        if isinstance(node, exp.Subquery):
+            around = node.parent
+            if isinstance(node.this, exp.Table):
+                yield "join in parentheses"
+            elif not isinstance(around, (exp.From, exp.Join, exp.In, exp.Exists, exp.SetOperation, exp.Subquery)) and (
+                around is not None
+            ):
+                inner = node.unnest()
+                aggregated = (
+                    isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.selects) == 1
+                ) and isinstance(unwrapped(inner.selects[0]), exp.AggFunc)
+                yield "scalar subquery of an aggregate" if aggregated else "scalar subquery"
+            if node.args.get("pivots"):
+                yield "pivot"
+            return
+        if not isinstance(node, exp.Select):
+            yield node.key
+            return
+        for clause in ("cluster", "distribute", "sort"):
+            if node.args.get(clause) is not None:
+                yield f"{clause} by"
+        for clause in ("qualify", "windows", "match", "connect", "kind", "sample", "prewhere", "into"):
+            if node.args.get(clause):
+                yield clause
+        if node.args.get("distinct") is not None:
+            for item in node.selects:
+                yield f"group by({self._type(item)})"
+
+    def _group(self, node: exp.Expr) -> Iterator[str]:
+        for item in node.expressions:
+            if not isinstance(unwrapped(item), exp.Literal):
+                yield f"group by({self._type(item)})"
+        for clause in ("rollup", "cube", "grouping_sets", "all", "totals"):
+            if node.args.get(clause):
+                yield "grouping sets"
+
+    def _join(self, node: exp.Join) -> Iterator[str]:
+        side, kind = node.side.lower(), node.kind.lower()
+        method = str(node.args.get("method") or "").lower()
+        using = " using" if node.args.get("using") else ""
+        yield " ".join(filter(None, (method, side, kind, "join"))) + using
+        if isinstance(node.this, exp.Lateral) or node.args.get("pivots"):
+            yield "lateral join"
+
+    def _window(self, node: exp.Window) -> str:
+        function = node.this
+        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+            function = function.this
+        name = _name_of(function)
+        order = node.args.get("order")
+        frame = "; frame" if node.args.get("spec") is not None else ""
+        if order is None:
+            return f"over({name}{frame})"
+        return f"over({name}; order: {self._nulls(order.expressions)}{frame})"
+
+    def _nulls(self, items: Iterable[exp.Expr]) -> str:
+        """Return whether an order says where NULL is."""
+        text, explicit = self._text, True
+        for item in items:
+            explicit = explicit and self._has_nulls(item)
+        return "explicit nulls" if explicit and text is not None else "default nulls"
+
+    def _has_nulls(self, item: exp.Expr) -> bool:
+        start = self._starts.get(id(item))
+        at = None if start is None else self._text.starts.get(start)
+        if at is None:
+            return False
+        level = self._text.enclosing[at]
+        for after in range(at + 1, len(self._text.tokens)):
+            if self._text.enclosing[after] < level:
+                return False
+            if self._text.enclosing[after] == level:
+                word = self._text.raw(after).lower()
+                if word == "nulls":
+                    return True
+                if word in (",", ")", "limit", "rows", "range", "offset"):
+                    return False
+        return False
+
+    def _limit(self, node: exp.Expr) -> Iterator[str]:
+        order = node.parent.args.get("order") if node.parent is not None else None
+        value = node.args.get("expression")
+        if type(node) is exp.Limit and isinstance(value, exp.Literal) and value.name == "0":
+            return
+        yield "limit" if order is None else f"limit; order: {self._nulls(order.expressions)}"
+
+
+_PLAIN = frozenset(
+    "bigint binary boolean date decimal double float int smallint string timestamp tinyint varchar void ?".split()
+)
+"""Types of columns that all engines return alike; `?` is the type of an expression, which has a construct itself."""
+
+
+def _name_of(node: exp.Expr) -> str:
+    return (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+
+
+def _is_nonzero(node: exp.Expr) -> bool:
+    node = unwrapped(node)
+    while isinstance(node, (exp.Neg, exp.Paren)):
+        node = node.this
+    return isinstance(node, exp.Literal) and not node.is_string and float(node.this) != 0
+
+
+def _is_quotient(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Div, exp.Mod, exp.IntDiv)) and not _is_nonzero(node.expression)
+
+
+_CHOICES = (exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Having, exp.Where, exp.Not)
+
+
+def _is_under_choice(node: exp.Expr) -> bool:
+    return node.find_ancestor(*_CHOICES, exp.Select) is not None and not isinstance(
+        node.find_ancestor(*_CHOICES, exp.Select), exp.Select
+    )
+
+
+def _is_conjunct(node: exp.Expr | None) -> bool:
+    """Whether a condition is combined by AND with others in WHERE, HAVING or ON."""
+    parent = None if node is None else node.parent
+    while isinstance(parent, (exp.And, exp.Paren)):
+        parent = parent.parent
+    return isinstance(parent, (exp.Where, exp.Having, exp.Join))
