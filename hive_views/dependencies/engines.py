@@ -27,8 +27,6 @@ from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.resolver.resolver import resolve
 
 _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
 
@@ -153,11 +151,13 @@ def _findings_of_readers(
         for engine in (SPARK, HIVE_ENGINE):
             yield EngineFinding(engine, Outcome.UNVERIFIED, f"texts of {text.dialect} were not compared")
         return
-    resolution = resolve(
-        parse_query(sql, dialect), EngineSchemas(store, dialect), text.database, functions=functions
+    schemas = EngineSchemas(store, dialect)
+    readers = (SPARK, HIVE_ENGINE)
+    findings = reader_findings(
+        sql, schemas, database=text.database, author=dialect, readers=readers, functions=functions
     )
-    for engine in (SPARK, HIVE_ENGINE):
-        for item in reader_findings(resolution, text.dialect, engine):
+    for engine, items in findings.items():
+        for item in items:
             yield EngineFinding(engine, item.outcome, item.construct, item.line, item.column)
 
 

@@ -19,6 +19,7 @@ from pyiceberg.catalog import Catalog
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.engines import EngineChecker
+from hive_views.dependencies.table_findings import SPARK
 from hive_views.errors import (
     CatalogUnavailableError,
     HiveViewsError,
@@ -508,10 +509,13 @@ class Planner:
             columns=converted.columns,
             changes=converted.changes,
             storage_plan=None if converted.storage is None else converted.storage.action.value,
-            engines=tuple(finding.text for finding in self._engines.check(new_row))
-            if self._target.is_metastore
-            else (),
+            engines=self._findings_of(new_row),
         )
+
+    def _findings_of(self, row: Row) -> tuple[str, ...]:
+        """Return the findings about a planned row; only Spark reads views of a REST catalog by the same text."""
+        findings = self._engines.check(row)
+        return tuple(item.text for item in findings if self._target.is_metastore or item.engine == SPARK)
 
 
 def _refused(entry: PlanEntry, problem: Problem) -> PlanEntry:

@@ -18,10 +18,10 @@ import typer
 from hive_views.cli.binding import bind
 from hive_views.cli.connection import ConnectionOptions, open_catalog
 from hive_views.cli.output import bar, console, print_line, print_script, print_table, shown, write_file
-from hive_views.config import ENGINES
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
+from hive_views.sql.analysis.outcomes import Outcome
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -492,17 +492,13 @@ def print_plan(planned: PlannedImport) -> None:
     if changed:
         text = f"{len(changed)} will differ, for example {changed[0].name}: {_first_line(changed[0].entry.changes[0])}"
         print_line(shown(text), style="yellow")
-    for engine in ENGINES:
-        limited = [entry for entry in report.entries if any(_engine(item) == engine for item in entry.entry.engines)]
-        if limited:
-            finding = next(item for item in limited[0].entry.engines if _engine(item) == engine)
-            text = f"{len(limited)} limited in {engine}, for example {limited[0].name}: {finding}"
-            print_line(shown(_first_line(text)), style="yellow")
+    for line in _engine_lines(report):
+        print_line(shown(_first_line(line)), style="yellow")
     if len(reasons) > _MAX_REASONS:
         print_line(f"and {len(reasons) - _MAX_REASONS} more reasons")
     for cycle in report.cycles[:_MAX_REASONS]:
         print_line(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}")
-    print_line(f"{report.convertible:,} of {len(report.entries):,} convertible", style="bold")
+    print_line(_convertible(report), style="bold")
     steps = ["--verbose lists every view"]
     if reasons:
         steps.append(f"--select reason:{reasons[0][0]} --verbose lists those of a reason")
@@ -516,8 +512,23 @@ def print_plan(planned: PlannedImport) -> None:
         print_line(f"  {step}", style="dim")
 
 
-def _engine(finding: str) -> str:
-    return finding.partition(":")[0]
+def _convertible(report: ImportReport) -> str:
+    """Return how many views are convertible, and how many of them Spark may not read as before."""
+    text = f"{report.convertible:,} of {len(report.entries):,} convertible"
+    limited = sum(report.engines.get("spark", {}).values())
+    return f"{text}, {limited:,} of them with findings for Spark" if limited else text
+
+
+def _engine_lines(report: ImportReport) -> Iterator[str]:
+    """Yield, for each engine, the numbers of convertible views that it may not read as before, with an example."""
+    for engine, counts in report.engines.items():
+        numbers = ", ".join(
+            f"{counts[outcome.value]:,} {outcome.value}" for outcome in Outcome if outcome.value in counts
+        )
+        entries = (entry for entry in report.entries if entry.outcome.reason is None and entry.entry.problem is None)
+        findings = ((entry, item) for entry in entries for item in entry.entry.engines)
+        entry, finding = next(pair for pair in findings if pair[1].startswith(f"{engine}: "))
+        yield f"{engine}: {numbers}, for example {entry.name}: {finding.partition(': ')[2]}"
 
 
 def _first_line(text: str) -> str:

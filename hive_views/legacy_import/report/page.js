@@ -152,7 +152,7 @@ function details() {
     if (view.blocker !== null) box.append(make("p", {}, "In its way: ", named(view.blocker)));
   }
   if (view.rows !== null) box.append(make("h3", {}, "Rows"), make("p", { id: "compared" }, view.rows));
-  for (const [title, items] of [["What will not be as it was", view.changes], ["Engines that do not read it as its author's does", view.engines], ["What the metastore's database changed", view.damages]])
+  for (const [title, items] of [["What will not be as it was", view.changes], ["Engines that may not return its author's rows", view.engines], ["What the metastore's database changed", view.damages]])
     if (items.length) box.append(make("h3", {}, title), make("ul", {}, ...items.map((item) => make("li", {}, item))));
   box.append(...texts(view));
   if (view.original !== null) box.append(make("h3", {}, "Original text of the legacy row"), make("pre", { id: "original" }, view.original));
@@ -234,7 +234,8 @@ function listen() {
 
 find("title").textContent = data.title;
 const share = data.seconds ? `, ${Math.round((100 * data.writing) / data.seconds)}% of it writes` : "";
-find("sums").textContent = [plural(views.length, "view"), data.seconds ? `${time(data.seconds)} of work${share}` : "", data.cycles.length ? plural(data.cycles.length, "cycle") : ""].filter(Boolean).join(" · ");
+const engines = Object.entries(data.engines).map(([engine, counts]) => `${engine}: ${Object.entries(counts).map(([outcome, count]) => `${count.toLocaleString("en")} ${outcome}`).join(", ")}`);
+find("sums").textContent = [plural(views.length, "view"), data.seconds ? `${time(data.seconds)} of work${share}` : "", data.cycles.length ? plural(data.cycles.length, "cycle") : "", ...engines].filter(Boolean).join(" · ");
 filters();
 listen();
 narrow();

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+from hive_views.config import ENGINES
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.io.private_files import write_private_text
@@ -22,6 +23,7 @@ from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.rendering.escaping import escape, escape_optional
 from hive_views.rendering.html_page import page, part
 from hive_views.spec.json_text import parse_json
+from hive_views.sql.analysis.outcomes import Outcome
 
 DiffPiece = tuple[str, str]
 """A piece of a difference: `=`, `-` (only in the old text) or `+` (only in the new text), and the piece's text."""
@@ -142,6 +144,16 @@ class ImportReport:
         return dict(Counter(reason.value for reason in reasons if reason is not None).most_common())
 
     @property
+    def engines(self) -> dict[str, dict[str, int]]:
+        """For each engine, the number of convertible views by its worst outcome for them."""
+        counts = {engine: Counter[str]() for engine in ENGINES}
+        for entry in self.entries:
+            if entry.outcome.reason is None and entry.entry.problem is None:
+                for engine, outcome in _worst_outcomes(entry.entry.engines).items():
+                    counts[engine][outcome] += 1
+        return {engine: dict(sorted(numbers.items())) for engine, numbers in counts.items() if numbers}
+
+    @property
     def convertible(self) -> int:
         """The number of views that are converted or can be."""
         return sum(entry.outcome.reason is None and entry.entry.problem is None for entry in self.entries)
@@ -170,6 +182,7 @@ class ImportReport:
         return {
             "counts": self.counts,
             "reasons": self.reasons,
+            "engines": self.engines,
             "seconds": round(self.seconds, 3),
             "writing": round(self.writing, 3),
             "cycles": [list(cycle) for cycle in self.cycles],
@@ -184,6 +197,19 @@ class ImportReport:
         if self.check_results is not None:
             document["rows"] = self.check_results.get(entry.name)
         return document
+
+
+_FROM_WORST = tuple(item.value for item in (Outcome.REFUSED, Outcome.OTHER_ROWS, Outcome.MAY_FAIL, Outcome.UNVERIFIED))
+
+
+def _worst_outcomes(findings: Iterable[str]) -> dict[str, str]:
+    """Return the worst outcome for each engine of findings such as `spark: other rows: …`."""
+    worst: dict[str, str] = {}
+    for finding in findings:
+        engine, outcome, *_ = (*finding.split(": ", 2), "")
+        if engine in ENGINES and outcome in _FROM_WORST:
+            worst[engine] = min(worst.get(engine, outcome), outcome, key=_FROM_WORST.index)
+    return worst
 
 
 def report_plan(plan: ImportPlan) -> ImportReport:
@@ -258,6 +284,7 @@ def report_data(report: ImportReport, title: str) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "writing": round(report.writing, 3),
         "cycles": [[escape(name) for name in cycle] for cycle in report.cycles],
+        "engines": report.engines,
         "views": [_view_data(view, check_results.get(view.entry.name)) for view in report.entries],
     }
 

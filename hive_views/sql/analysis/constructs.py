@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.syntax_tree import child_expressions, first_offsets_of, function_token, unwrapped
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.types.hive_types import base
+from hive_views.sql.types.hive_types import INTEGERS, as_decimal, base, decimal
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class Construct:
     start: int
     """Where it begins in the text, in characters."""
 
+
+_MOST_DIGITS = 37
+"""The most digits of a decimal; one less than 38, since Spark gives BIGINT 20 digits and Hive 19."""
 
 UNKNOWN = "?"
 """The type of an operand whose type is unknown."""
@@ -63,16 +66,18 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 
 _SILENT = (
     *(exp.Alias, exp.Aliases, exp.Boolean, exp.ColumnDef, exp.CTE, exp.DataType, exp.Distinct, exp.From, exp.Group),
-    *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.Select, exp.Star, exp.Table),
+    *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.Select, exp.Star),
     *(exp.TableAlias, exp.Tuple, exp.Var, exp.Where, exp.With),
 )
 """Nodes without an answer of their own: what is in them has one, or the node around them."""
 
+# ruff: noqa: SIM905 (long lists of words)
 LITERALS_DECIDE = frozenset(
     """
-    concat_ws conv date_add date_format date_sub date_trunc decode elt extract field floor format_number from_utc_timestamp lpad next_day
-    regexp_replace regexp_extract rpad split substr substring substring_index to_utc_timestamp translate trunc
-    """.split()  # noqa: SIM905
+    concat_ws conv date_add date_format date_sub date_trunc decode elt extract field floor format_number
+    from_utc_timestamp lpad next_day regexp_extract regexp_replace rpad split substr substring substring_index
+    to_utc_timestamp translate trunc
+    """.split()
 )
 """Functions whose literals are a part of the signature."""
 
@@ -110,9 +115,20 @@ class _Reader:
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
         kind = type(node)
         if kind is exp.Column:
+            if node.name.lower() in _VIRTUAL_COLUMNS:
+                yield "a virtual column"
             if not isinstance(node.parent, (exp.Select, exp.Alias)) or self._type(node) in _PLAIN:
                 return
             yield f"column({self._type(node)})"
+        elif kind is exp.Dot:
+            if not isinstance(node.expression, exp.Func):
+                yield "field"
+        elif kind is exp.Table:
+            if node.catalog:
+                yield f"catalog {node.catalog.lower()}"
+            for clause in ("sample", "pivots", "version", "when", "changes", "only", "partition", "joins"):
+                if node.args.get(clause):
+                    yield f"table with {clause}"
         elif isinstance(node, exp.Query):
             yield from self._query(node)
         elif kind in _SILENT:
@@ -182,6 +198,18 @@ class _Reader:
             return base(next(iter(full), "void"))
         return f"different: {','.join(sorted(full))}"
 
+    def _digits(self, node: exp.Expr) -> int:
+        """Return the digits of a decimal; 0 for another type."""
+        size = decimal(self._full_type(node))
+        return 0 if size is None else size[0]
+
+    def _digits_of(self, operator: str, operands: Iterable[exp.Expr]) -> int:
+        """Return the digits that the exact result of an operator on decimals and integers needs."""
+        sizes = [as_decimal(self._full_type(node)) for node in operands]
+        if operator == "*":
+            return sum(precision for precision, _ in sizes) + 1
+        return max(precision - scale for precision, scale in sizes) + max(scale for _, scale in sizes) + 1
+
     # -- Expressions -----------------------------------------------------------------------------------------------
 
     def _operator(self, node: exp.Expr) -> Iterator[str]:
@@ -193,6 +221,8 @@ class _Reader:
             yield f"{name} {divisor}({types})"
             if divisor == "by value" and _is_under_choice(node):
                 yield "quotient in a condition"
+        elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
+            yield "arithmetic beyond 38 digits"
         else:
             yield f"{name}({types})"
         if name in ("like", "rlike"):
@@ -217,6 +247,9 @@ class _Reader:
 
     def _cast(self, node: exp.Cast) -> str:
         target = self._type(node)
+        if target == UNKNOWN:  # the type in the other engine is not determined, but it is written
+            written = node.args["to"].this
+            target = str(getattr(written, "value", written)).lower().replace("timestamptz", "timestamp")
         if isinstance(node.this, exp.Literal):
             source = "literal" if target in ("date", "timestamp") or not node.this.is_string else "string literal"
         else:
@@ -258,9 +291,7 @@ class _Reader:
         arguments = [self._argument(item, at) for value in node.args.values() for item in child_expressions(value)]
         values = [item for item in arguments if not isinstance(item, (exp.Var, exp.Boolean))]
         distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
-        flat = [
-            inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])
-        ]
+        flat = [inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])]
         if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
             types = self._shared(flat)
             yield f"{name}({types})"
@@ -270,8 +301,14 @@ class _Reader:
         if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
             yield "a generator in the SELECT list"
             return
-        if name == "avg" and len(flat) == 1 and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) == "bigint":
-            yield f"avg(bigint as {self._type(flat[0])})"
+        if name == "avg" and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) in INTEGERS:
+            yield f"avg({self._type(flat[0].this)} as {self._type(flat[0])})"
+            return
+        if name in ("sum", "avg") and len(flat) == 1 and self._digits(flat[0]) > _MOST_DIGITS - 10:
+            yield f"{name} beyond 38 digits"
+            return
+        if name == "sort_array" and len(arguments) > 1:
+            yield "sort_array with order"
             return
         if name in LITERALS_DECIDE:
             types = ",".join(
@@ -308,6 +345,8 @@ class _Reader:
             return
         if isinstance(node, exp.Subquery):
             around = node.parent
+            if isinstance(around, (exp.From, exp.Join)) and not node.alias:
+                yield "derived table without alias"
             if isinstance(node.this, exp.Table):
                 yield "join in parentheses"
             elif not isinstance(around, (exp.From, exp.Join, exp.In, exp.Exists, exp.SetOperation, exp.Subquery)) and (
@@ -393,8 +432,17 @@ class _Reader:
         yield "limit" if order is None else f"limit; order: {self._nulls(order.expressions)}"
 
 
+_VIRTUAL_COLUMNS = frozenset(
+    """
+    _metadata block__offset__inside__file input__file__name row__id row__is__deleted row__offset__inside__block
+    """.split()
+)
+
 _PLAIN = frozenset(
-    "bigint binary boolean date decimal double float int smallint string timestamp tinyint varchar void ?".split()
+    """
+    bigint binary boolean date decimal double float int smallint string timestamp tinyint varchar void ?
+    array map struct
+    """.split()
 )
 """Types of columns that all engines return alike; `?` is the type of an expression, which has a construct itself."""
 

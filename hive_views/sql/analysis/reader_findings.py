@@ -6,15 +6,18 @@ Only what was measured to be equal is equal (`hive_views.sql.analysis.reader_rul
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from hive_views.sql.analysis.constructs import constructs
+from hive_views.errors import SqlError
+from hive_views.sql.analysis.constructs import Construct, constructs
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.reader_rules import EQUAL, HIVE, RULES, SPARK, ReaderRule
+from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.resolver import resolve
+from hive_views.sql.resolver.scopes import Schemas
 
 
 @dataclass(frozen=True)
@@ -26,37 +29,63 @@ class ReaderFinding:
     construct: str
     """The construct, as shown to users."""
     line: int | None = field(default=None, compare=False)
-    """Line of its first occurrence in the text, from 1."""
+    """Line of its first occurrence in the text, from 1; None if it has no position."""
     column: int | None = field(default=None, compare=False)
     """Character in that line, from 1."""
 
 
-def reader_findings(resolution: Resolution, author: str, reader: str) -> tuple[ReaderFinding, ...]:
-    """Return one finding for each cause, in the order of the text.
+def reader_findings(
+    sql: str,
+    schemas: Schemas,
+    *,
+    database: str,
+    author: str,
+    readers: Iterable[str],
+    functions: Mapping[str, str] | None = None,
+) -> dict[str, tuple[ReaderFinding, ...]]:
+    """Return, for each reader, one finding for each cause, in the order of the text.
 
     Args:
-        resolution: The text in the author's dialect, with the types of the author's engine.
+        sql: The text in the author's dialect.
+        schemas: The tables, with the types of the author's engine.
+        database: The current database.
         author: The engine that the text was written for, `hive` or `spark`.
-        reader: The engine that reads it, `hive` or `spark`.
+        readers: The engines that read it, of the same two.
+        functions: The registered functions that it calls, with their kinds.
+
+    Raises:
+        SqlError: If the text cannot be resolved by the rules of the author's engine.
     """
-    found: dict[tuple[Outcome, str], int] = {}
-    for construct in sorted(constructs(resolution), key=lambda item: item.start):
+    resolution = resolve(parse_query(sql, author), schemas, database, functions=functions)
+    found = sorted(constructs(resolution), key=lambda item: item.start)
+    findings = {}
+    for reader in readers:
+        own = _findings(sql, found, author, reader)
+        if reader != author:
+            try:
+                resolve(parse_query(sql, reader), schemas, database, functions=functions)
+            except SqlError as error:
+                reason = f"the text cannot be resolved by the rules of {reader.capitalize()}: {error}"
+                own = (*own, ReaderFinding(Outcome.UNVERIFIED, reason))
+        findings[reader] = own
+    return findings
+
+
+def _findings(sql: str, found: Iterable[Construct], author: str, reader: str) -> tuple[ReaderFinding, ...]:
+    answers: dict[tuple[Outcome, str], int] = {}
+    for construct in found:
         answer = _answer(author, reader, construct.signature)
         if answer is not None:
-            found.setdefault(answer, construct.start)
-    sql = resolution.text.sql
+            answers.setdefault(answer, construct.start)
     return tuple(
-        ReaderFinding(outcome, reason, *line_and_column(sql, start)) for (outcome, reason), start in found.items()
+        ReaderFinding(outcome, reason, *line_and_column(sql, start)) for (outcome, reason), start in answers.items()
     )
 
 
 @cache
 def _rules(author: str, reader: str) -> tuple[tuple[re.Pattern[str], ReaderRule], ...]:
-    return tuple(
-        (re.compile(rule.signature), rule)
-        for rule in RULES
-        if rule.author in (None, author) and rule.reader == reader and (rule.author == reader or author != reader)
-    )
+    rules = (rule for rule in RULES if rule.author in (None, author) and rule.reader == reader)
+    return tuple((re.compile(rule.signature), rule) for rule in rules)
 
 
 @cache
@@ -71,9 +100,4 @@ def _answer(author: str, reader: str, signature: str) -> tuple[Outcome, str] | N
             return rule.outcome, rule.reason
     if author == reader or _equal().fullmatch(signature):
         return None
-    return Outcome.UNVERIFIED, f"{signature} was not compared with {author.capitalize()}'s"
-
-
-def measured_engines() -> Iterator[str]:
-    """Yield the engines between which texts were compared."""
-    yield from (HIVE, SPARK)
+    return Outcome.UNVERIFIED, f"{signature}: not compared with {author.capitalize()}"
