@@ -128,45 +128,57 @@ def _findings_of_text(
     functions = {function.name.lower(): "udf" for function in called if function.registered}
     return (
         *_missing_functions(sql, called),
-        *_findings_of_readers(store, sql, dialect, text, functions),
-        *_findings_of_trino(store, sql, read_by_trino_as, text.database, functions),
+        *_findings_of_readers(store, sql, dialect, text, functions, called),
+        *_findings_of_trino(store, sql, read_by_trino_as, text.database),
     )
 
 
+def _missing(called: Iterable[FunctionReference], engine: str) -> Iterator[FunctionReference]:
+    """Yield the functions that an engine does not have."""
+    # A function qualified with its database exists for every engine that uses Hive's functions.
+    return (item for item in called if not item.qualified and item.name.lower() not in _FUNCTIONS[engine])
+
+
 def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterator[EngineFinding]:
-    for function in called:
-        if function.qualified:
-            continue  # qualified with its database, so it exists for every engine that uses Hive's functions
-        for engine, names in _FUNCTIONS.items():
-            if function.name.lower() not in names:
-                reason = f"it has no function {function.name.lower()}"
-                yield EngineFinding(engine, Outcome.REFUSED, reason, *line_and_column(sql, function.start))
+    for engine in _FUNCTIONS:
+        for function in _missing(called, engine):
+            reason = f"it has no function {function.name.lower()}"
+            yield EngineFinding(engine, Outcome.REFUSED, reason, *line_and_column(sql, function.start))
 
 
 def _findings_of_readers(
-    store: MetastoreStore, sql: str, dialect: str, text: ViewText, functions: Mapping[str, str]
+    store: MetastoreStore,
+    sql: str,
+    dialect: str,
+    text: ViewText,
+    functions: Mapping[str, str],
+    called: Iterable[FunctionReference],
 ) -> Iterator[EngineFinding]:
     """Yield what plain Spark and Hive do with a text; the author's engine returns the author's rows."""
-    if text.dialect not in (SPARK, HIVE_ENGINE):
-        for engine in (SPARK, HIVE_ENGINE):
+    if text.dialect not in _FUNCTIONS:
+        for engine in _FUNCTIONS:
             yield EngineFinding(engine, Outcome.UNVERIFIED, f"texts of {text.dialect} were not compared")
         return
-    schemas = EngineSchemas(store, dialect)
-    readers = (SPARK, HIVE_ENGINE)
     findings = reader_findings(
-        sql, schemas, database=text.database, author=dialect, readers=readers, functions=functions
+        sql,
+        EngineSchemas(store, dialect),
+        database=text.database,
+        author=dialect,
+        readers=tuple(_FUNCTIONS),
+        functions=functions,
+        missing={engine: {item.name.lower() for item in _missing(called, engine)} for engine in _FUNCTIONS},
     )
     for engine, items in findings.items():
         for item in items:
             yield EngineFinding(engine, item.outcome, item.construct, item.line, item.column)
 
 
-def _findings_of_trino(
-    store: MetastoreStore, sql: str, dialect: str, database: str, functions: Mapping[str, str]
-) -> Iterator[EngineFinding]:
-    """Yield what Trino's Hive connector does with a text."""
+def _findings_of_trino(store: MetastoreStore, sql: str, dialect: str, database: str) -> Iterator[EngineFinding]:
+    """Yield what Trino's Hive connector does with a text that it reads as one of a dialect."""
     schemas = EngineSchemas(store, TRINO)
     try:
+        called = references(sql, dialect).functions
+        functions = {function.name.lower(): "udf" for function in called if function.registered}
         findings = trino_findings(sql, schemas, database=database, dialect=dialect, functions=functions)
     except SqlError as error:
         yield EngineFinding(TRINO, Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")

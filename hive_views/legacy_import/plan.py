@@ -165,9 +165,11 @@ class ImportPlan:
         rows = (
             (entry.name, entry.status.value, entry.problem and entry.problem.reason.value) for entry in self.entries
         )
-        return html_table(
-            f"{len(self.ready)} of {len(self.entries)} views are ready", rows, ("view", "status", "reason")
-        )
+        limited = sum(any(finding.startswith(f"{SPARK}: ") for finding in entry.engines) for entry in self.ready)
+        caption = f"{len(self.ready)} of {len(self.entries)} views are ready"
+        if limited:
+            caption += f", {limited} of them with findings for Spark"
+        return html_table(caption, rows, ("view", "status", "reason"))
 
     def check_target(self, to: str | None) -> None:
         """Check that the plan was made for the given target, so that planned copies are not converted in place.

@@ -553,6 +553,8 @@ def print_report(report: ImportReport) -> None:
     for entry in report.entries:
         _print_diff(entry)
     _print_counts(report.counts)
+    for line in _engine_lines(report):
+        print_line(shown(_first_line(line)), style="yellow")
     for cycle in report.cycles:
         print_line(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}")
     seconds, writing = round(report.seconds, 3), round(report.writing, 3)

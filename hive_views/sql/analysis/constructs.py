@@ -7,6 +7,7 @@ a construct, too, so that it is never taken for a construct that was measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -82,6 +83,8 @@ LITERALS_DECIDE = frozenset(
 """Functions whose literals are a part of the signature."""
 
 
+_TRAILING_ZERO = re.compile(r"\d*\.\d*0")
+
 _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
 
 
@@ -105,6 +108,8 @@ class _Reader:
             # The parser drops some samples, and hints of the dialect hive that it does not know.
             if token.token_type is TokenType.TABLE_SAMPLE or self._text.raw(at).lower() == "tablesample":
                 yield Construct("tablesample", token.start)
+            elif token.token_type is TokenType.NUMBER and _TRAILING_ZERO.fullmatch(self._text.raw(at)):
+                yield Construct("decimal literal with trailing zeros", token.start)
             elif token.token_type is TokenType.HINT:
                 yield Construct("hint", token.start)
             elif token.token_type is TokenType.STRING and "\\" in self._text.raw(at):
@@ -123,7 +128,7 @@ class _Reader:
         elif kind is exp.Dot:
             if not isinstance(node.expression, exp.Func):
                 yield "field"
-        elif kind is exp.Table:
+        elif isinstance(node, exp.Table):
             if node.catalog:
                 yield f"catalog {node.catalog.lower()}"
             for clause in ("sample", "pivots", "version", "when", "changes", "only", "partition", "joins"):
@@ -134,15 +139,17 @@ class _Reader:
         elif kind in _SILENT:
             if kind is exp.Group:
                 yield from self._group(node)
-            elif kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
+            elif kind in (exp.Where, exp.Having):
+                yield from self._condition(node.this)
+            if kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
                 yield "having without group by"
             elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition)):
                 yield "tuple"
-        elif kind is exp.Join:
+        elif isinstance(node, exp.Join):
             yield from self._join(node)
         elif kind is exp.Lateral:
             yield f"lateral view {'outer ' if node.args.get('outer') else ''}{_name_of(node.this)}"
-        elif kind is exp.Window:
+        elif isinstance(node, exp.Window):
             yield self._window(node)
         elif kind is exp.Ordered:
             return  # reported with the LIMIT or the window
@@ -266,9 +273,11 @@ class _Reader:
         results = [item.args["true"] for item in ifs]
         default = node.args.get("default") if type(node) is exp.Case else node.args.get("false")
         yield f"case({self._shared([*results, *([default] if default is not None else [])])})"
-        if type(node) is exp.Case and node.this is not None:
-            for item in ifs:
+        for item in ifs:
+            if type(node) is exp.Case and node.this is not None:
                 yield f"=({self._type(node.this)},{self._type(item.this)})"
+            else:
+                yield from self._condition(item.this)
 
     def _call(self, node: exp.Func) -> Iterator[str]:
         at = function_token(self._text, node)
@@ -317,7 +326,7 @@ class _Reader:
         else:
             types = ",".join("*" if isinstance(item, exp.Star) else self._type(item) for item in flat)
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
-        yield f"{name}({distinct}{f'{unit} from ' if name == 'extract' else ''}{types})"
+        yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
 
     def _argument(self, node: exp.Expr, at: int) -> exp.Expr:
         """Return an argument as written, without the nodes that the parser added for the call of a token."""
@@ -331,6 +340,11 @@ class _Reader:
                 break
             node = inner
         return node
+
+    def _condition(self, node: exp.Expr) -> Iterator[str]:
+        kind = self._type(node)
+        if kind not in ("boolean", UNKNOWN):
+            yield f"condition({kind})"
 
     # -- Clauses ---------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Only what was measured to be equal is equal (`hive_views.sql.analysis.reader_rul
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -42,6 +42,7 @@ def reader_findings(
     author: str,
     readers: Iterable[str],
     functions: Mapping[str, str] | None = None,
+    missing: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[ReaderFinding, ...]]:
     """Return, for each reader, one finding for each cause, in the order of the text.
 
@@ -52,6 +53,7 @@ def reader_findings(
         author: The engine that the text was written for, `hive` or `spark`.
         readers: The engines that read it, of the same two.
         functions: The registered functions that it calls, with their kinds.
+        missing: For each reader the functions in lower case that it does not have, about which nothing is returned.
 
     Raises:
         SqlError: If the text cannot be resolved by the rules of the author's engine.
@@ -60,10 +62,13 @@ def reader_findings(
     found = sorted(constructs(resolution), key=lambda item: item.start)
     findings = {}
     for reader in readers:
-        own = _findings(sql, found, author, reader)
+        absent = (missing or {}).get(reader, ())
+        examined = (item for item in found if item.signature.partition("(")[0] not in absent)
+        own = _findings(sql, examined, author, reader)
         if reader != author:
             try:
-                resolve(parse_query(sql, reader), schemas, database, functions=functions)
+                called = {**(functions or {}), **dict.fromkeys(absent, "udf")}
+                resolve(parse_query(sql, reader), schemas, database, functions=called)
             except SqlError as error:
                 reason = f"the text cannot be resolved by the rules of {reader.capitalize()}: {error}"
                 own = (*own, ReaderFinding(Outcome.UNVERIFIED, reason))

@@ -12,15 +12,24 @@ from hive_views import HiveViewCatalog, define
 from hive_views.config import REQUIRE_ENGINES
 from hive_views.errors import EngineRequirementError, InvalidPropertyError, NoSuchViewError
 from tests.integration.cli.conftest import invoke
+from tests.integration.dependencies.conftest import MakeTable
 
 DIVISION = ("trino", "other rows", "a quotient of integers: integer division")
+QUOTIENT = ("hive", "not verified", "a quotient whose divisor may be 0")
 ZONED = ("trino", "refused", "a timestamp with time zone in zoned, unless legacy-translation is on")
 
 
+def iceberg(table: str) -> tuple[str, str, str]:
+    """The finding about an Iceberg table."""
+    reason = "Hive needs Iceberg's storage handler, and the table property engine.hive.enabled=true"
+    return ("hive", "refused", f"it reads {table}, an Iceberg table: {reason}")
+
+
 @pytest.fixture
-def tables(catalog: HiveViewCatalog, database: str) -> str:
+def tables(catalog: HiveViewCatalog, database: str, hive_table: MakeTable) -> str:
     key = NestedField(1, "id", LongType(), required=False)
-    catalog.create_table((database, "plain"), Schema(key))
+    hive_table("plain", "id")
+    catalog.create_table((database, "lake"), Schema(key))
     catalog.create_table((database, "zoned"), Schema(key, NestedField(2, "at", TimestamptzType(), required=False)))
     return database
 
@@ -33,12 +42,13 @@ def findings(catalog: HiveViewCatalog, name: str) -> list[tuple[str, str, str]]:
     ("query", "expected"),
     [
         ("SELECT id FROM plain", []),
-        ("SELECT id / id AS half FROM plain", [DIVISION]),
-        ("SELECT id FROM zoned", [ZONED]),
+        ("SELECT id / id AS half FROM plain", [QUOTIENT, DIVISION]),
         (
             "SELECT CAST(unix_micros(current_timestamp()) AS BIGINT) AS s FROM plain",
             [
                 ("hive", "refused", "it has no function unix_micros"),
+                ("hive", "not verified", "cast(? as bigint): not compared with Spark"),
+                ("hive", "not verified", "current_timestamp(): not compared with Spark"),
                 ("trino", "not verified", "a cast of a value of unknown type"),
                 ("trino", "not verified", "unixmicros"),
             ],
@@ -50,11 +60,43 @@ def test_findings_of_a_view(catalog: HiveViewCatalog, tables: str, query: str, e
     assert findings(catalog, f"{tables}.v") == expected
 
 
+def test_finding_of_a_table_names_it_once_whatever_view_reads_it(catalog: HiveViewCatalog, tables: str):
+    for name, query in {
+        "v": "SELECT id FROM zoned",
+        "w": "SELECT v.id FROM v JOIN zoned ON v.id = zoned.id JOIN lake ON v.id = lake.id",
+    }.items():
+        catalog.execute(f"CREATE VIEW {tables}.{name} AS {query}", database=tables)
+    own, through = iceberg(f"{tables}.zoned"), ("trino", "refused", f"it reads {tables}.v: {ZONED[2]}")
+    assert findings(catalog, f"{tables}.v") == [ZONED, own]
+    assert findings(catalog, f"{tables}.w") == [ZONED, through, own, iceberg(f"{tables}.lake")]
+    assert [item.table for item in catalog.check_engines(f"{tables}.v")] == [None, f"{tables}.zoned"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "query", "expected"),
+    [
+        ("hive", "SELECT stddev(id) AS s FROM plain", "spark: other rows: stddev or variance"),
+        ("spark", "SELECT stddev(id) AS s FROM plain", "hive: other rows: stddev or variance"),
+        ("spark", "SELECT id FROM plain ORDER BY id LIMIT 3", "hive: other rows: ORDER BY with LIMIT"),
+        ("hive", "SELECT id FROM plain ORDER BY id LIMIT 3", "spark: other rows: ORDER BY with LIMIT"),
+        ("spark", "SELECT id FROM plain WHERE id = '1'", "hive: refused: BIGINT or DECIMAL compared with a text"),
+    ],
+)
+def test_engine_other_than_the_authors_has_a_finding(
+    catalog: HiveViewCatalog, tables: str, dialect: str, query: str, expected: str
+):
+    catalog.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables, dialect=dialect)
+    texts = [item.text for item in catalog.check_engines(f"{tables}.v") if item.engine != "trino"]
+    assert len(texts) == 1
+    assert texts[0].startswith(expected)
+
+
 def test_findings_of_a_source_limit_the_views_that_read_it(catalog: HiveViewCatalog, tables: str):
     catalog.execute(f"CREATE VIEW {tables}.v AS SELECT id / id AS half FROM plain", database=tables)
     catalog.execute(f"CREATE VIEW {tables}.w AS SELECT half FROM v", database=tables)
-    engine, outcome, construct = DIVISION
-    assert findings(catalog, f"{tables}.w") == [(engine, outcome, f"it reads {tables}.v: {construct}")]
+    assert findings(catalog, f"{tables}.w") == [
+        (engine, outcome, f"it reads {tables}.v: {construct}") for engine, outcome, construct in (QUOTIENT, DIVISION)
+    ]
 
 
 def test_row_has_a_text_that_trino_reads(catalog: HiveViewCatalog, tables: str):
@@ -96,11 +138,13 @@ def test_commands_print_findings_on_request(catalog: HiveViewCatalog, tables: st
     catalog.execute(f"CREATE VIEW {tables}.v AS SELECT id / id AS half FROM plain", database=tables)
     connection = ("--uri", properties["uri"], "--warehouse", properties["warehouse"])
     shown = json.loads(invoke(*connection, "show", f"{tables}.v", "--engines", "--json").out)
-    assert [item["outcome"] for item in shown["engines"]] == ["other rows"]
+    assert [(item["engine"], item["outcome"]) for item in shown["engines"]] == [QUOTIENT[:2], DIVISION[:2]]
     assert json.loads(invoke(*connection, "show", f"{tables}.v", "--json").out)["engines"] is None
     checked = json.loads(invoke(*connection, "deps", "check", tables, "--engines", "--json").out)
-    assert [item["construct"] for item in checked["engines"][f"{tables}.v"]] == [DIVISION[2]]
+    assert [item["construct"] for item in checked["engines"][f"{tables}.v"]] == [QUOTIENT[2], DIVISION[2]]
     assert ": ".join(DIVISION) in invoke(*connection, "deps", "check", tables, "--engines").out
+    text = invoke(*connection, "show", f"{tables}.v", "--engines").out
+    assert "spark: the same rows" in text and "hive: the same rows" not in text and ": ".join(QUOTIENT) in text
 
 
 def test_required_engine_rejects_create_and_replace_with_reason_and_position(
@@ -110,12 +154,33 @@ def test_required_engine_rejects_create_and_replace_with_reason_and_position(
     strict.execute(f"CREATE VIEW {tables}.v AS SELECT id FROM plain", database=tables)
     statement = f"VIEW {tables}.v AS SELECT id,\n  id / id AS half FROM plain"
     for text in (f"CREATE {statement.replace('.v', '.w')}", f"CREATE OR REPLACE {statement}", f"ALTER {statement}"):
-        with pytest.raises(EngineRequirementError, match=": ".join(DIVISION)) as error:
+        with pytest.raises(EngineRequirementError, match=f"{': '.join(QUOTIENT)}; {': '.join(DIVISION)}") as error:
             strict.execute(text, database=tables)
         assert (error.value.line, error.value.column) == (2, 3)
     assert not catalog.view_exists(f"{tables}.w")
     assert strict.load_view(f"{tables}.v").original_text == "SELECT id FROM plain"
     catalog.execute(f"CREATE OR REPLACE {statement}", database=tables)
+
+
+@pytest.mark.parametrize(
+    ("engines", "query", "is_accepted"),
+    [
+        ("spark", "SELECT stddev(id) AS s FROM lake", True),
+        ("hive", "SELECT id + 1 AS n FROM plain WHERE id > 3", True),
+        ("hive", "SELECT id FROM lake", False),
+        ("hive", "SELECT CAST(initcap(CAST(id AS STRING)) AS STRING) AS s FROM plain", False),
+        ("hive", "SELECT rand() AS s FROM plain", False),
+    ],
+)
+def test_required_engine_rejects_what_is_not_verified(
+    open_catalog, tables: str, engines: str, query: str, is_accepted: bool
+):
+    strict = open_catalog({REQUIRE_ENGINES: engines})
+    if is_accepted:
+        strict.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables)
+    else:
+        with pytest.raises(EngineRequirementError, match="hive: "):
+            strict.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables)
 
 
 def test_required_engines_of_a_view_take_precedence(open_catalog, catalog: HiveViewCatalog, tables: str):
@@ -127,7 +192,7 @@ def test_required_engines_of_a_view_take_precedence(open_catalog, catalog: HiveV
         view.update().set_properties(**{REQUIRE_ENGINES: "presto"}).commit()
     strict = open_catalog({REQUIRE_ENGINES: "trino"})
     strict.load_view(f"{tables}.v").update().set_properties(a="b").commit()
-    for engines in ("hive", ""):
+    for engines in ("spark", ""):
         strict.execute(
             f"CREATE OR REPLACE VIEW {tables}.v TBLPROPERTIES ('{REQUIRE_ENGINES}' = '{engines}') "
             "AS SELECT id / 4 AS half FROM plain",

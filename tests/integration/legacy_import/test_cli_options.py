@@ -191,3 +191,24 @@ def test_database_without_views_gives_an_empty_plan(cli, database, tmp_path):
     assert "no legacy views" in cli("import", "report", f"{plan}.journal", "--html", str(page)).out
     assert page.exists()
     assert "no legacy views" in cli("import", "revert", "--yes", "-j", f"{plan}.journal").out
+
+
+def test_plan_counts_findings_for_spark(cli, add, sales, tmp_path):
+    for name, query in {
+        "top": f"select `orders`.`id` from `{sales}`.`orders` order by `orders`.`id` limit 3",
+        "odd": f"select rand() as `id` from `{sales}`.`orders`",
+        "plain": f"select `orders`.`id` from `{sales}`.`orders`",
+    }.items():
+        add(hive_view_row(sales, name, query, query, [("id", "double" if name == "odd" else "bigint")]))
+    plan, page = str(tmp_path / "plan.json"), tmp_path / "page.html"
+    lines = cli("import", "plan", sales, "-o", plan, COLUMNS="1000").out.splitlines()
+    assert any(line.startswith("spark: 1 other rows, 1 not verified, for example ") for line in lines)
+    assert "3 of 3 convertible, 2 of them with findings for Spark" in lines
+    report = cli("--json", "import", "plan", sales).json
+    assert report["engines"]["spark"] == {"not verified": 1, "other rows": 1}
+    found = {view["name"].partition(".")[2]: view["engines"] for view in report["views"]}
+    assert [item.partition(":")[0] for item in found["plain"] if not item.startswith("trino")] == []
+    assert [item for item in found["top"] if item.startswith("spark: other rows: ORDER BY with LIMIT")]
+    assert {view["status"] for view in report["views"]} == {"pending"}
+    cli("import", "report", plan, "--html", str(page))
+    assert "spark: other rows: ORDER BY with LIMIT" in page.read_text()

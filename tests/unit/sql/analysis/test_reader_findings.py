@@ -1,0 +1,156 @@
+"""What Hive and Spark do with each other's texts, compared with what Hive 4.1.0 and Spark 4.1.4 returned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.analysis.reader_findings import reader_findings
+from hive_views.sql.analysis.reader_rules import EQUAL, RULES
+from tests.unit.sql.hive_fixtures import load_cases
+from tests.unit.sql.tables import Tables
+
+TABLES = Tables({name: dict(columns) for name, columns in load_cases("hive_spark_tables.jsonl")})
+
+MEASURED = load_cases("hive_spark_texts.jsonl")
+"""Texts that both engines ran over the same Parquet tables: what Spark answers to the text of a Hive view
+(`hive_to_spark`) and Hive to that of a Spark view (`spark_to_hive`): `equal`, `other rows` or `refused`; a missing key
+stands for an author's engine that refuses the text. `equal` holds for Spark with ANSI mode on and off.
+"""
+
+HIVE_TO_SPARK, SPARK_TO_HIVE = ("hive", "spark"), ("spark", "hive")
+OTHER, REFUSED, MAY_FAIL, UNVERIFIED = Outcome.OTHER_ROWS, Outcome.REFUSED, Outcome.MAY_FAIL, Outcome.UNVERIFIED
+
+
+def outcomes(text: str, author: str, reader: str, database: str = "k") -> set[Outcome]:
+    findings = reader_findings(text, TABLES, database=database, author=author, readers=[reader])
+    return {finding.outcome for finding in findings[reader]}
+
+
+CLASSES = [
+    # -- Other rows in both directions
+    ("SELECT id FROM acc ORDER BY owner LIMIT 3", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT rank() OVER (ORDER BY bal) AS r FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT stddev(ratio) AS s FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT variance(lim) AS s FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT greatest(lim, 3) AS s FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT bal AS v FROM acc UNION ALL SELECT lim FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE live = 'true'", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE txt > 5", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE opened > '2024-02'", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT temp * 1.1 AS t FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE temp = 0.1", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT length(code) AS n FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT CAST(owner AS VARCHAR(3)) AS n FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT add_months(opened, 1) AS m FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT trunc(opened, 'WEEK') AS w FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT opened + INTERVAL 1 DAY AS d FROM acc", {SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE array_contains(labels, 'x')", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT concat_ws(',', labels) AS c FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT pmod(lim, -3) AS p FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT bal * bal * bal * bal AS p FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT percentile_approx(lim, 0.5) AS p FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT hash(owner) AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT ascii(owner) AS h, soundex(owner) AS s FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT initcap(owner) AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT split(owner, '') AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT lpad(owner, 5, '') AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT CAST(geo AS STRING) AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT concat('is ', live) AS h FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id IN (SELECT acc FROM mov) AS h FROM acc", {SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE id NOT IN (SELECT acc FROM mov)", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE ratio > 1", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE code = 'ab'", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT 1.50 AS d FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    # -- A divisor of 0, overflows, casts
+    ("SELECT coalesce(lim / sh, 0) AS q FROM acc", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: OTHER}),
+    ("SELECT id FROM acc WHERE lim / sh IS NULL", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: OTHER}),
+    ("SELECT lim + pts AS s FROM acc", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: None}),
+    ("SELECT CAST(txt AS INT) AS s FROM acc", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: UNVERIFIED}),
+    ("SELECT labels[0] AS l FROM acc", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: UNVERIFIED}),
+    # -- Refused by Hive
+    ("SELECT /*+ REPARTITION(2) */ id FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT /*+ MAPJOIN(acc) */ id FROM acc", {SPARK_TO_HIVE: REFUSED, ("hive", "hive"): REFUSED}),
+    ("SELECT id FROM acc WHERE pts = '100'", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT CAST(seen AS BIGINT) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT CAST(pts AS TIMESTAMP) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT to_date(txt, 'yyyy') AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT sort_array(nums, false) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT split(txt, ',', 2) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT decode(txt, 'a', 'b', 'c') AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT floor(bal, 1) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT concat(nums, nums) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT length(lim) AS s FROM acc", {SPARK_TO_HIVE: REFUSED}),
+    ("SELECT replace(owner, 'a') AS s FROM acc", {SPARK_TO_HIVE: MAY_FAIL}),
+    ("SELECT lim DIV sh AS s FROM acc", {SPARK_TO_HIVE: MAY_FAIL}),
+    ("SELECT * FROM acc UNPIVOT (n FOR key IN (lim, id))", {SPARK_TO_HIVE: UNVERIFIED}),
+    # -- Texts that only the author's engine parses
+    ("SELECT id + 1 AS a, a + 1 AS b FROM acc", {SPARK_TO_HIVE: UNVERIFIED}),
+    ("SELECT count(*) FILTER (WHERE live) AS n FROM acc", {SPARK_TO_HIVE: UNVERIFIED}),
+    # -- Nothing is equal by default
+    ("SELECT rand() AS r FROM acc", {HIVE_TO_SPARK: UNVERIFIED, SPARK_TO_HIVE: UNVERIFIED}),
+    ("SELECT id FROM acc LIMIT 3", {HIVE_TO_SPARK: UNVERIFIED, SPARK_TO_HIVE: UNVERIFIED}),
+    ("SELECT ratio, count(*) AS n FROM acc GROUP BY ratio", {HIVE_TO_SPARK: UNVERIFIED, SPARK_TO_HIVE: UNVERIFIED}),
+    ("SELECT owner LIKE 'a\\\\%' AS l FROM acc", {HIVE_TO_SPARK: UNVERIFIED, SPARK_TO_HIVE: UNVERIFIED}),
+    # -- Measured to be equal
+    ("SELECT id, owner, bal FROM acc WHERE bal > 0 AND NOT live", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    (
+        "SELECT a.owner, count(*) AS n, sum(m.amt) AS s FROM acc a LEFT JOIN mov m ON a.id = m.acc GROUP BY a.owner",
+        {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None},
+    ),
+    ("SELECT upper(owner) AS o, coalesce(bal, 0) AS b FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT id, l FROM acc LATERAL VIEW explode(labels) t AS l", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT avg(lim) AS a FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT id FROM acc ORDER BY id", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    # -- The author's own engine
+    ("SELECT stddev(ratio) AS s FROM acc", {("hive", "hive"): None, ("spark", "spark"): None}),
+    ("SELECT rand() AS s FROM acc", {("hive", "hive"): None, ("spark", "spark"): None}),
+    ("SELECT avg(CAST(pts AS DOUBLE)) AS s FROM acc", {("hive", "hive"): UNVERIFIED, ("spark", "spark"): None}),
+]
+"""Texts, and the outcome that a reader of an author's text has among others; None for no finding."""
+
+
+@pytest.mark.parametrize(
+    ("text", "author", "reader", "expected"),
+    [(text, *pair, outcome) for text, pairs in CLASSES for pair, outcome in pairs.items()],
+)
+def test_class_of_texts(text: str, author: str, reader: str, expected: Outcome | None):
+    found = outcomes(text, author, reader)
+    assert expected in found if expected is not None else found == set()
+
+
+def assert_differences_have_findings(cases: Sequence[dict[str, str]], author: str, reader: str) -> None:
+    """Check that each text with other rows has a finding, and that not more than half of the equal ones have one."""
+    answers = [(case[f"{author}_to_{reader}"], case) for case in cases if f"{author}_to_{reader}" in case]
+    found = [
+        (answer, case["text"], outcomes(case["text"], author, reader, case["database"])) for answer, case in answers
+    ]
+    assert [text for answer, text, results in found if answer != "equal" and not results] == []
+    equal = [results for answer, _, results in found if answer == "equal"]
+    assert sum(not results for results in equal) >= 0.5 * len(equal)
+
+
+@pytest.mark.parametrize(("author", "reader"), [HIVE_TO_SPARK, SPARK_TO_HIVE])
+def test_measured_difference_has_a_finding(author: str, reader: str):
+    assert_differences_have_findings(MEASURED[::6], author, reader)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("author", "reader"), [HIVE_TO_SPARK, SPARK_TO_HIVE])
+def test_every_measured_difference_has_a_finding(author: str, reader: str):
+    assert_differences_have_findings(MEASURED, author, reader)
+
+
+def test_every_pattern_is_valid_and_every_rule_has_its_versions():
+    for signature in (*EQUAL, *(rule.signature for rule in RULES)):
+        re.compile(signature)
+    assert {rule.version for rule in RULES} == {"Hive 4.1.0, Spark 4.1.4"}
+
+
+def test_finding_has_the_position_of_its_construct_and_occurs_once():
+    text = "SELECT id,\n  greatest(lim, 3) AS a,\n  greatest(lim, 4) AS b FROM acc"
+    (finding,) = reader_findings(text, TABLES, database="k", author="hive", readers=["spark"])["spark"]
+    assert (finding.line, finding.column) == (2, 3)
