@@ -757,8 +757,8 @@ class HiveViewCatalog(TableCatalog):
             identifier: `database.name` of an Iceberg view or a plain Hive view.
 
         Returns:
-            The findings, those of views that it reads included; an engine without a finding returns the same rows
-            (docs/trino.md).
+            The findings, those of the views and tables that it reads included. Hive and plain Spark return the same
+            rows if they have none; for Trino, no rule of docs/trino.md applies then.
         """
         from hive_views.dependencies.engines import EngineChecker
 
