@@ -63,6 +63,10 @@ class DamagedRowWarning(UserWarning):
     """The metastore's database damaged a row (latin1 columns, truncated comments); the metadata file is correct."""
 
 
+class UnreadableRowWarning(UserWarning):
+    """The metastore refuses to return a row, so a listing has only its name, or omits it."""
+
+
 class SessionSettingsWarning(UserWarning):
     """A view was defined under other settings than those of the session that reads it, which may change its rows."""
 

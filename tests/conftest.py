@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,11 @@ def refreshes_by_keys() -> Iterator[None]:
 
 
 @contextmanager
-def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastoreProcess]:
-    """A metastore of a release on a database."""
+def started(
+    directory: Path, server: str, port: int = 0, properties: Mapping[str, str] | None = None
+) -> Iterator[MetastoreProcess]:
+    """A metastore of a release on a database, with more properties where given."""
+    settings = {**STORES, **(properties or {})}
     version, _, kind = server.partition("/")
     if kind and version == EMBEDDED_VERSION:
         raise ValueError(f"{server}: the embedded metastore uses Derby")
@@ -146,10 +149,10 @@ def started(directory: Path, server: str, port: int = 0) -> Iterator[MetastorePr
             store.create("metastore")
             database = StoreDatabase(kind, store.port, "metastore", "hive", PASSWORD)
         if version == EMBEDDED_VERSION:
-            yield stack.enter_context(EmbeddedMetastore(directory, port=port, properties=STORES))
+            yield stack.enter_context(EmbeddedMetastore(directory, port=port, properties=settings))
         else:
             standalone = StandaloneMetastore(
-                directory, version=version, database=database, port=port, properties=STORES, cache=CACHE
+                directory, version=version, database=database, port=port, properties=settings, cache=CACHE
             )
             yield stack.enter_context(standalone)
 

@@ -54,6 +54,14 @@ class CutRequest:
 
 
 @dataclass(frozen=True)
+class Replace:
+    """Forward the request with some of its bytes replaced by as many others."""
+
+    old: bytes
+    new: bytes
+
+
+@dataclass(frozen=True)
 class Duplicate:
     """Forward the request twice and return the second answer, like an internal retry of the server."""
 
@@ -111,7 +119,7 @@ class Hold:
         _wait(self.applied, timeout_s, "the server did not answer the held call")
 
 
-Action = Pass | DropRequest | CutRequest | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
+Action = Pass | DropRequest | CutRequest | Replace | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
 SomeAction = TypeVar("SomeAction", bound=Action)
 T = TypeVar("T")
 
@@ -355,6 +363,8 @@ class ThriftProxy:
                 server.sendall(request[: len(request) // 2])
                 close_socket(client)
                 return False
+            case Replace(old, new):
+                request = request.replace(old, new)
             case BlackHole():
                 while client.recv(65536):
                     pass

@@ -62,6 +62,7 @@ EXTENDED = (
     "integration/spark/test_settings_matrix.py",
     "integration/spark/test_statement_forms.py",
     "integration/spark/test_time_travel.py",
+    "integration/transactional",
     "integration/trino",
     "integration/view_copy",
     "soak",

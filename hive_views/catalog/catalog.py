@@ -834,12 +834,12 @@ class HiveViewCatalog(TableCatalog):
             InvalidViewError: If a view reads another state of a plain Hive table.
         """
         from hive_views.dependencies.partitions import marked_partitions
-        from hive_views.metastore.queries import all_view_names, read_rows
+        from hive_views.metastore.queries import all_view_names, read_rows, warn_of_refused
 
         if isinstance(identifier, str) and "." not in identifier:
             database = parse_namespace(identifier, catalog=self.name)
             self.store.client.get_database(database)
-            rows = read_rows(self.store, all_view_names(self.store, database))
+            rows = read_rows(self.store, all_view_names(self.store, database), on_refused=warn_of_refused)
             names = sorted(row.name for row in rows if row.partition_keys)
         else:
             names = [self._name(identifier)]

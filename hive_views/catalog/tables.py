@@ -45,7 +45,7 @@ from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.queries import read_rows, table_names
+from hive_views.metastore.queries import read_rows, table_names, warn_of_refused
 from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_as_json, row_kind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
@@ -168,7 +168,8 @@ class TableCatalog(HiveCatalog):
         names = table_names(self.store, self._database(namespace))
         if self.store.config.hide_storage_tables:
             candidates = [name for name in names if STORAGE_SUFFIX in name.name]
-            hidden = {row.name for row in read_rows(self.store, candidates) if is_storage_row(row.parameters)}
+            rows = read_rows(self.store, candidates, on_refused=warn_of_refused)
+            hidden = {row.name for row in rows if is_storage_row(row.parameters)}
             names = [name for name in names if name not in hidden]
         return [name.identifier for name in names]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_views.dependencies.view_text import read_view_text
-from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
+from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row
@@ -44,12 +44,12 @@ def column_lineages(store: MetastoreStore, names: Iterable[ViewName], rows: RowC
     schemas = MetastoreSchemas(store, rows)
     lineages: dict[ViewName, ColumnLineage] = {}
     for name in names:
-        row = rows.get(name)
+        row = rows.find(name)
         if row is None or not row.kind.is_view:
             continue
         try:
             lineages[name] = _lineage_of_row(store, row, schemas)
-        except (MetadataFileError, NoSuchViewError, SqlError):
+        except (MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError):
             continue
     return lineages
 

@@ -36,6 +36,7 @@ from hive_views.metastore.queries import (
     names_with_definition,
     read_view_texts,
     recorded_dependents,
+    unreadable_row,
     view_names,
     views_without_row_lineage,
 )
@@ -261,7 +262,10 @@ class _ViewIndex:
         new = sorted(set(names) - self.views)
         self._rows.load(new)
         for name in new:
-            row = self._rows.get(name)
+            row = self._rows.find(name)
+            if name in self._rows.refused:
+                problem = unreadable_row(self._rows.refused[name])
+                self._unknown[name] = Lineage(name, (), LineageOrigin.NONE, problem=problem)
             if row is None or not row.has_definition:
                 continue  # dropped since it was listed, or a table
             self.views.add(name)
@@ -298,7 +302,10 @@ class _ViewIndex:
         self._rows.load(unparsed)
         for view in unparsed:
             self._unparsed.remove(view)
-            row = self._rows.get(view)
+            row = self._rows.find(view)
+            if view in self._rows.refused:
+                problem = unreadable_row(self._rows.refused[view])
+                self._unknown[view] = Lineage(view, (), LineageOrigin.NONE, problem=problem)
             if row is not None:
                 self._add_parsed(row)
         dependents = {} if current is None else dict(self._by_uuid.get(current.uuid, {}))
@@ -440,11 +447,13 @@ class Node:
     name: ViewName
     """Its name."""
     kind: ObjectKind | None
-    """The kind of object; None if no object has the name."""
+    """The kind of object; None if no object has the name, or if its row cannot be read."""
     uuid: str | None
     """Its UUID; None if it is missing or its UUID cannot be determined."""
     lineage: Lineage | None = None
     """The sources of a view; None for tables, and for views of databases that were not scanned."""
+    problem: str | None = None
+    """Why its row cannot be read; then `kind` is None."""
 
 
 @dataclass(frozen=True)
@@ -527,14 +536,20 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows
     rows = RowCache(reader.store) if rows is None else rows
     names = names_with_definition(reader.store, scanned)
     rows.load(names)
-    views = [row for name in names if (row := rows.get(name)) is not None and row.has_definition]
+    views = [row for name in names if (row := rows.find(name)) is not None and row.has_definition]
+    refused_views = [name for name in names if name in rows.refused]
     sources = {name for row in views for name in reader.read_names(row)}
     rows.load(sources)
     nodes: dict[ViewName, Node] = {}
-    for name in dict.fromkeys((*(row.name for row in views), *sorted(sources))):
-        row = rows.get(name)
+    for name in dict.fromkeys((*(row.name for row in views), *refused_views, *sorted(sources))):
+        row = rows.find(name)
+        problem = unreadable_row(rows.refused[name]) if name in rows.refused else None
         current = None if row is None else reader.identify(row)
-        nodes[name] = Node(name, None if row is None else KINDS[row.kind], None if current is None else current.uuid)
+        uuid = None if current is None else current.uuid
+        nodes[name] = Node(name, None if row is None else KINDS[row.kind], uuid, problem=problem)
+    for name in refused_views:
+        lineage = Lineage(name, (), LineageOrigin.NONE, problem=nodes[name].problem)
+        nodes[name] = replace(nodes[name], lineage=lineage)
     names_by_uuid: dict[str | None, ViewName] = {
         node.uuid: node.name for node in nodes.values() if node.uuid is not None
     }
@@ -542,7 +557,7 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows
     resolved: dict[Dependency, ResolvedDependency] = {}
     for row in views:
         lineage = reader.read(row, rows.get)
-        nodes[row.name] = Node(row.name, nodes[row.name].kind, nodes[row.name].uuid, lineage)
+        nodes[row.name] = replace(nodes[row.name], lineage=lineage)
         for dependency in lineage.dependencies:
             edge = _edge(reader, row.name, dependency, nodes, names_by_uuid, resolved)
             nodes.setdefault(edge.target, Node(edge.target, dependency.kind, dependency.uuid))
@@ -552,7 +567,12 @@ def read_graph(reader: LineageReader, scanned: Sequence[str] | None = None, rows
         ]
     targets = {edge.target for edge in edges}
     # Omit the second possible reading of a name if no object has it.
-    return make_graph({name: node for name, node in nodes.items() if node.kind is not None or name in targets}, edges)
+    shown = {
+        name: node
+        for name, node in nodes.items()
+        if node.kind is not None or node.problem is not None or name in targets
+    }
+    return make_graph(shown, edges)
 
 
 def make_graph(nodes: Mapping[ViewName, Node], edges: Iterable[Edge]) -> Graph:
@@ -570,6 +590,8 @@ def _edge(
     resolved: dict[Dependency, ResolvedDependency],
 ) -> Edge:
     node = nodes.get(recorded.name)
+    if node is not None and node.problem is not None:
+        return Edge(view, recorded, DependencyState.UNKNOWN, recorded.name)
     if node is not None and node.kind is not None:
         state = DependencyState.SAME if node.uuid == recorded.uuid else DependencyState.REPLACED
         return Edge(view, recorded, DependencyState.UNKNOWN if node.uuid is None else state, recorded.name)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError, UnidentifiedError
+from hive_views.errors import (
+    MetadataFileError,
+    MetastoreRefusedError,
+    NoSuchViewError,
+    SqlError,
+    UnidentifiedError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
@@ -176,13 +182,19 @@ class LineageReader:
         dependencies: list[Dependency] = []
         missing: list[ViewName] = []
         for name in lineage.names:
-            possible = dict.fromkeys((name, lineage.other_names.get(name, name)))
-            sources = [source for source in map(get_row, possible) if source is not None]
+            sources: list[Dependency] = []
+            for possible in dict.fromkeys((name, lineage.other_names.get(name, name))):
+                try:
+                    source = get_row(possible)
+                except MetastoreRefusedError:
+                    sources.append(unidentified_dependency(possible))
+                    continue
+                if source is not None:
+                    kind = KINDS[source.kind]
+                    sources.append(self.identify(source) or unidentified_dependency(source.name, kind))
             if not sources:
                 missing.append(name)
-            dependencies += (
-                self.identify(source) or unidentified_dependency(source.name, KINDS[source.kind]) for source in sources
-            )
+            dependencies += sources
         origin = LineageOrigin.TEXT if lineage.problem is None else LineageOrigin.NONE
         return Lineage(row.name, tuple(dependencies), origin, tuple(missing), lineage.problem)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.view_text import read_view_text, text_of_hive_view, text_of_version
-from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
+from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import find_drift, has_contradictory_flag
-from hive_views.metastore.queries import RowCache, load_view, names_with_definition
+from hive_views.metastore.queries import RowCache, load_view, names_with_definition, unreadable_row
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -88,12 +88,13 @@ def check_each(
     unread: Iterable[ViewName] = names
     while unread:
         rows.load(unread)
-        level = [row for name in unread if (row := rows.get(name)) is not None and row.has_definition]
+        level = [row for name in unread if (row := rows.find(name)) is not None and row.has_definition]
+        checked |= {name: unreadable_object(name, rows.refused[name]) for name in unread if name in rows.refused}
         views |= {row.name: row for row in level}
         sources = {source for row in level for source in reader.read_names(row)}
         rows.load(sources)
         unread = sorted(
-            name for name in sources - views.keys() if (row := rows.get(name)) is not None and row.has_definition
+            name for name in sources - views.keys() if (row := rows.find(name)) is not None and row.has_definition
         )
     schemas = MetastoreSchemas(reader.store, rows)
     sources_by_view: dict[ViewName, tuple[ViewName, ...]] = {}
@@ -103,16 +104,23 @@ def check_each(
             checked[name], tables = _check(view, schemas, reader.read_text_lineage(view.row).other_names)
             sources_by_view[name] = reader.read(view.row, rows.get).names if tables is None else tables
             for source in sources_by_view[name]:
-                if rows.get(source) is None:
-                    checked[source] = missing_object(source)
+                if rows.find(source) is None:
+                    refusal = rows.refused.get(source)
+                    missing = missing_object(source) if refusal is None else unreadable_object(source, refusal)
+                    checked[source] = missing
             if progress is not None:
                 progress(number, len(views))
-        read = (rows.get(source) for source in {item for items in sources_by_view.values() for item in items})
+        read = (rows.find(source) for source in {item for items in sources_by_view.values() for item in items})
         iceberg_tables = [row for row in read if row is not None and row.kind is RowKind.ICEBERG_TABLE]
         for table, problem in pool.map(lambda row: (row, _problem_of_table(reader, row)), iceberg_tables):
             if problem is not None:
                 checked[table.name] = CheckedView(table.name, (problem,))
     return ViewChecks(checked, sources_by_view)
+
+
+def unreadable_object(name: ViewName, error: MetastoreRefusedError) -> CheckedView:
+    """Return the result for an object whose row the server refuses to return."""
+    return CheckedView(name, (ViewProblem(Validity.UNKNOWN, unreadable_row(error)),))
 
 
 def _problem_of_table(reader: LineageReader, row: Row) -> ViewProblem | None:
@@ -176,7 +184,11 @@ def _check(
     tables = None
     if view.text is not None:
         columns = [(name, kind) for name, kind, _ in view.row.declared_columns]
-        text_problems, tables = find_problems(view.text, schemas, columns)
+        try:
+            text_problems, tables = find_problems(view.text, schemas, columns)
+        except MetastoreRefusedError as error:
+            reason = f"it reads an object that cannot be read: {error}"
+            return CheckedView(view.row.name, (*problems, ViewProblem(Validity.UNKNOWN, reason))), None
         if tables is None and any(schemas.table(*name.identifier) for names in other_names.items() for name in names):
             # The resolver does not know the columns of metadata tables such as `database.table.files`.
             reason = f"it may read states or metadata of tables: {text_problems[0].text}"

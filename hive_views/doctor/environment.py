@@ -15,7 +15,7 @@ from uuid import uuid4
 from hive_views.catalog.views import HiveView
 from hive_views.config import CatalogConfig
 from hive_views.doctor.report import Finding, Level, ProgressDisplay, abbreviate, show_nothing
-from hive_views.errors import EmbeddedMetastoreError, HiveViewsError
+from hive_views.errors import EmbeddedMetastoreError, HiveViewsError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import parts
 from hive_views.io.metadata_files import MetadataFiles
@@ -28,7 +28,7 @@ from hive_views.local_metastore.jvm import (
     printed_version,
 )
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
-from hive_views.metastore.queries import load_view, read_rows
+from hive_views.metastore.queries import load_view, read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.transport.client import MetastoreClient
 
@@ -130,14 +130,18 @@ def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDispl
         results = {str(result.view): result for result in catalog.check_views(database, progress=advance)}
     names = [ViewName(*name) for name in catalog.list_views(database)]
     rows: dict[ViewName, Row] = {}
+    refused: dict[ViewName, MetastoreRefusedError] = {}
     with progress("reading") as advance:
-        for row in read_rows(catalog.store, names):
+        for row in read_rows(catalog.store, names, on_refused=refused.__setitem__):
             rows[row.name] = row
             advance(len(rows), len(names))
     findings: list[Finding] = []
     with progress("comparing") as advance:
         for number, name in enumerate(names, 1):
-            findings += _compare_with_file(catalog, name, rows.get(name))
+            if name in refused:
+                findings.append(_unreadable_row(name, refused[name]))
+            else:
+                findings += _compare_with_file(catalog, name, rows.get(name))
             advance(number, len(names))
     yield from findings
     unloadable = {finding.subject for finding in findings if finding.level is Level.PROBLEM}
@@ -156,6 +160,11 @@ def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDispl
     details = {"views": len(results.keys() | unloadable), "good": len(good)}
     message = f"{len(good)} of {details['views']} views are without problems"
     yield Finding("views", Level.OK, database, message, None, details)
+
+
+def _unreadable_row(name: ViewName, error: MetastoreRefusedError) -> Finding:
+    advice = "The metastore's log has the cause: a right that you lack, or a damaged row"
+    return Finding("views", Level.PROBLEM, str(name), unreadable_row(error), advice)
 
 
 def _compare_with_file(catalog: HiveViewCatalog, name: ViewName, row: Row | None) -> Iterator[Finding]:

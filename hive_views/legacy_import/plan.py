@@ -23,6 +23,7 @@ from hive_views.dependencies.table_findings import SPARK
 from hive_views.errors import (
     CatalogUnavailableError,
     HiveViewsError,
+    MetastoreRefusedError,
     MetastoreUnavailableError,
     NoSuchViewError,
     PlanError,
@@ -43,11 +44,12 @@ from hive_views.legacy_import.targets import (
     store_of_target,
     target_address,
 )
-from hive_views.metastore.queries import read_rows
+from hive_views.metastore.queries import OnRefused, read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint
 from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json
+from hive_views.spec.version_texts import HIVE
 
 logger = logging.getLogger(__name__)
 
@@ -311,15 +313,38 @@ def plan_import(
     options = options or ImportOptions()
     check_names(to, options)
     candidates = list_candidates(catalog, databases, names, options, to)
-    views = (scan_row(row, options) for row in read_legacy_rows(catalog, candidates, most_calls=most_calls))
+    refused: dict[ViewName, MetastoreRefusedError] = {}
+    rows = read_legacy_rows(catalog, candidates, most_calls=most_calls, on_refused=refused.__setitem__)
+    views = (scan_row(row, options) for row in rows)
     plan = plan_views(views, catalog, options, to=to, most_calls=most_calls, progress=progress)
+    plan = with_unreadable(plan, {name: unreadable_row(error) for name, error in refused.items()})
     check_all_planned(plan, catalog, names)
     return plan
 
 
-def read_legacy_rows(catalog: HiveViewCatalog, names: Sequence[ViewName], *, most_calls: int) -> Iterator[Row]:
-    """Read the rows of the legacy views among some names."""
-    return (row for row in read_rows(catalog.store, names, most_calls=most_calls) if is_legacy(row))
+def read_legacy_rows(
+    catalog: HiveViewCatalog, names: Sequence[ViewName], *, most_calls: int, on_refused: OnRefused
+) -> Iterator[Row]:
+    """Read the rows of the legacy views among some names; for `on_refused` see `read_rows`."""
+    rows = read_rows(catalog.store, names, most_calls=most_calls, on_refused=on_refused)
+    return (row for row in rows if is_legacy(row))
+
+
+def with_unreadable(plan: ImportPlan, problems: Mapping[ViewName, str]) -> ImportPlan:
+    """Add views whose rows the server refuses to return, with the reasons; what else they are is unknown."""
+    entries = (
+        PlanEntry(
+            name=name,
+            target=plan.options.target_of(name),
+            writer=Writer.HIVE,
+            dialect=HIVE,
+            status=PlanStatus.REFUSED,
+            problem=Problem(Reason.METASTORE, text),
+            fingerprint="",
+        )
+        for name, text in sorted(problems.items())
+    )
+    return replace(plan, entries=(*plan.entries, *entries))
 
 
 def list_candidates(

@@ -71,6 +71,8 @@ class PlannedStore(MetastoreStore):
     """Rows of planned views."""
     fetched: dict[ViewName, Row | None] = field(default_factory=dict)
     """Rows read from the server."""
+    refused: dict[ViewName, MetastoreRefusedError] = field(default_factory=dict)
+    """Rows that the server refuses to return."""
     legacy: dict[ViewName, ScannedView] = field(default_factory=dict)
     """Legacy views that are not planned yet."""
 
@@ -80,16 +82,23 @@ class PlannedStore(MetastoreStore):
             return self.planned[name]
         if name in self.legacy:
             return row_with_view_columns(self.legacy[name].row, self.legacy[name].view)
+        if name in self.refused:
+            raise self.refused[name]
         if name not in self.fetched:
             self.fetched[name] = super().get_row(name)
         return self.fetched[name]
 
     def fetch(self, names: Iterable[ViewName], *, most_calls: int) -> None:
         """Read rows of tables in batches; a row that a batch lacks is read by itself when it is needed."""
-        known = (self.planned, self.legacy, self.fetched)
+        known = (self.planned, self.legacy, self.fetched, self.refused)
         missing = sorted(name for name in set(names) if not any(name in rows for rows in known))
+
+        def on_refused(name: ViewName, error: MetastoreRefusedError) -> None:
+            self.refused[name] = error
+
+        rows = read_rows(self, missing, most_calls=most_calls, on_refused=on_refused)
         try:
-            self.fetched.update((row.name, row) for row in read_rows(self, missing, most_calls=most_calls))
+            self.fetched.update((row.name, row) for row in rows)
         except MetastoreRefusedError as error:
             logger.info("Rows that views read are read one by one: %s", error)
 

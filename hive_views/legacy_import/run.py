@@ -469,7 +469,8 @@ class Importer:
         ready = [entry for entry in entries if entry.status is PlanStatus.READY]
         store = planned_store(self.target.store)
         try:
-            legacy = read_rows(self.source.store, [entry.name for entry in ready], most_calls=1)
+            names = [entry.name for entry in ready]
+            legacy = read_rows(self.source.store, names, most_calls=1, on_refused=lambda *_: None)
             shared = SharedRows({row.name: row for row in legacy})
             store.fetch({name for entry in ready for name in entry.reads} - self.targets.keys(), most_calls=1)
         except MetastoreError as error:
@@ -558,7 +559,8 @@ class Importer:
         """Read new views back, as `prove` does, with their rows in batches."""
         names = [pending.entry.target for pending, outcome in swapped if outcome.status is ImportStatus.CONVERTED]
         try:
-            rows = {row.name: row for row in read_rows(self.target.store, names, most_calls=1)}
+            read = read_rows(self.target.store, names, most_calls=1, on_refused=lambda *_: None)
+            rows = {row.name: row for row in read}
         except MetastoreError:
             rows = {}
         return [self.prove(pending, outcome, rows.get(pending.entry.target)) for pending, outcome in swapped]

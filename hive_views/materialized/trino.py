@@ -239,7 +239,7 @@ class TrinoViews:
         rows = RowCache(self._store)
         rows.load(names)
         for name in names:
-            source = rows.get(name)
+            source = rows.find(name)
             if source is None or source.kind is not RowKind.ICEBERG_TABLE:
                 missing.append(name)
                 continue

@@ -894,7 +894,7 @@ class MaterializedViews:
         """The materialized views of a database; rows are read in batches, and shared."""
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
         rows.load(names)
-        rows.load(source for name in names for source in self._checker.expected_rows(rows.get(name)))
+        rows.load(source for name in names for source in self._checker.expected_rows(rows.find(name)))
         return [item for name in names if (item := self._list_one(name, rows.shared())) is not None]
 
     def _list_one(self, name: ViewName, rows: RowCache) -> ListedView | None:

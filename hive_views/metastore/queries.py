@@ -7,7 +7,8 @@ its patterns, so a result may contain too many names but never too few.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_views.errors import (
@@ -16,6 +17,7 @@ from hive_views.errors import (
     MetastoreRefusedError,
     NoSuchNamespaceError,
     NoSuchViewError,
+    UnreadableRowWarning,
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
@@ -57,6 +59,20 @@ minutes on Derby."""
 _CONCURRENT_REQUESTS = 2
 """The number of concurrent requests for batches of rows. The server sends a dozen queries to its database for each row.
 More than two requests were not faster (measured on two cores)."""
+
+
+OnRefused = Callable[[ViewName, MetastoreRefusedError], None]
+"""Called with the name of a row that the server refuses to return, and the error."""
+
+
+def unreadable_row(error: MetastoreRefusedError) -> str:
+    """Return the problem of an object whose row the server refuses to return."""
+    return f"its row cannot be read: {error}"
+
+
+def warn_of_refused(name: ViewName, error: MetastoreRefusedError) -> None:
+    """Report a row that the server refuses to return; for listings that have no place for it."""
+    warnings.warn(f"{name} cannot be read: {error}", UnreadableRowWarning, stacklevel=2)
 
 
 # -- Iceberg views and tables -----------------------------------------------------------------------------------------
@@ -102,7 +118,8 @@ def view_names(store: MetastoreStore, database: str) -> list[ViewName]:
     # Plain Spark's CREATE VIEW may have copied Iceberg's parameters. Unlike Iceberg's catalogs it sets no access time.
     candidates = _filter_names(store, database, f"{_LAST_ACCESS} = 0") if names else None
     suspects = names if candidates is None else sorted({*names} & {*candidates})
-    copies = {row.name for row in read_rows(store, suspects) if row.kind is not RowKind.ICEBERG_VIEW}
+    rows = read_rows(store, suspects, on_refused=warn_of_refused)
+    copies = {row.name for row in rows if row.kind is not RowKind.ICEBERG_VIEW}
     return [name for name in names if name not in copies]
 
 
@@ -134,7 +151,9 @@ def _names_by_kind(
 def _names_by_rows(client: MetastoreClient, database: str, kind: RowKind, table_type: str | None) -> list[str]:
     client.get_database(database)
     candidates = client.get_table_names_by_type(database, table_type) if table_type else client.get_all_tables(database)
-    return [table.tableName for table in client.get_tables(database, candidates) if row_kind(table) is kind]
+
+    tables = client.get_tables(database, candidates, _in_database(database, warn_of_refused))
+    return [table.tableName for table in tables if row_kind(table) is kind]
 
 
 # -- Rows of all kinds ------------------------------------------------------------------------------------------------
@@ -163,7 +182,8 @@ def materialized_table_names(store: MetastoreStore, database: str) -> list[ViewN
         tables = table_names(store, database)
     except NoSuchNamespaceError:
         return []
-    return [row.name for row in read_rows(store, tables) if row.definition_location is not None]
+    rows = read_rows(store, tables, on_refused=warn_of_refused)
+    return [row.name for row in rows if row.definition_location is not None]
 
 
 def names_of_views(store: MetastoreStore, databases: Sequence[str] | None) -> list[ViewName]:
@@ -197,10 +217,12 @@ def read_rows(
     *,
     most_calls: int = _CONCURRENT_REQUESTS,
     min_batch: int = BATCH_SIZE,
+    on_refused: OnRefused | None = None,
 ) -> Iterator[Row]:
     """Yield the rows of some names, with at most two requests at a time; missing rows are omitted.
 
-    A smaller `min_batch` splits even a few names into two requests, for a shorter response time.
+    A smaller `min_batch` splits even a few names into two requests, for a shorter response time. `on_refused` is called
+    for each row that the server refuses to return, possibly in another thread; without it the error is raised.
     """
     # Not more requests than connections in the pool: further requests would open a new connection each time.
     most_calls = min(most_calls, store.config.connection.pool_size)
@@ -215,24 +237,33 @@ def read_rows(
     ]
     if min(len(batches), most_calls) < _CONCURRENT_REQUESTS:
         for batch in batches:
-            yield from read_database_rows(store, *batch)
+            yield from read_database_rows(store, batch[0], batch[1], on_refused)
         return
     # A new thread pool for each call: the threads of a permanent pool would not survive a fork.
     with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
-        for rows in pool.map(lambda batch: read_database_rows(store, *batch), batches):
+        for rows in pool.map(lambda batch: read_database_rows(store, batch[0], batch[1], on_refused), batches):
             yield from rows
 
 
-def read_database_rows(store: MetastoreStore, database: str, names: Sequence[str]) -> list[Row]:
-    """Return the rows of some names of one database; missing rows are omitted."""
-    return [read_row(table) for table in store.client.get_tables(database, names)]
+def read_database_rows(
+    store: MetastoreStore, database: str, names: Sequence[str], on_refused: OnRefused | None = None
+) -> list[Row]:
+    """Return the rows of some names of one database; missing rows are omitted; for `on_refused` see `read_rows`."""
+    tables = store.client.get_tables(database, names, _in_database(database, on_refused))
+    return [read_row(table) for table in tables]
 
 
-def read_all_rows(store: MetastoreStore) -> Iterator[Row]:
-    """Yield the rows of all tables and views of all databases."""
+def _in_database(database: str, on_refused: OnRefused | None) -> Callable[[str, MetastoreRefusedError], None] | None:
+    if on_refused is None:
+        return None
+    return lambda name, error: on_refused(ViewName(database, name), error)
+
+
+def read_all_rows(store: MetastoreStore, on_refused: OnRefused | None = None) -> Iterator[Row]:
+    """Yield the rows of all tables and views of all databases; for `on_refused` see `read_rows`."""
     for database in database_names(store):
         names = store.client.get_all_tables(database)
-        yield from read_rows(store, [ViewName(database, name) for name in names])
+        yield from read_rows(store, [ViewName(database, name) for name in names], on_refused=on_refused)
 
 
 # -- Identity and lineage ---------------------------------------------------------------------------------------------
@@ -257,7 +288,8 @@ def tables_without_uuid(store: MetastoreStore) -> Iterator[Row]:
             names = table_names(store, database)
         except NoSuchNamespaceError:
             continue  # dropped since it was listed
-        yield from (row for row in read_rows(store, names) if row.uuid is None)
+        rows = read_rows(store, names, on_refused=warn_of_refused)
+        yield from (row for row in rows if row.uuid is None)
 
 
 def recorded_dependents(
@@ -291,11 +323,14 @@ def recorded_dependents(
 
 
 def read_view_texts(store: MetastoreStore, names: Sequence[ViewName]) -> dict[ViewName, RowTexts]:
-    """Return the texts in the rows of some views of one database, without their other fields; needs Hive 4."""
+    """Return the texts in the rows of some views of one database, without their other fields; needs Hive 4.
+
+    Rows that are missing or that the server refuses to return are omitted.
+    """
     database = names[0].database
 
     def read(batch: Sequence[ViewName]) -> list[Table]:
-        return store.client.get_view_texts(database, [name.name for name in batch])
+        return store.client.get_view_texts(database, [name.name for name in batch], lambda _, error: None)
 
     batches = [names[start : start + BATCH_SIZE] for start in range(0, len(names), BATCH_SIZE)]
     with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
@@ -332,36 +367,58 @@ class RowCache:
         self.store = store
         self._min_batch = min_batch
         self._rows: dict[ViewName, Row | None] = {}
+        self._refused: dict[ViewName, MetastoreRefusedError] = {}
         self.requested: set[ViewName] = set()
         """The names that were requested."""
+
+    @property
+    def refused(self) -> Mapping[ViewName, MetastoreRefusedError]:
+        """The rows that the server refuses to return, among those that were requested."""
+        return self._refused
 
     def load(self, names: Iterable[ViewName]) -> None:
         """Read the rows of names that were not read yet, in batches."""
         # Not a set difference with the keys, which hashes all keys at each call: a listing would take quadratic time.
-        missing = sorted(name for name in set(names) if name not in self._rows)
+        missing = sorted(name for name in set(names) if name not in self._rows and name not in self._refused)
         if len(missing) == 1:
-            self._rows[missing[0]] = self.store.get_row(missing[0])
+            self.find(missing[0])
             return
-        rows = {row.name: row for row in read_rows(self.store, missing, min_batch=self._min_batch)}
-        self._rows.update((name, rows.get(name)) for name in missing)
+        on_refused = self._refused.__setitem__
+        rows = read_rows(self.store, missing, min_batch=self._min_batch, on_refused=on_refused)
+        by_name = {row.name: row for row in rows}
+        self._rows.update((name, by_name.get(name)) for name in missing if name not in self._refused)
 
     def clear(self) -> None:
         """Forget all rows."""
         self._rows.clear()
+        self._refused.clear()
 
     def add(self, row: Row) -> None:
         """Add a row that was read already."""
         self._rows[row.name] = row
 
     def get(self, name: ViewName) -> Row | None:
-        """Return the row of a name, or None if there is none."""
+        """Return the row of a name, or None if there is none; raises MetastoreRefusedError if it cannot be read."""
         self.requested.add(name)
+        if name in self._refused:
+            raise self._refused[name]
         if name not in self._rows:
-            self._rows[name] = self.store.get_row(name)
+            try:
+                self._rows[name] = self.store.get_row(name)
+            except MetastoreRefusedError as error:
+                self._refused[name] = error
+                raise
         return self._rows[name]
+
+    def find(self, name: ViewName) -> Row | None:
+        """Return the row of a name, or None if there is none or it cannot be read; see `refused`."""
+        try:
+            return self.get(name)
+        except MetastoreRefusedError:
+            return None
 
     def shared(self) -> RowCache:
         """Return a cache with the same rows that records its own requests."""
         cache = RowCache(self.store, min_batch=self._min_batch)
-        cache._rows = self._rows
+        cache._rows, cache._refused = self._rows, self._refused
         return cache

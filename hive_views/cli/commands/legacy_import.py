@@ -135,6 +135,7 @@ def plan_views(
     from hive_views.legacy_import.options import TRINO_CATALOGS
     from hive_views.legacy_import.plan import list_candidates, read_legacy_rows
     from hive_views.legacy_import.selection import ViewPattern, ViewSelection
+    from hive_views.metastore.queries import warn_of_refused
 
     check_most_calls(most_calls, _MOST_CALLS)
     if not databases and not view:
@@ -156,7 +157,7 @@ def plan_views(
     lower_databases, names = [name.lower() for name in databases], _names(view)
     if select or exclude:
         candidates = list_candidates(catalog, lower_databases, names, options, None)
-        rows = list(read_legacy_rows(catalog, candidates, most_calls=most_calls))
+        rows = list(read_legacy_rows(catalog, candidates, most_calls=most_calls, on_refused=warn_of_refused))
         missing = set(names) - {row.name for row in rows}  # the plan reports them
         lower_databases, names = [], [*selection.names(rows), *sorted(missing)]
     with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:

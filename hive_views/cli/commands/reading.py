@@ -22,7 +22,12 @@ from hive_views.cli.columns import type_text
 from hive_views.cli.connection import complete_view
 from hive_views.cli.output import bar, print_line, print_table, shown
 from hive_views.config import ENGINES
-from hive_views.errors import NoSuchNamespaceError, NoSuchVersionError, NotAnIcebergViewError
+from hive_views.errors import (
+    MetastoreRefusedError,
+    NoSuchNamespaceError,
+    NoSuchVersionError,
+    NotAnIcebergViewError,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -54,8 +59,11 @@ class ViewListEntry:
     database: str
     name: str
     kind: str = "view"
+    """`unknown` if the metastore refuses to return the row."""
     owner: str | None = None
     comment: str | None = None
+    problem: str | None = None
+    """Why the row cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +268,7 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
         return [ViewListEntry(".".join(name), *name) for name in views]
     from hive_views.identifiers import ViewName, parse_namespace
     from hive_views.metastore.identities import KINDS
-    from hive_views.metastore.queries import read_rows
+    from hive_views.metastore.queries import read_rows, unreadable_row
     from hive_views.spec.storage_link import is_storage_row
 
     names = [ViewName(*name) for name in views]
@@ -268,11 +276,16 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
         plain_database = parse_namespace(database, catalog=catalog.name)
         names = sorted(ViewName(plain_database, name) for name in catalog.store.client.get_all_tables(plain_database))
     rows = []
+    refused: dict[ViewName, str] = {}
+
+    def on_refused(name: ViewName, error: MetastoreRefusedError) -> None:
+        refused[name] = unreadable_row(error)
+
     with bar("reading") as advance:
-        for number, row in enumerate(read_rows(catalog.store, names), 1):
+        for number, row in enumerate(read_rows(catalog.store, names, on_refused=on_refused), 1):
             rows.append(row)
             advance(number, len(names))
-    return [
+    entries = [
         ViewListEntry(
             str(row.name),
             row.name.database,
@@ -281,9 +294,14 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
             row.owner if is_long else None,
             row.parameters.get("comment") if is_long else None,
         )
-        for row in sorted(rows, key=lambda row: row.name)
+        for row in rows
         if row.kind in KINDS and not (catalog.store.config.hide_storage_tables and is_storage_row(row.parameters))
     ]
+    entries += (
+        ViewListEntry(str(name), name.database, name.name, "unknown", problem=problem)
+        for name, problem in refused.items()
+    )
+    return sorted(entries, key=lambda entry: (entry.database, entry.name))
 
 
 def show_view(
@@ -528,7 +546,7 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
 def _print_list(result: ViewList) -> None:
     """Print one name per line."""
     if any(entry.kind != "view" or entry.owner or entry.comment for entry in result.views):
-        rows = ((entry.view, entry.kind, entry.owner, entry.comment) for entry in result.views)
+        rows = ((entry.view, entry.kind, entry.owner, entry.problem or entry.comment) for entry in result.views)
         print_table(("Name", "Kind", "Owner", "Comment"), rows)
         return
     for listed in result.views:

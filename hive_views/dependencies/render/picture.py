@@ -34,7 +34,7 @@ class Box:
     name: ViewName
     """Its name."""
     kind: ObjectKind | None
-    """The kind of object; None if no object has the name."""
+    """The kind of object; None if no object has the name, or if its row cannot be read."""
     standing: Standing
     """Its standing."""
     reasons: tuple[str, ...] = ()
@@ -51,7 +51,9 @@ class Box:
     @property
     def kind_text(self) -> str:
         """The kind in one word."""
-        return "missing" if self.kind is None else self.kind.value
+        if self.kind is not None:
+            return self.kind.value
+        return "missing" if self.standing is Validity.MISSING else "unknown"
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,9 @@ def make_picture(
         edges.setdefault(edge.view, []).append(edge)
     remarks: dict[ViewName, list[str]] = {}
     for name, node in graph.nodes.items():
+        if node.problem is not None:
+            results[name] = CheckedView(name, (ViewProblem(Validity.UNKNOWN, node.problem),))
+            continue
         if node.kind is None:
             results[name] = missing_object(name)
             continue
@@ -181,7 +186,7 @@ def make_picture(
         result = results[name]
         is_unchecked = name not in checked_names and result.validity is Validity.VALID
         reasons = [*(_reason(problem, result.validity) for problem in result.problems), *remarks.get(name, ())]
-        row = rows.get(name) if rows is not None else None
+        row = None if rows is None or node.problem is not None else rows.get(name)
         texts = row.texts if row is not None and row.kind.is_view else None
         boxes[name] = Box(
             name,
@@ -200,7 +205,7 @@ _REMARKS = {
     DependencyState.RENAMED: "{0.recorded.name}, which its text names, is {0.target} now",
     DependencyState.REPLACED: "{0.target} is another object than when the view was defined",
     DependencyState.MISSING: "{0.recorded.name} is missing",
-    DependencyState.UNKNOWN: "{0.target} cannot be identified: its metadata file cannot be read",
+    DependencyState.UNKNOWN: "{0.target} cannot be identified: its row or its metadata file cannot be read",
 }
 """For each state of an edge, its meaning for the view."""
 

@@ -17,7 +17,7 @@ class TreeLine:
     name: ViewName
     """The object."""
     kind: str
-    """`table`, `view`, `hive-table`, `hive-view`, or `missing`."""
+    """`table`, `view`, `hive-table`, `hive-view`, `missing`, or `unknown` if its row cannot be read."""
     standing: Standing
     """Its standing."""
     reasons: tuple[str, ...]

@@ -13,7 +13,7 @@ from hive_views.materialized.freshness.cache import MetadataCache, TableState
 from hive_views.materialized.freshness.verdict import ObservedSource, ObservedState
 from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.materialized.state.refresh_state import SourceKind, fingerprint
-from hive_views.metastore.queries import RowCache
+from hive_views.metastore.queries import RowCache, unreadable_row
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
@@ -67,7 +67,10 @@ class _SourceCollector:
         self.rows.load(names)
         next_level: _NamedSources = {}
         for name in names:
-            row = self.rows.get(name)
+            row = self.rows.find(name)
+            if name in self.rows.refused:
+                self.unreadable[name] = unreadable_row(self.rows.refused[name])
+                continue
             if row is None:
                 row = self._find_renamed(name, wanted[name])
             if row is None:

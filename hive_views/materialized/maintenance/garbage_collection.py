@@ -376,13 +376,17 @@ class _Sweep:
 
     def _read_rows(self) -> None:
         """Read all rows of the metastore, in all catalogs."""
+
+        def on_refused(name: ViewName, error: MetastoreRefusedError) -> None:
+            self._row_marks.doubts.append(f"{name}: {error}")
+
         try:
             for catalog, store in iterate_catalogs(self._store):
                 if catalog is None:
-                    self._rows = {row.name: row for row in read_all_rows(store)}
+                    self._rows = {row.name: row for row in read_all_rows(store, on_refused)}
                     continue
                 try:
-                    self._foreign_rows += read_all_rows(store)
+                    self._foreign_rows += read_all_rows(store, on_refused)
                 except MetastoreRefusedError as error:
                     self._row_marks.doubts.append(f"catalog {catalog}: {error}")
         except MetastoreRefusedError as error:

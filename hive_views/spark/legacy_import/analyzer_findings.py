@@ -17,7 +17,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanProgress
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.metastore.queries import read_rows
+from hive_views.metastore.queries import read_rows, warn_of_refused
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.legacy_import.verified_run import check_session_metastore
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
@@ -47,7 +47,7 @@ def add_analyzer_findings(
     ready = {entry.name for entry in plan.ready}
     settings = {
         row.name: frozenset((key, value) for key, value in read_view(row).settings.items() if can_change_results(key))
-        for row in read_rows(catalog.store, sorted(ready), most_calls=1)
+        for row in read_rows(catalog.store, sorted(ready), most_calls=1, on_refused=warn_of_refused)
     }
     sessions: dict[frozenset[tuple[str, str]], SparkSession] = {}
     unanalyzable: set[ViewName] = set()

@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from hive_views.errors import HiveViewsError, UsageError
+from hive_views.errors import HiveViewsError, MetastoreRefusedError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, check_most_calls
@@ -37,6 +37,7 @@ from hive_views.legacy_import.plan import (
     list_candidates,
     order_views,
     scan_row,
+    with_unreadable,
 )
 from hive_views.legacy_import.planned_store import ScannedView
 from hive_views.legacy_import.readers.detection import is_legacy
@@ -51,7 +52,7 @@ from hive_views.legacy_import.run import (
     rejects_late_requests,
 )
 from hive_views.legacy_import.targets import target_address
-from hive_views.metastore.queries import read_rows
+from hive_views.metastore.queries import read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
@@ -139,8 +140,8 @@ class SparkImport:
         candidates = list_candidates(self._catalog, databases, names, options, to)
         importer = self._importer(ImportPlan((), options, to=target_address(to)), to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
-        scanned = self._run_stage(name_lists, partial(_scan, importer))
-        order = order_views(view for views in scanned for view in views)
+        scanned = list(self._run_stage(name_lists, partial(_scan, importer)))
+        order = order_views(view for part in scanned for view in part.views)
         entries: dict[ViewName, PlanEntry] = {}
         loaded: dict[ViewName, LoadedView] = {}
         read_views = order.read_views
@@ -155,6 +156,7 @@ class SparkImport:
                     if progress is not None:
                         progress(len(entries), len(order.views))
         plan = ImportPlan(tuple(entries[name] for name in order.views), options, order.cycles, target_address(to))
+        plan = with_unreadable(plan, {name: text for part in scanned for name, text in part.unreadable.items()})
         check_all_planned(plan, self._catalog, names)
         return plan
 
@@ -320,12 +322,22 @@ def _run_task(function: Callable[[_T], _R], task: _T) -> _R | _TaskFailure:
         return _TaskFailure(str(error))
 
 
-def _scan(importer: Importer, names: list[ViewName]) -> list[ScannedView]:
-    return [
-        scan_row(row, importer.options)
-        for row in read_rows(importer.source.store, names, most_calls=1)
-        if is_legacy(row)
-    ]
+@dataclass(frozen=True)
+class _ScannedViews:
+    """The legacy views among some names, and why the rows of others cannot be read."""
+
+    views: list[ScannedView]
+    unreadable: dict[ViewName, str]
+
+
+def _scan(importer: Importer, names: list[ViewName]) -> _ScannedViews:
+    unreadable: dict[ViewName, str] = {}
+
+    def on_refused(name: ViewName, error: MetastoreRefusedError) -> None:
+        unreadable[name] = unreadable_row(error)
+
+    rows = read_rows(importer.source.store, names, most_calls=1, on_refused=on_refused)
+    return _ScannedViews([scan_row(row, importer.options) for row in rows if is_legacy(row)], unreadable)
 
 
 @dataclass(frozen=True)

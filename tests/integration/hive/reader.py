@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 VERSION = "4.1.0"
 HOME = Path(__file__).parents[3] / ".cache" / f"hive-{VERSION}"
 SOURCES = Path(__file__).parent
+
+TRANSACTIONAL = {
+    "hive.support.concurrency": "true",
+    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+}
+"""Settings with which Hive creates and writes transactional tables. The metastore needs WITHOUT_TRANSFORMER."""
+
+WITHOUT_TRANSFORMER = {"metastore.metadata.transformer.class": " "}
+"""Setting of a metastore that accepts transactional tables of clients that send no capabilities of a processor."""
 
 _OPENED = (
     *("java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
@@ -67,8 +76,8 @@ class HiveReader:
 
 
 @contextmanager
-def running(directory: Path, metastore_uri: str) -> Iterator[HiveReader]:
-    """Run Hive's driver on a metastore of Hive 4.1; its files are in a directory."""
+def running(directory: Path, metastore_uri: str, more: Mapping[str, str] | None = None) -> Iterator[HiveReader]:
+    """Run Hive's driver, with more settings where given, on a metastore of Hive 4.1; its files are in a directory."""
     home = install()
     settings = {
         "hive.metastore.uris": metastore_uri,
@@ -90,6 +99,7 @@ def running(directory: Path, metastore_uri: str) -> Iterator[HiveReader]:
         "hive.stats.autogather": "false",
         "hive.security.authorization.enabled": "false",
         "hive.notification.event.poll.interval": "0s",
+        **(more or {}),
     }
     for name in ("scratch", "local", "tmp"):
         (directory / name).mkdir(parents=True)
