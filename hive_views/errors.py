@@ -63,6 +63,10 @@ class DamagedRowWarning(UserWarning):
     """The metastore's database damaged a row (latin1 columns, truncated comments); the metadata file is correct."""
 
 
+class UnreadableTableWarning(UserWarning):
+    """A view reads a table of Hive of which Spark reads other rows, or none."""
+
+
 class UnreadableRowWarning(UserWarning):
     """The metastore refuses to return a row, so a listing has only its name, or omits it."""
 
@@ -168,6 +172,14 @@ class EngineRequirementError(InvalidViewError):
         )
         self.reasons = tuple(reasons)
         self.line, self.column = line, column
+
+
+class UnreadableTableError(InvalidViewError):
+    """A materialized view over a table of Hive of which Spark reads other rows, or none."""
+
+    def __init__(self, identifier: str, reasons: Sequence[str]) -> None:
+        super().__init__(identifier, f"a refresh would store wrong rows, or fail: {'; '.join(reasons)}")
+        self.reasons = tuple(reasons)
 
 
 class NoSuchVersionError(HiveViewsError, ValueError):

@@ -335,6 +335,7 @@ class HiveViewCatalog(TableCatalog):
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
         from hive_views.dependencies.graph import reject_cycle
+        from hive_views.dependencies.unreadable_tables import warn_of_unreadable
 
         name = self._name(identifier).check_writable()
         metadata = create(
@@ -348,7 +349,9 @@ class HiveViewCatalog(TableCatalog):
         )
         precondition = reject_cycle(self.store, name, metadata.current_version(), is_new=True)
         check_required_engines(self.store, name, metadata)
-        return HiveView(commit(self.store, name, None, metadata, precondition=precondition), self.store)
+        created = commit(self.store, name, None, metadata, precondition=precondition)
+        warn_of_unreadable(name, precondition.sources)
+        return HiveView(created, self.store)
 
     def create_view_if_not_exists(
         self,

@@ -409,7 +409,8 @@ def reject_cycle(
         if (source in views or source in sources)
         and max(len(source.database), len(source.name)) <= LOCKABLE_NAME_LENGTH
     )
-    return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check)
+    sources_read = tuple(row for row in rows.values() if row is not None)
+    return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check, sources_read)
 
 
 def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> dict[ViewName, Row | None]:

@@ -5,12 +5,12 @@ A fact about a kind of table is an entry of `TABLE_RULES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hive_views.config import ENGINES
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.row_codec import MATERIALIZED_VIEW, Row, RowKind
 from hive_views.sql.analysis.outcomes import Outcome
 
 SPARK, HIVE_ENGINE, TRINO = ENGINES
@@ -64,7 +64,79 @@ class TableRule:
     """Whether the row of a table is of this kind."""
 
 
+def _parameter(row: Row, key: str) -> str:
+    """Return a parameter as Hive reads it: its key may also be in upper case, and its value is in any case."""
+    return (row.parameters.get(key) or row.parameters.get(key.upper()) or "").lower()
+
+
+def _is_hive_table(row: Row) -> bool:
+    """Whether a row is a table whose files Hive's formats or a storage handler read."""
+    # Spark reads a row with a provider by the provider's own data source.
+    has_provider = "spark.sql.sources.provider" in row.parameters
+    return row.kind is RowKind.HIVE_TABLE and row.table_type != MATERIALIZED_VIEW and not has_provider
+
+
+def _is_transactional(row: Row) -> bool:
+    return _is_hive_table(row) and _parameter(row, "transactional") == "true"
+
+
+def _is_insert_only(row: Row) -> bool:
+    return _is_transactional(row) and _parameter(row, "transactional_properties") == "insert_only"
+
+
+def _is_full_acid(row: Row) -> bool:
+    return _is_transactional(row) and not _is_insert_only(row)
+
+
+def _has_native_reader(row: Row) -> bool:
+    """Whether Spark reads the files with its own reader, which ignores directories, and not with Hive's."""
+    return row.input_format in (
+        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+    )
+
+
+_COPY = "have Hive copy it to a table that is not transactional"
+
 TABLE_RULES = (
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "a transactional (full ACID) table: Spark does not read the rows that were written since it is transactional, "
+        f"and reports no error; {_COPY}",
+        "Spark 4.1.4",
+        _is_full_acid,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "an insert-only transactional table of ORC or Parquet files: Spark does not read the rows that were written "
+        f"since it is transactional, and reports no error; {_COPY}",
+        "Spark 4.1.4",
+        lambda row: _is_insert_only(row) and _has_native_reader(row),
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        f"an insert-only transactional table: Spark fails on its directories; {_COPY}",
+        "Spark 4.1.4",
+        lambda row: _is_insert_only(row) and not _has_native_reader(row),
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "a table of a storage handler (its property storage_handler): Spark fails without the handler's class; add it "
+        "to Spark's class path, or copy the table",
+        "Spark 4.1.4",
+        lambda row: _is_hive_table(row) and bool(_parameter(row, "storage_handler")),
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "a materialized view of Hive: Spark reads none; import it first, or read the tables that it reads",
+        "Spark 4.1.4",
+        lambda row: row.kind is RowKind.HIVE_TABLE and row.table_type == MATERIALIZED_VIEW,
+    ),
     TableRule(
         HIVE_ENGINE,
         Outcome.REFUSED,
@@ -73,6 +145,11 @@ TABLE_RULES = (
         lambda row: row.kind is RowKind.ICEBERG_TABLE,
     ),
 )
+
+
+def spark_findings(rows: Iterable[Row]) -> tuple[EngineFinding, ...]:
+    """Return the findings about Spark of the tables among some rows."""
+    return tuple(item for row in rows for item in table_findings(row) if item.engine == SPARK)
 
 
 def table_findings(row: Row) -> tuple[EngineFinding, ...]:

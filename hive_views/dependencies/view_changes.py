@@ -49,7 +49,7 @@ def commit_changes(
             _check_same(loaded, current, definition=changes_definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
-        precondition = None
+        precondition, is_new = None, False
         if changes_definition and metadata.current_version() != base.metadata.current_version():
             from hive_views.dependencies.graph import reject_cycle  # only programs that define views import it
 
@@ -65,7 +65,12 @@ def commit_changes(
         is_required_anew = metadata.properties.get(REQUIRE_ENGINES) != base.metadata.properties.get(REQUIRE_ENGINES)
         if precondition is not None or is_required_anew:
             check_required_engines(store, name, metadata)
-        return commit(store, name, base, metadata, precondition=precondition)
+        committed = commit(store, name, base, metadata, precondition=precondition)
+        if precondition is not None and is_new:
+            from hive_views.dependencies.unreadable_tables import warn_of_unreadable
+
+            warn_of_unreadable(name, precondition.sources)
+        return committed
 
     return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)
 

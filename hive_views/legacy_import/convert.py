@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.config import CatalogConfig
 from hive_views.dependencies.graph import reject_cycle
+from hive_views.dependencies.table_findings import EngineFinding, spark_findings
 from hive_views.dependencies.view_builder import ViewDefinition
 from hive_views.dependencies.view_changes import check_required_engines
 from hive_views.errors import EngineRequirementError
@@ -199,6 +200,10 @@ def convert(
     definition = define_view(
         store, target.catalog.name, view, target_name, options, targets, keeps_catalogs=target.is_metastore
     )
+    # A plan has checked the tables behind views as well; these rows are read already.
+    sources = (source for name in definition.reads if (source := store.get_row(name)) is not None)
+    accepted = check_readable(view.name, spark_findings(sources), options)
+    definition = replace(definition, changes=(*definition.changes, *accepted))
     in_place = is_same_catalog and target_name == row.name
     if any(view_exists(store, name) for name in definition.reads if name not in target_names):
         # Cycles among the import's own views are found when it is planned.
@@ -267,6 +272,21 @@ def convert(
     return ConvertedView(
         converted, metadata, metadata_file, backup, definition, (*definition.changes, *type_changes), storage
     )
+
+
+def check_readable(view: ViewName, findings: Sequence[EngineFinding], options: ImportOptions) -> tuple[str, ...]:
+    """Raise ConversionError if Spark does not read the tables behind a view, unless the options accept that.
+
+    Returns sentences about what they accept.
+    """
+    accepted = {str(name) for name in options.accept_unreadable}
+    reasons = [item.text for item in findings if not {str(view), item.table} & accepted]
+    if reasons:
+        raise ConversionError(
+            Reason.UNREADABLE_TABLE,
+            f"{'; '.join(reasons)}. To import it nevertheless, name the table or the view with --accept-unreadable",
+        )
+    return tuple(f"accepted: {item.text}" for item in findings)
 
 
 def _metastore_only(view: LegacyView) -> Iterator[str]:

@@ -92,6 +92,7 @@ class Reason(str, Enum):
     TYPE = "unsupported-type"
     NOT_PORTABLE = "not-portable"
     ENGINES = "required-engines"
+    UNREADABLE_TABLE = "unreadable-table"
     NAME_TAKEN = "name-taken"
     CANNOT_RENAME = "cannot-rename"
     UNSUPPORTED = "unsupported"

@@ -97,6 +97,8 @@ class ImportOptions:
     """One of MATERIALIZED_MODES."""
     trino_rows: str = "keep"
     """One of TRINO_ROW_MODES."""
+    accept_unreadable: tuple[NameText, ...] = ()
+    """Tables that Spark reads with other rows, or not at all, and views that may read such tables."""
 
     def __post_init__(self) -> None:
         for option, value, modes in (

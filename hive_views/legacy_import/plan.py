@@ -20,6 +20,7 @@ from pyiceberg.catalog import Catalog
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.engines import EngineChecker
 from hive_views.dependencies.table_findings import SPARK
+from hive_views.dependencies.unreadable_tables import find_unreadable
 from hive_views.errors import (
     CatalogUnavailableError,
     HiveViewsError,
@@ -29,7 +30,7 @@ from hive_views.errors import (
     PlanError,
 )
 from hive_views.identifiers import ViewName, components
-from hive_views.legacy_import.convert import convert
+from hive_views.legacy_import.convert import check_readable, convert
 from hive_views.legacy_import.definition import check_convertible, find_references
 from hive_views.legacy_import.legacy_view import ConversionError, Problem, Reason, Writer
 from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, NameText, check_most_calls
@@ -515,6 +516,8 @@ class Planner:
                 target_names=self._target_names,
                 is_same_catalog=self._is_same_catalog,
             )
+            unreadable = find_unreadable(self._store, converted.definition.reads)
+            accepted = check_readable(scanned.name, unreadable, self._options)
             new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
             self._store.put(entry.target, LoadedView(new_row, converted.metadata))
         except ConversionError as error:
@@ -534,7 +537,7 @@ class Planner:
             status=PlanStatus.READY,
             new_text=converted.text,
             columns=converted.columns,
-            changes=converted.changes,
+            changes=tuple(dict.fromkeys((*converted.changes, *(accepted if self._target.is_metastore else ())))),
             storage_plan=None if converted.storage is None else converted.storage.action.value,
             engines=self._findings_of(new_row),
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table.snapshots import Operation
 
+from hive_views.dependencies.unreadable_tables import reject_unreadable_tables
 from hive_views.dependencies.view_builder import build_definition
 from hive_views.errors import (
     HiveViewsError,
@@ -881,6 +882,7 @@ class MaterializedViews:
                 for_trino=False,  # the refresh analyzes this text, and Trino reads the storage
             )
         check_definition(name, definition.version)
+        reject_unreadable_tables(self._store, name, definition.tables)
         return definition
 
     def _sources_among(self, names: Sequence[ViewName], rows: RowCache) -> dict[ViewName, set[ViewName]]:

@@ -175,6 +175,12 @@ class Row(NamedTuple):
         return trino_encoding.columns_of(self.texts) or self.columns
 
     @property
+    def input_format(self) -> str:
+        """The class that reads the files of a Hive table; empty for a table of a storage handler."""
+        descriptor = self.table.sd
+        return "" if descriptor is None else descriptor.inputFormat or ""
+
+    @property
     def default_database(self) -> str:
         """The database of unqualified names in the text: plain Spark records the author's current database."""
         recorded = self.parameters.get(SPARK_DATABASE) or self.parameters.get(_OLD_SPARK_DATABASE)

@@ -97,6 +97,7 @@ def plan_views(
     trino_catalog: Annotated[list[str], typer.Option(metavar="NAME")] = [],  # noqa: B006
     materialized: Annotated[str, typer.Option(metavar="convert|report")] = "convert",
     trino_rows: Annotated[str, typer.Option(metavar="keep|release")] = "keep",
+    accept_unreadable: Annotated[list[str], typer.Option(metavar="DATABASE.NAME")] = [],  # noqa: B006
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -124,6 +125,8 @@ def plan_views(
             unchanged.
         trino_rows: What to do with Trino's rows: keep Trino's encoding, which Trino goes on to read, or release them:
             replace it by the new texts, so that Trino reads them through its Hive connector.
+        accept_unreadable: A table that Spark reads with other rows or not at all, such as a transactional table of
+            Hive, whose views are nevertheless imported; or such a view. May be given several times.
         spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package. Its analyzer
             checks each ready view that stays in this metastore, and the plan lists its errors.
         select: Plan only views that match: a glob of databases (sales_*) or of views (sales.top_*), owner:NAME, or
@@ -147,6 +150,7 @@ def plan_views(
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
         materialized=materialized,
         trino_rows=trino_rows,
+        accept_unreadable=tuple(_names(accept_unreadable)),
     )
     if output is not None:
         _check_writable(output, "--output")

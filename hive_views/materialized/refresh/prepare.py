@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hive_views.dependencies.table_findings import spark_findings
 from hive_views.errors import HiveViewsError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import conflicting_settings
@@ -230,6 +231,9 @@ def _check_sources(view: MaterializedView, sources: Sources, settings: Mapping[s
     missing = [*sources.observed.missing, *sources.observed.unreadable]
     if missing:
         raise RefreshError(str(view.name), f"these sources are missing or unreadable: {', '.join(map(str, missing))}")
+    findings = spark_findings(sources.hive_tables.values())
+    if findings:
+        raise RefreshError(str(view.name), "; ".join(item.construct for item in findings))
     for name, key, wanted in conflicting_settings(sources.observed, settings):
         raise RefreshError(
             str(view.name),

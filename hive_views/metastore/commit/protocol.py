@@ -31,6 +31,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
 from hive_views.metastore.rejections import is_cas_rejection, proves_unchanged
+from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 
@@ -45,6 +46,8 @@ class CommitPrecondition(NamedTuple):
     """Views that get a shared lock: no other writer may change them during the commit."""
     check: Callable[[], None]
     """Raises an error if the condition does not hold."""
+    sources: tuple[Row, ...] = ()
+    """The rows of everything that a new definition reads, directly or through views."""
 
 
 class ChangeRequest:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 
+from hive_views.dependencies.table_findings import spark_findings
 from hive_views.errors import (
     CyclicViewError,
     HiveViewsError,
@@ -23,6 +24,7 @@ from hive_views.errors import (
     SessionSettingsWarning,
     SparkSqlError,
     SqlError,
+    UnreadableTableWarning,
     ViewDriftWarning,
 )
 from hive_views.identifiers import ViewName
@@ -73,6 +75,7 @@ from hive_views.spec.session_settings import (
 )
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
+from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
@@ -192,6 +195,7 @@ class QueryRewriter:
         analyzed = self._plans.analyzed(statement, args)
         frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not is_function(text) and not self._reads_replaceable(analyzed):
+            self._warn_of_unreadable(analyzed.relations)
             rewritten = self._with_stored_rows(
                 PreparedStatement.unchanged(text), analyzed, is_explain=statement != text
             )
@@ -217,6 +221,7 @@ class QueryRewriter:
             frame = analyzed.frame if analyzed is not None and statement == text else None
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
+            self._warn_of_unreadable(analyzed.relations)
         if analyzed is None and not is_classic(self._spark):
             # Spark will reject most of these statements. One that only EXPLAIN rejects must not read a view indirectly.
             self.check_unparsed(prepared.rewritten.text, "Spark cannot EXPLAIN it")
@@ -274,6 +279,15 @@ class QueryRewriter:
                     "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
                     "itself, or create the function or view again in a ViewSession",
                     name=str(resolved.name),
+                )
+
+    def _warn_of_unreadable(self, relations: tuple[AnalyzedRelation, ...]) -> None:
+        """Warn of tables that a statement reads and of which Spark returns other rows than Hive, without an error."""
+        tables = (relation for relation in relations if not relation.is_view and not relation.may_be_iceberg)
+        for finding in spark_findings(row for _, _, row in self._find(tables)):
+            if finding.outcome is Outcome.OTHER_ROWS:
+                warnings.warn(
+                    f"This statement has other rows in Spark: {finding.construct}", UnreadableTableWarning, stacklevel=4
                 )
 
     def _name_of(self, parts: tuple[str, ...]) -> ViewName | None:
