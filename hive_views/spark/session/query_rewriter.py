@@ -286,9 +286,8 @@ class QueryRewriter:
         tables = (relation for relation in relations if not relation.is_view and not relation.may_be_iceberg)
         for finding in spark_findings(row for _, _, row in self._find(tables)):
             if finding.outcome is Outcome.OTHER_ROWS:
-                warnings.warn(
-                    f"This statement has other rows in Spark: {finding.construct}", UnreadableTableWarning, stacklevel=4
-                )
+                message = f"Spark returns other rows than Hive for this statement: {finding.construct}"
+                warnings.warn(message, UnreadableTableWarning, stacklevel=4)
 
     def _name_of(self, parts: tuple[str, ...]) -> ViewName | None:
         """The name on the metastore of an object that a plan names."""

@@ -26,19 +26,21 @@ def test_rows_are_complete_and_survive_a_view(tmp_path: Path) -> None:
         raw.create_database(Database(name="ac", locationUri=f"{server.warehouse}/ac.db"))
         create_tables(raw, "ac")
     names = [ViewName("ac", name) for name in TABLES]
-    with started(directory, NEWEST) as server:
-        with HiveViewCatalog("prod", uri=server.uri, warehouse=server.warehouse) as catalog:
-            before = {row.name: row for row in read_rows(catalog.store, names)}
-            assert sorted(before) == sorted(names)
+    with (
+        started(directory, NEWEST) as server,
+        HiveViewCatalog("prod", uri=server.uri, warehouse=server.warehouse) as catalog,
+    ):
+        before = {row.name: row for row in read_rows(catalog.store, names)}
+        assert sorted(before) == sorted(names)
+        for name in names:
+            single = catalog.store.get_row(name)
+            assert single is not None
+            assert single.columns == before[name].columns == [(*column, None) for column in COLUMNS]
+            assert single.parameters == before[name].parameters
+        with pytest.warns(UnreadableTableWarning):
             for name in names:
-                single = catalog.store.get_row(name)
-                assert single is not None
-                assert single.columns == before[name].columns == [(*column, None) for column in COLUMNS]
-                assert single.parameters == before[name].parameters
-            with pytest.warns(UnreadableTableWarning):
-                for name in names:
-                    catalog.execute(f"CREATE VIEW ac.v_{name.name} AS SELECT * FROM {name}")  # writes a UUID
-            after = {row.name: row for row in read_rows(catalog.store, names)}
+                catalog.execute(f"CREATE VIEW ac.v_{name.name} AS SELECT * FROM {name}")  # writes a UUID
+        after = {row.name: row for row in read_rows(catalog.store, names)}
     for name in names:
         changed = {
             key
