@@ -372,12 +372,12 @@ def output_items(select: exp.Select) -> list[exp.Expr]:
         is_unknown = isinstance(call, exp.Anonymous) and (
             call is not item or call.name.lower() in _GENERATORS or call.name.lower() not in SPARK_FUNCTIONS
         )
-        if is_unknown or isinstance(item, (exp.Explode, exp.Inline, exp.Stack, exp.Aliases)):
+        if is_unknown or isinstance(item, (exp.Explode, exp.Inline, exp.Aliases)):
             raise NotIncrementalError("a function without a name that may return several columns")
     return items
 
 
-_GENERATORS = frozenset({"explode_outer", "inline_outer", "json_tuple", "posexplode_outer", "variant_explode"})
+_GENERATORS = frozenset({"explode_outer", "inline_outer", "json_tuple", "posexplode_outer", "stack", "variant_explode"})
 
 
 def _renames(node: exp.Expr) -> bool:

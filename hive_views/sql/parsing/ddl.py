@@ -6,14 +6,13 @@ The head of a statement is read word by word. The query inside it is kept as tex
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text, first_word, unquote_identifier
+from hive_views.sql.parsing.lexer import Text, first_word, unescape, unquote_identifier
 from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.parsing.statements import (
     AlterMaterializedViewRewrite,
@@ -236,28 +235,6 @@ class Cursor:
 
 
 _WHOLE = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.HINT, TokenType.COMMENT})
-_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([01][0-7]{2})|\\U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|\\(.)", re.DOTALL)
-
-
-def unescape(raw: str, dialect: str) -> str:
-    """Return the value of a string literal: with backslashes in Hive and Spark, doubled quotes in Trino."""
-    quote, inner = raw[0], raw[1:-1]
-    if dialect == "trino":
-        return inner.replace(quote * 2, quote)
-
-    def unescaped(match: re.Match[str]) -> str:
-        if match.group(1):
-            return chr(int(match.group(1), 16))
-        if match.group(2):
-            return chr(int(match.group(2), 8))
-        if match.group(3):
-            return chr(int(match.group(3), 16)) if dialect == "spark" else match.group()[1:]
-        return _ESCAPES.get(match.group(4), match.group(4))
-
-    value = _ESCAPED.sub(unescaped, inner)
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(value) else value
 
 
 def parse_statement(sql: str, dialect: str = "hive") -> Statement:

@@ -136,6 +136,10 @@ class Text:
         token = self.tokens[index]
         return self.sql[token.start : token.end + 1]
 
+    def string_value(self, token: Token) -> str:
+        """Return the value of a string literal."""
+        return unescape(self.sql[token.start : token.end + 1], self.dialect)
+
     def between(self, first: int, last: int) -> str:
         """Return the text from one token to another, both included."""
         return self.sql[self.tokens[first].start : self.tokens[last].end + 1]
@@ -150,6 +154,30 @@ class Text:
         """Return an error that points at a character of the text."""
         line, column = self.position(start)
         return SqlError(reason, line=line, column=column, name=name)
+
+
+_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([01][0-7]{2})|\\U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|\\(.)", re.DOTALL)
+
+
+def unescape(raw: str, dialect: str) -> str:
+    """Return the value of a string literal: with backslashes in Hive and Spark, doubled quotes in Trino."""
+    quote, inner = raw[0], raw[1:-1]
+    if dialect == "trino":
+        return inner.replace(quote * 2, quote)
+
+    def unescaped(match: re.Match[str]) -> str:
+        if match.group(1):
+            return chr(int(match.group(1), 16))
+        if match.group(2):
+            return chr(int(match.group(2), 8))
+        if match.group(3):
+            return chr(int(match.group(3), 16)) if dialect == "spark" else match.group()[1:]
+        return _ESCAPES.get(match.group(4), match.group(4))
+
+    value = _ESCAPED.sub(unescaped, inner)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(value) else value
 
 
 def unquote_identifier(raw: str) -> str:

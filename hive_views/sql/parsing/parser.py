@@ -30,6 +30,7 @@ from hive_views.sql.parsing.hive_grammar import (
 )
 from hive_views.sql.parsing.lexer import Text, parser_of, spark_tokens
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
+from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL, misplaced_token, parser_tokens, same_tree
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -136,6 +137,10 @@ def _tree(text: Text) -> exp.Expr:
         index = unsupported_token(text)
         if index is not None:
             raise _unsupported_error(text, index)
+    misplaced = misplaced_token(text)
+    if misplaced is not None:
+        index, reason = misplaced
+        raise _error(text, f"Cannot read the text: {reason}", tokens[index].start)
     try:
         trees = _trees(text)
     except SqlError:
@@ -153,13 +158,13 @@ def _tree(text: Text) -> exp.Expr:
     tree = queries[0]
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
-    return tree
+    return same_tree(text, tree)
 
 
 def _trees(text: Text) -> list[exp.Expr | None]:
     """Return sqlglot's trees; if it rejects the arguments of a function, retry with the function renamed."""
     parser = parser_of(text.dialect)
-    tokens = _readable_tokens(text)
+    tokens = parser_tokens(text, _readable_tokens(text))
     try:
         return parser.parse(tokens, text.sql)
     except ParseError:
@@ -187,7 +192,7 @@ def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | 
             and (token.text.lower() not in built_in or _is_empty_call(tokens, index))
         ):
             is_changed = True
-            name = f"a_{token.text}_of_its_own"
+            name = RENAMED_CALL.format(token.text)
             token = Token(TokenType.VAR, name, token.line, token.col, token.start, token.end, [])
         renamed.append(token)
     return renamed if is_changed else None
@@ -251,7 +256,7 @@ def _readable_tokens(text: Text) -> list[Token]:
     """Drop the parts that sqlglot reads differently than Hive: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
-    if text.dialect == "spark":
+    if text.dialect == "spark" or (text.dialect == "trino" and text.kinds[0] is TokenType.TABLE):
         return _readable_spark_tokens(text)
     if text.dialect != "hive":
         return tokens
@@ -410,6 +415,8 @@ def _error(text: Text, reason: str, start: int) -> ParseTextError:
 def _parse_error(text: Text, error: ParseError) -> ParseTextError:
     details = error.errors[0] if error.errors else {}
     reason = str(details.get("description") or str(error).split("\n", 1)[0])
+    if reason.startswith("Required keyword"):  # versions of sqlglot name other arguments
+        reason = "an operand or an argument is missing"
     line, column = details.get("line"), details.get("col")
     near = str(details.get("highlight") or "")
     start = 0

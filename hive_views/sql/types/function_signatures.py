@@ -176,7 +176,7 @@ RESULT_TYPES: dict[str, str] = {
         udftodouble xpath_double xpath_number
         """,
         boolean="""
-        isnull isnotnull array_contains in_file istrue isfalse isnottrue isnotfalse rlike regexp exists
+        and or isnull isnotnull array_contains in_file istrue isfalse isnottrue isnotfalse rlike regexp exists
         is_not_distinct_from likeall likeany udftoboolean xpath_boolean
         """,
         date="to_date date_add date_sub current_date trunc_date",

@@ -7,6 +7,7 @@ with those of the columns that Hive 4.1 stored (tests/unit/sql/fixtures).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -124,8 +125,17 @@ class TypeInference:
     def _suffixed(self, written: str) -> str | None:
         upper = written.upper()
         if upper.endswith("BD"):
-            return self._literal(exp.Literal.number(written[:-2]))
+            return self._exact_decimal(Decimal(written[:-2]))
         return {"L": "bigint", "S": "smallint", "Y": "tinyint", "D": "double", "F": "float"}.get(upper[-1])
+
+    def _exact_decimal(self, value: Decimal) -> str:
+        """Return the type of a literal with the suffix BD; Hive drops trailing zeros of its fraction."""
+        if self.text.dialect == "hive" and value.as_tuple().exponent < 0:  # type: ignore[operator]
+            value = value.normalize() if value else Decimal(0)
+        _, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        scale = max(-exponent, 0)
+        return f"decimal({max(len(digits) + max(exponent, 0), scale)},{scale})"
 
     def _target(self, node: exp.Expr) -> str | None:
         to = node.args["to"]

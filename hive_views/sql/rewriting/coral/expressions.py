@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.trino_rules import AVERAGED_DIGITS, average_types, is_exact_quotient
 from hive_views.sql.analysis.trino_translation import dates_taken_for_strings
-from hive_views.sql.parsing.ddl import unescape
+from hive_views.sql.parsing.lexer import unescape
 from hive_views.sql.parsing.syntax_tree import (
     token_span,
 )
