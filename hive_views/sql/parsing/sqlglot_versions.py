@@ -108,7 +108,11 @@ def misplaced_token(text: Text) -> tuple[int, str] | None:
             limits = NUMBERS_OF_ARGUMENTS.get(name) if is_built_in else None
             count = _number_of_arguments(text, index + 1) if limits is not None else None
             if limits is not None and count is not None and not limits[0] <= count <= limits[1]:
-                return index, f"{name} with {count} argument{'s' * (count != 1)}"
+                least, most = limits
+                return (
+                    index,
+                    f"{name} accepts {least if least == most else f'{least} or {most}'} arguments, not {count}",
+                )
     return None
 
 
@@ -167,6 +171,10 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
             result.append(_retyped(token, TokenType.VAR, token.text))
         elif kind is TokenType.STRING and "\\" in text.sql[token.start : token.end + 1] and text.dialect != "trino":
             result.append(_retyped(token, kind, text.string_value(token)))
+        elif kind is TokenType.DOT and before not in _OPERAND_ENDS and _is_exact_decimal(tokens, index + 1):
+            number = tokens[index + 1]  # .5BD
+            result.append(_retyped(token, TokenType.NUMBER, f".{number.text}", number.end))
+            skipped_to = index + 1
         elif kind is TokenType.DECIMAL and token.text.upper() == "BD" and before is TokenType.DCOLON:
             result.append(_retyped(token, kind, "DECIMAL"))
         elif kind is TokenType.ALL and before is TokenType.L_PAREN and index > 1 and _is_call(tokens, index - 2):
@@ -194,6 +202,15 @@ _REPLACED = frozenset({*NAMES, TokenType.IN, TokenType.ALL, *OPERATORS_AS_CALLS}
 
 def _retyped(token: Token, kind: TokenType, text: str, end: int | None = None) -> Token:
     return Token(kind, text, token.line, token.col, token.start, token.end if end is None else end, [])
+
+
+def _is_exact_decimal(tokens: list[Token], index: int) -> bool:
+    """Whether a number with the suffix BD, which sqlglot reads as a cast, begins at a token."""
+    return (
+        index + 2 < len(tokens)
+        and tokens[index].token_type is TokenType.NUMBER
+        and tokens[index + 2].text.upper() == "BD"
+    )
 
 
 def _is_call(tokens: list[Token], index: int) -> bool:
