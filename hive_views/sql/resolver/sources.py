@@ -766,7 +766,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
     arguments = list(function.iter_expressions())
     if name in ("json_tuple", "parse_url_tuple"):
         return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
-    if name == "stack":
+    if name == "stack" and arguments:
         return _stack(context, arguments)
     if name == "range":
         return [("id", "bigint")]
