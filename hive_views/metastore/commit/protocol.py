@@ -1,7 +1,8 @@
 """The commit protocol for one row: under the lock, send a request until the server answers it.
 
 The outcome of a request without a reply is unknown. Such a request is sent again, unchanged, until the server answers:
-an alter contains the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied twice. A
+an alter contains the expected metadata location (compare-and-swap, HIVE-26882), so it cannot be applied twice. A create
+contains no expectation: it is sent again only under the lock, and without the lock it is sent once. A
 request without a reply may still arrive at any later time (Iceberg #14096). If the server would not reject it then, the
 lock is not released but left to its time-out, even after a success.
 
@@ -140,15 +141,22 @@ class ChangeRequest:
         if self._lock is not None:
             self._lock.ensure_active()
 
-    def send(self, call: Callable[[], None], repeat: Callable[[], None] | None = None) -> Rejection | None:
-        """Send the request until the server answers it; return its rejection, or None if it was applied."""
+    def send(
+        self, call: Callable[[], None], repeat: Callable[[], None] | None = None, *, may_repeat: bool = True
+    ) -> Rejection | None:
+        """Send the request until the server answers it; return its rejection, or None if it was applied.
+
+        `repeat` sends it again, if that differs from the first time. Without `may_repeat` it is sent once, and a lost
+        reply raises a MetastoreConnectionLostError.
+        """
         self._is_sent = True
         if self._lock is None and len(self._client.uris) > 1:
             self._server, _ = self._client.current_server()
         try:
             return self._send_to_verified_server(call)
         except MetastoreConnectionLostError:
-            pass  # the outcome is unknown: send it again
+            if not may_repeat:
+                raise
 
         def send_again() -> Rejection | None:
             if not self._is_late_request_rejected():
@@ -224,9 +232,9 @@ class ChangeRequest:
                 why = f"could not determine whether this server rejects concurrent changes: {unavailable}"
             raise self.outcome_unknown(f"the lock was lost during the change, and {why} ({error})") from error
 
-    def cause(self, rejection: Rejection) -> str:
+    def cause(self, rejection: Rejection | None) -> str:
         """Return why the outcome is uncertain: the error of the lost reply if there is one, else the rejection."""
-        return str(self.lost_reply or rejection_message(rejection))
+        return str(self.lost_reply or (rejection and rejection_message(rejection)))
 
     def outcome_unknown(self, reason: str) -> CommitStateUnknownError:
         """Return the error for a change whose outcome could not be determined."""

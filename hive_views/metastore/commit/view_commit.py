@@ -25,6 +25,7 @@ from hive_views.errors import (
     HiveViewsError,
     InvalidViewError,
     MetadataFileError,
+    MetastoreConnectionLostError,
     MetastoreError,
     MetastoreRefusedError,
     NoSuchNamespaceError,
@@ -287,13 +288,33 @@ def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> R
 def _send_create(
     store: MetastoreStore, name: ViewName, table: Table, request: ChangeRequest, *, is_new_uuid: bool
 ) -> None:
-    """Add the row. `is_new_uuid` states that no other client can create a view with this UUID."""
-    rejection = request.send(lambda: store.client.create_table(table))
-    if rejection is None:
-        return
+    """Add the row. `is_new_uuid` states that no other client can create a view with this UUID.
+
+    A create contains no expectation: sent again after the first row was renamed, it adds a second row with the same
+    UUID. The lock keeps other clients with locks from renaming or dropping the row, so only with the lock it is sent
+    again, if nothing shows that a client without locks has done so.
+    """
+
+    def create_again() -> None:
+        rows = _find_renamed(store, read_row(table))
+        if rows is None or any(_is_created(row, table, is_new_uuid) for row in rows):
+            raise AlreadyExistsException("the row has another name now, or this could not be determined")
+        store.files.read(table.parameters[METADATA_LOCATION])  # the row may have been dropped and its file deleted
+        request.ensure_locked()
+        store.client.create_table(table)
+
+    rejection: Rejection | None = None
+    try:
+        rejection = request.send(lambda: store.client.create_table(table), create_again, may_repeat=request.has_lock)
+        if rejection is None:
+            return
+    except MetadataFileError as error:
+        raise request.outcome_unknown(f"{request.cause(None)}; then: {error}") from error
+    except MetastoreConnectionLostError:
+        pass  # the row determines the outcome
     row = request.read_back(lambda: store.get_row(name))
     if row is not None and row.uuid == table.parameters[UUID]:
-        is_ours = is_new_uuid or _references_file(row, table)
+        is_ours = _is_created(row, table, is_new_uuid)
         # A server that retries internally is blocked by the row of its own first attempt.
         if is_ours and (is_new_uuid or request.may_be_applied or request.has_lock):
             request.mark_applied()
@@ -303,10 +324,15 @@ def _send_create(
             raise request.outcome_unknown(
                 f"{request.cause(rejection)}; the view's metadata location is {row.metadata_location} now"
             )
+    if request.lost_reply is not None or isinstance(rejection, AlreadyExistsException):
+        _check_not_renamed(store, table, request, rejection, is_new_uuid=is_new_uuid)
+    if request.lost_reply is not None:
+        state = "no row has the name" if row is None else "another view or table has the name now"
+        raise request.outcome_unknown(f"{request.lost_reply}; {state}, but the request may still arrive")
     if isinstance(rejection, AlreadyExistsException):
-        _check_not_renamed(store, table, rejection, request)
         _check_name_free(name, row)
         raise ViewAlreadyExistsError(str(name))
+    assert rejection is not None
     _raise_missing_namespace(store, name)
     if isinstance(rejection, InvalidObjectException) and not request.may_be_applied:
         raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(rejection)}")
@@ -336,7 +362,7 @@ def _send_swap(
         state = "it is gone now" if row is None else "the view was changed several times since"
         raise request.outcome_unknown(f"{request.cause(rejection)}; {state}")
     if row is None or not row.is_same_view(base.row):
-        _check_not_renamed(store, table, rejection, request)
+        _check_not_renamed(store, table, request, rejection)
     if row is None:
         raise NoSuchViewError(str(name), "dropped meanwhile")
     raise _conflict(name, base.row.metadata_location, row.metadata_location)
@@ -418,8 +444,15 @@ def send_drop(
     request.mark_applied()
 
 
-def _check_not_renamed(store: MetastoreStore, table: Table, rejection: Rejection, request: ChangeRequest) -> None:
-    """After a rejection, check that no row under another name references the new metadata file.
+def _check_not_renamed(
+    store: MetastoreStore,
+    table: Table,
+    request: ChangeRequest,
+    rejection: Rejection | None,
+    *,
+    is_new_uuid: bool = False,
+) -> None:
+    """After a rejection or a lost reply, check that no row under another name shows that the change was applied.
 
     The server may have applied the change before it rejected its own retry, and others may have renamed the view since.
     """
@@ -427,8 +460,14 @@ def _check_not_renamed(store: MetastoreStore, table: Table, rejection: Rejection
     if rows is None:
         request.keep_file()
     for row in rows or ():
-        if _references_file(row, table):
-            raise request.outcome_unknown(f"{rejection_message(rejection)}; {row.name} has its metadata file now")
+        if _is_created(row, table, is_new_uuid):
+            identity = "metadata file" if _references_file(row, table) else "UUID"
+            raise request.outcome_unknown(f"{request.cause(rejection)}; {row.name} has its {identity} now")
+
+
+def _is_created(row: Row, table: Table, is_new_uuid: bool) -> bool:
+    """Whether a row comes from a request: it has its metadata file, or a UUID that no other request has."""
+    return _references_file(row, table) or (is_new_uuid and row.uuid == table.parameters[UUID])
 
 
 def _references_file(row: Row, table: Table) -> bool:
