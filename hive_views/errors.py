@@ -536,6 +536,26 @@ class MetastoreRefusedError(MetastoreError):
     """The server replied with an error (e.g. MetaException), or does not know the method."""
 
 
+class PermissionDeniedError(MetastoreRefusedError):
+    """The metastore denied a change because the user lacks the permission for it; nothing was changed.
+
+    `identifier` is the object, and `operation` the denied change, e.g. `drop`; `reason` is the server's message.
+    """
+
+    rejected_location: str | None = None
+    """For a table: the metadata file of the denied request."""
+
+    def __init__(self, method: str, identifier: str, operation: str, reason: str) -> None:
+        super().__init__(
+            method,
+            f"Permission denied to {operation} {identifier}: {reason}. Nothing was changed. Get the permission, or "
+            "connect as a user who has it",
+        )
+        self.identifier = identifier
+        self.operation = operation
+        self.reason = reason
+
+
 class EmbeddedMetastoreError(HiveViewsError):
     """A local metastore could not be started or stopped; the message names what to install, or the log."""
 

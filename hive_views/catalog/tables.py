@@ -35,6 +35,7 @@ from hive_views.errors import (
     MetastoreError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    PermissionDeniedError,
     SharedFilesError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
@@ -191,7 +192,7 @@ class TableCatalog(HiveCatalog):
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._name_for_table(identifier)
-        with _OutcomeGuard(name):
+        with _OutcomeGuard(name, self.store.files):
             return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
 
     def create_table_transaction(
@@ -417,7 +418,7 @@ class TableCatalog(HiveCatalog):
         name = self._table_name(table.name())
         self._reject_view(name)
         try:
-            with _OutcomeGuard(name):
+            with _OutcomeGuard(name, self.store.files):
                 return super().commit_table(table, requirements, updates)
         except iceberg.CommitFailedException as error:
             raise CommitFailedError(str(name), str(error)) from error
@@ -534,18 +535,23 @@ class TableCatalog(HiveCatalog):
 class _OutcomeGuard:
     """Raises CommitStateUnknownError if a change of a table got no reply, or the result cannot be read back.
 
+    With `files`, the change writes a metadata file, which is deleted if the metastore denies the change.
+
     Not a generator with `@contextmanager`: contextlib sets the traceback of a passing exception, which the generated
     Thrift exceptions do not allow.
     """
 
-    def __init__(self, name: ViewName) -> None:
+    def __init__(self, name: ViewName, files: MetadataFiles | None = None) -> None:
         self._name = name
+        self._files = files
 
     def __enter__(self) -> None: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, PermissionDeniedError) and self._files is not None and error.rejected_location:
+            self._files.delete(error.rejected_location)
         lost = isinstance(error, MetastoreConnectionLostError)
         if lost or (isinstance(error, MetastoreError) and error.method == "get_table"):
             raise CommitStateUnknownError(str(self._name), None, str(error)) from error

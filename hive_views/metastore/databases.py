@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -46,7 +47,14 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
         if not _is_stored(client, database):
             raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
-        raise rejection_error("create_database", name, error) from error
+        raise rejection_error("create_database", name, error, lambda: _read(client, name) is None) from error
+
+
+def _read(client: MetastoreClient, name: str) -> Database | None:
+    try:
+        return client.get_database(name)
+    except NoSuchNamespaceError:
+        return None
 
 
 def _is_stored(client: MetastoreClient, sent: Database) -> bool:
@@ -77,7 +85,7 @@ def drop_database(client: MetastoreClient, name: str) -> None:
             raise NoSuchNamespaceError(name) from None
         if isinstance(error, InvalidOperationException) and proves_unchanged(error):
             raise NamespaceNotEmptyError(name) from error
-        raise rejection_error("drop_database", name, error) from error
+        raise rejection_error("drop_database", name, error, lambda: _read(client, name) is not None) from error
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
@@ -97,6 +105,7 @@ def update_database(
     if LOCATION in removals:
         raise InvalidPropertyError(LOCATION, None, "a database always has a location: set another one")
     database = client.get_database(name)
+    before = copy.copy(database)
     parameters = dict(database.parameters or {})
     removed = removals & ({*parameters, COMMENT} if database.description else parameters.keys())
     for key in removed:
@@ -109,7 +118,7 @@ def update_database(
     except (NoSuchObjectException, MetaException, MetastoreRefusedError) as error:
         if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
             raise NoSuchNamespaceError(name) from None
-        raise rejection_error("alter_database", name, error) from error
+        raise rejection_error("alter_database", name, error, lambda: _read(client, name) == before) from error
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed
 

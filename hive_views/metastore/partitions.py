@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -146,7 +147,8 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
             except AlreadyExistsException:
                 continue
             except (MetaException, InvalidObjectException, NoSuchObjectException, MetastoreRefusedError) as error:
-                raise rejection_error("add_partition", str(row.name), error) from error
+                is_missing = partial(_is_missing, client, row, values)
+                raise rejection_error("add_partition", str(row.name), error, is_missing) from error
         added.append(values)
     return added
 
@@ -161,9 +163,18 @@ def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Valu
             except NoSuchObjectException:
                 continue
             except (MetaException, MetastoreRefusedError) as error:
-                raise rejection_error("drop_partition", str(row.name), error) from error
+                is_stored = partial(_is_stored, client, row, values)
+                raise rejection_error("drop_partition", str(row.name), error, is_stored) from error
         dropped.append(values)
     return dropped
+
+
+def _is_stored(client: MetastoreClient, row: Row, values: Values) -> bool:
+    return values in partition_values(client, row).values()
+
+
+def _is_missing(client: MetastoreClient, row: Row, values: Values) -> bool:
+    return not _is_stored(client, row, values)
 
 
 # -- Values -----------------------------------------------------------------------------------------------------------

@@ -3,17 +3,18 @@
 An error that a Thrift method declares is not a proof by itself: Hive 4.2.0 returns a MetaException when its connection
 to PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No
 savepoint with that name") when it loses its database. Two kinds of errors are a proof: errors from a check that the
-server makes before its transaction, and errors about a value that the database can never store, because each attempt
-fails in the same way. An error about a missing object is not a proof if it reports a failure of the server's database
-(`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
+server makes before its transaction, such as a denial (`DENIALS`), and errors about a value that the database can never
+store, because each attempt fails in the same way. An error about a missing object is not a proof if it reports a
+failure of the server's database (`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from hive_views.errors import CommitStateUnknownError, MetastoreRefusedError
+from hive_views.errors import CommitStateUnknownError, MetastoreError, MetastoreRefusedError, PermissionDeniedError
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -45,13 +46,64 @@ _META_EXCEPTIONS = (
     r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
     r"Failed to create external path ",  # the directory of a database; 4.2.0
-    r"Permission denied: user \[",  # Apache Ranger's check before the change, not measured
     # DataNucleus compares lengths before it sends a statement; 2.3.10, 4.2.0.
     r'(\w+: )?Attempt to store value ".*" in column ".*" that has maximum length of \d+',
     r".*failed : .*A truncation error was encountered trying to shrink",  # Derby; 2.3.10
     r".*ERROR: value too long for type character varying\(",  # PostgreSQL; 4.2.0
     r".*Could not send query: query size is >= to max_allowed_packet",  # MariaDB; 4.2.0
 )
+
+
+@dataclass(frozen=True)
+class Denial:
+    """A message with which a server denies a change to a user, before it changes anything."""
+
+    pattern: str
+    """A regular expression for the beginning of the message."""
+    check: str
+    """What checks the permission."""
+    releases: str
+    """The releases of Hive on which it was measured."""
+
+
+DENIALS = (
+    Denial(
+        r"java\.security\.AccessControlException: Permission denied: user=",
+        "storage based authorization (StorageBasedAuthorizationProvider)",
+        "2.3.10, 4.2.0",
+    ),
+    Denial(
+        r"java\.io\.IOException: Permission Denied: User .* can't delete .* because sticky bit is set",
+        "storage based authorization, of a drop",
+        "2.3.10, 4.2.0",
+    ),
+    Denial(
+        r"Table metadata not deleted since .* is not writable by ",
+        "hive.metastore.authorization.storage.checks",
+        "2.3.10",
+    ),
+    Denial(
+        r"Database not dropped since .* is not writable by ",
+        "hive.metastore.authorization.storage.checks",
+        "2.3.10, 4.2.0",
+    ),
+    Denial(r"Permission denied: user \[", "Apache Ranger", "not measured"),
+)
+"""The denials by a check that precedes the server's transaction. Other denials are reported like other failures."""
+
+_DENIAL = re.compile(f"(?s:{'|'.join(denial.pattern for denial in DENIALS)})")
+
+_OPERATIONS: Mapping[str, str] = {
+    "create_table": "create",
+    "alter_table": "change",
+    "drop_table": "drop",
+    "create_database": "create",
+    "alter_database": "change",
+    "drop_database": "drop",
+    "add_partition": "add a partition to",
+    "drop_partition": "drop a partition of",
+}
+"""What each request does to the object that an error names."""
 
 _PROVING_MESSAGES: Mapping[type[Exception], str] = {
     InvalidOperationException: f"(?si:{'|'.join(_INVALID_OPERATIONS)})",
@@ -61,6 +113,8 @@ _PROVING_MESSAGES: Mapping[type[Exception], str] = {
 
 def proves_unchanged(error: BaseException) -> bool:
     """Return whether an error from the server proves that the request was not and will not be carried out."""
+    if is_denial(error):
+        return True
     if is_failed_lookup(error):
         return False
     # A method that the server does not have is not carried out.
@@ -70,9 +124,33 @@ def proves_unchanged(error: BaseException) -> bool:
     return pattern is not None and re.match(pattern, getattr(error, "message", None) or "") is not None
 
 
-def rejection_error(method: str, name: str, rejection: Rejection) -> MetastoreRefusedError | CommitStateUnknownError:
-    """Return the error for a change of a database or partition that the server did not confirm."""
+def is_denial(error: BaseException) -> bool:
+    """Return whether the server denied a request because the user lacks the permission for it."""
+    is_declared = isinstance(error, (MetaException, InvalidOperationException))
+    return is_declared and _DENIAL.match(getattr(error, "message", None) or "") is not None
+
+
+def denial_error(method: str, name: str, denial: Rejection, operation: str | None = None) -> PermissionDeniedError:
+    """Return the error for a denied change that was not carried out; `operation` is by default that of the method."""
+    return PermissionDeniedError(method, name, operation or _OPERATIONS[method], rejection_message(denial))
+
+
+def rejection_error(
+    method: str, name: str, rejection: Rejection, is_unchanged: Callable[[], bool]
+) -> MetastoreRefusedError | CommitStateUnknownError:
+    """Return the error for a change of a database or partition that the server did not confirm.
+
+    `is_unchanged` reads whether the object has the state from before the change; it is called after a denial.
+    """
     text = rejection_message(rejection)
+    if is_denial(rejection):
+        try:
+            if is_unchanged():
+                return denial_error(method, name, rejection)
+            reason = f"{method} was denied ({text}), but {name} is not in its previous state"
+        except MetastoreError as error:
+            reason = f"{method} was denied ({text}); then: {error}"
+        return CommitStateUnknownError(name, None, reason)
     if proves_unchanged(rejection):
         return MetastoreRefusedError(method, f"{name}: {text}")
     return CommitStateUnknownError(

@@ -31,7 +31,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
-from hive_views.metastore.rejections import is_cas_rejection, proves_unchanged
+from hive_views.metastore.rejections import denial_error, is_cas_rejection, is_denial, proves_unchanged
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
@@ -241,13 +241,16 @@ class ChangeRequest:
         return CommitStateUnknownError(str(self._name), self._location, reason)
 
     def rejection_error(
-        self, method: str, rejection: Rejection, long_values: Sequence[str] = ()
+        self, method: str, rejection: Rejection, long_values: Sequence[str] = (), *, operation: str | None = None
     ) -> MetastoreRefusedError | CommitStateUnknownError:
         """Return the error for a rejection after which the row was read unchanged.
 
         It reports an unknown outcome unless the rejection proves that nothing was changed. A rejected compare-and-swap
-        of an unchanged row is a contradiction (another server may have answered the read).
+        of an unchanged row is a contradiction (another server may have answered the read). `operation` is what a denial
+        names, by default that of the method.
         """
+        if is_denial(rejection) and not self.may_be_applied:
+            return denial_error(method, str(self._name), rejection, operation)
         text = rejection_message(rejection).rstrip(". ")
         if long_values:
             fields = ", ".join(long_values[:_MAX_LONG_VALUES])

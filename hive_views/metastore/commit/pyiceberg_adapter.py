@@ -29,7 +29,7 @@ from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
-from hive_views.metastore.rejections import is_cas_rejection, proves_unchanged
+from hive_views.metastore.rejections import denial_error, is_cas_rejection, is_denial, proves_unchanged
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
@@ -68,7 +68,7 @@ class PyIcebergClient:
 
     def get_table(self, dbname: str, tbl_name: str) -> Any:
         """Return the row of a table."""
-        with _TranslatedErrors("get_table"):
+        with _TranslatedErrors("get_table", ViewName(dbname, tbl_name)):
             table = self._client.get_table(dbname, tbl_name)
         if table is None:
             raise pyiceberg_types.NoSuchObjectException(f"{dbname}.{tbl_name} table not found")
@@ -80,7 +80,7 @@ class PyIcebergClient:
         """Add a row."""
         table = _translate(tbl, ttypes)
         name = ViewName(table.dbName, table.tableName)
-        with _TranslatedErrors("create_table"):
+        with _TranslatedErrors("create_table", name, table):
             try:
                 self._change(
                     "create_table",
@@ -112,7 +112,7 @@ class PyIcebergClient:
         is_rename = name != old_name
         if previous and not is_rename:
             context.update({EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: previous})
-        with _TranslatedErrors("alter_table", is_rename=is_rename):
+        with _TranslatedErrors("alter_table", old_name, table, is_rename=is_rename):
             if is_rename:
                 self._alter(old_name, table, context, lambda: self._is_renamed(old_name, table))
                 return
@@ -131,7 +131,7 @@ class PyIcebergClient:
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
         """Remove a row; the server never deletes data."""
-        with _TranslatedErrors("drop_table"):
+        with _TranslatedErrors("drop_table", ViewName(dbname, name)):
             try:
                 self._client.drop_table(dbname, name)
             except (ttypes.MetaException, ttypes.InvalidOperationException, MetastoreRefusedError) as error:
@@ -267,11 +267,17 @@ class _TranslatedErrors:
     Other exceptions become errors of this package, so that callers need not know two sets of stubs.
     """
 
-    def __init__(self, method: str, *, is_rename: bool = True) -> None:
-        """Prepare for a call; PyIceberg catches InvalidOperationException around a rename only."""
+    def __init__(self, method: str, name: ViewName, table: Any = None, *, is_rename: bool | None = None) -> None:
+        """Prepare for a call on a table; PyIceberg catches InvalidOperationException around a rename and a drop.
+
+        `table` is the row of the request. `is_rename` is None for other calls than alter_table.
+        """
         self._method = method
+        self._name = name
+        self._table = table
+        self._operation = "rename" if is_rename else None
         self._refused: tuple[type[Exception], ...] = (ttypes.MetaException, ttypes.InvalidObjectException)
-        if not is_rename:
+        if is_rename is False:
             self._refused += (ttypes.InvalidOperationException,)
 
     def __enter__(self) -> None: ...
@@ -279,6 +285,11 @@ class _TranslatedErrors:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, (ttypes.MetaException, ttypes.InvalidOperationException)) and is_denial(error):
+            denied = denial_error(self._method, str(self._name), error, self._operation)
+            if self._table is not None:
+                denied.rejected_location = self._table.parameters.get(METADATA_LOCATION)
+            raise denied from error
         if error is not None and is_cas_rejection(error):
             raise CommitFailedException(_message(error)) from error
         if isinstance(error, self._refused):

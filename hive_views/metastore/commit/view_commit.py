@@ -30,6 +30,7 @@ from hive_views.errors import (
     MetastoreRefusedError,
     NoSuchNamespaceError,
     NoSuchViewError,
+    PermissionDeniedError,
     TableAlreadyExistsError,
     UnrecordedTextError,
     ViewAlreadyExistsError,
@@ -47,6 +48,7 @@ from hive_views.metastore.commit.verification import is_commit_applied
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.partitions import check_partition_keys_unchanged
+from hive_views.metastore.rejections import is_denial
 from hive_views.metastore.row_codec import (
     METADATA_LOCATION,
     UUID,
@@ -222,11 +224,15 @@ def _rename_and_drop(store: MetastoreStore, row: Row, hidden: ViewName) -> None:
     except CommitStateUnknownError as error:
         remark = f"{error.reason}. A drop without locks first renames the view: look for {hidden}, too"
         raise CommitStateUnknownError(str(name), None, remark) from error
+    except PermissionDeniedError as error:
+        raise PermissionDeniedError(error.method, str(name), "drop", error.reason) from error
     try:
         _send_view_drop(store, renamed, ChangeRequest(store.client, store.config, hidden, is_conditional=False))
     except HiveViewsError as error:
         if error.may_take_effect or not _is_renamed_back(store, renamed, name):
             error.add_completed_steps(f"{name} was renamed to {hidden}; drop that view, or rename it back")
+        elif isinstance(error, PermissionDeniedError):
+            raise PermissionDeniedError(error.method, str(name), "drop", error.reason) from error
         raise
 
 
@@ -355,7 +361,8 @@ def _send_swap(
         request.mark_applied()
         return
     if row is not None and row.metadata_location == base.row.metadata_location:
-        if isinstance(rejection, (InvalidObjectException, InvalidOperationException)) and not request.may_be_applied:
+        is_invalid = isinstance(rejection, (InvalidObjectException, InvalidOperationException))
+        if is_invalid and not is_denial(rejection) and not request.may_be_applied:
             raise InvalidViewError(str(name), f"Invalid Hive object: {rejection_message(rejection)}")
         raise request.rejection_error("alter_table", rejection, long_values(table))
     if is_applied is None and request.may_be_applied:
@@ -401,7 +408,7 @@ def _resolve_rename(
         raise _conflict(name, current.metadata_location, source_row.metadata_location)
     _check_name_free(target, target_row, renamed_from=name)
     _raise_missing_namespace(store, target)
-    raise request.rejection_error("alter_table", rejection)
+    raise request.rejection_error("alter_table", rejection, operation="rename")
 
 
 def send_drop(
