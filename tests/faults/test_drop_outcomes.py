@@ -25,7 +25,6 @@ from hive_views.errors import (
     MetastoreRefusedError,
     NoSuchViewError,
     SharedFilesError,
-    ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -192,7 +191,7 @@ def test_late_creation_after_rejection_finds_its_storage(
 
             patch.setattr(creating.store.client, "create_table", create_other_first)
             raised = pool.submit(create).exception()
-    assert isinstance(raised, ViewAlreadyExistsError)
+    assert isinstance(raised, CommitStateUnknownError)
     for lock in catalog.store.client.show_locks(database, "mv"):
         catalog.store.client.unlock(lock.lockid)
     catalog.drop_view((database, "mv"))

@@ -136,7 +136,16 @@ class PyIcebergClient:
                 self._client.drop_table(dbname, name)
             except (ttypes.MetaException, ttypes.InvalidOperationException, MetastoreRefusedError) as error:
                 # Not after a lost connection: a missing row may have been renamed, and the request may still arrive.
-                self._resolve("drop_table", error, lambda: self._client.get_table(dbname, name) is None)
+                is_denied = is_denial(error)
+
+                def is_dropped() -> bool:
+                    if self._client.get_table(dbname, name) is not None:
+                        return False
+                    if is_denied:  # another client dropped or renamed it
+                        raise ttypes.NoSuchObjectException(f"{dbname}.{name} table not found")
+                    return True
+
+                self._resolve("drop_table", error, is_dropped)
 
     def get_all_databases(self) -> list[str]:
         """Return the names of all databases."""

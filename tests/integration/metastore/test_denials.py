@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from hive_views import HiveViewCatalog
 from hive_views.cli.app import app
 from hive_views.cli.exit_codes import ExitCode, exit_code
-from hive_views.errors import CommitStateUnknownError, PermissionDeniedError
+from hive_views.errors import CommitStateUnknownError, NoSuchTableError, NoSuchViewError, PermissionDeniedError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import plan_import, run_plan
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
@@ -25,11 +26,11 @@ from hive_views.metastore.commit.hive_view_commit import drop_hive_view
 from tests.conftest import CACHE
 from tests.faults.conftest import LOCK_FREE
 from tests.faults.observer import Observer
-from tests.faults.view_changes import ALTER_TABLE
+from tests.faults.view_changes import ALTER_TABLE, DROP_TABLE
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.metastore.rpc import connect
-from tests.proxy import DropRequest, ThriftProxy
+from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 from tests.suites import extended
 
 LISTENERS = {
@@ -363,6 +364,34 @@ def test_drop_denied_by_sticky_bit(own_realm: Realm) -> None:
     assert own_realm.state() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "drop", "error"),
+    [
+        ("v", lambda catalog, name: catalog.drop_view(name, purge_files=True), NoSuchViewError),
+        ("t", lambda catalog, name: catalog.purge_table(name), NoSuchTableError),
+    ],
+    ids=["view", "table"],
+)
+def test_denied_drop_of_object_dropped_by_other_client_deletes_no_file(
+    name: str, drop: Callable[[HiveViewCatalog, Any], object], error: type[Exception], own_realm: Realm
+) -> None:
+    """The row is gone when it is read after the denial; the files belong to whoever dropped it."""
+    before = own_realm.state()
+    with (
+        ThriftProxy(own_realm.metastore.port) as proxy,
+        own_realm.catalog({**ALICE, "uri": proxy.uri}) as catalog,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reading = proxy.on(ANY, Hold(), nth=2, after=DROP_TABLE)
+        dropping = pool.submit(drop, catalog, (own_realm.database, name))
+        reading.wait_until_held()
+        with connect(own_realm.metastore.port) as client:
+            client.drop_table(own_realm.database, name, False)
+        reading.released.set()
+        assert isinstance(dropping.exception(), error)
+    assert own_realm.state().files == before.files
+
+
 def test_denied_drop_without_lock_renames_back(own_realm: Realm) -> None:
     """The user may change the view, so it is renamed, but not drop it."""
     (own_realm.directory / "v").chmod(0o777)
@@ -394,6 +423,7 @@ def test_denied_repetition_reports_unknown_outcome(own_realm: Realm) -> None:
     assert "Permission denied: user=alice" in str(running.exception())
 
 
+@pytest.mark.extended
 def test_drop_denied_by_check_of_storage(tmp_path: Path) -> None:
     """Hive's own check, without an authorizer (hive.metastore.authorization.storage.checks)."""
     properties = {"hive.metastore.authorization.storage.checks": "true"}
