@@ -75,6 +75,18 @@ class SessionSettingsWarning(UserWarning):
     """A view was defined under other settings than those of the session that reads it, which may change its rows."""
 
 
+class UntestedSparkWarning(UserWarning):
+    """The installed Spark, `line`, is newer than those that the tests run on, `tested`; queries are not rewritten."""
+
+    def __init__(self, line: str, tested: tuple[str, ...]) -> None:
+        super().__init__(
+            f"Spark {line} is newer than the tested versions {', '.join(tested)}. Queries on tables do not read stored "
+            "rows of materialized views. Check the rows of a few views, or install a tested version"
+        )
+        self.line = line
+        self.tested = tested
+
+
 class ViewDriftWarning(UserWarning):
     """A view's row differs from its metadata file; the metadata file was used (see `HiveView.drift`)."""
 

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from hive_views.spark.legacy_import.verified_run import CheckedRun as CheckedRun
     from hive_views.spark.legacy_import.verified_run import run_verified as run_verified
     from hive_views.spark.refresh.engine import SparkEngine as SparkEngine
-    from hive_views.spark.runtime import UnsupportedSparkError as UnsupportedSparkError
     from hive_views.spark.runtime import fetch_runtime as fetch_runtime
     from hive_views.spark.runtime import iceberg_session as iceberg_session
     from hive_views.spark.runtime import plain_session as plain_session
     from hive_views.spark.session.materialized_reads import Note as Note
     from hive_views.spark.session.session import ViewSession as ViewSession
     from hive_views.spark.sessions import end_session as end_session
+    from hive_views.spark.versions import NoIcebergRuntimeError as NoIcebergRuntimeError
+    from hive_views.spark.versions import UnsupportedSparkError as UnsupportedSparkError
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -17,19 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hive_views.errors import HiveViewsError
 from hive_views.local_metastore.maven import Artifact, fetch
+from hive_views.spark.versions import SPARK_LINES, check_spark_version, iceberg_release, spark_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ICEBERG_VERSION = "1.11.0"
-"""The release of Iceberg's Spark runtime; it exists for each of `SPARK_LINES`."""
-
-SCALA_VERSIONS = {"3.5": "2.12", "4.0": "2.13", "4.1": "2.13"}
-"""The Scala version of PySpark's jars, by supported minor version of Spark."""
-SPARK_LINES = tuple(SCALA_VERSIONS)
-"""The supported minor versions of Spark."""
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -38,42 +30,12 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 """The logging configuration; without it, Spark prints a dozen lines before it reads `spark.log.level`."""
 
 
-_WITHOUT_CONNECT = ("3.5",)
-"""The minor versions of Spark on which only classic sessions are supported."""
-
-
-class UnsupportedSparkError(HiveViewsError):
-    """This release does not run on the installed Spark, `spark_version`."""
-
-    def __init__(self, spark_version: str, *, is_classic: bool = True) -> None:
-        super().__init__(
-            f"Spark {spark_version} is not supported; this release runs on Spark {', '.join(SPARK_LINES)}. Install "
-            "one of them (pip install 'hive_views[spark]'), or use the catalog and the command line without Spark"
-            if is_classic
-            else f"Spark Connect of Spark {spark_version} is not supported: use a classic session, or Spark 4"
-        )
-        self.spark_version = spark_version
-
-
-def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
-    """Reject a Spark, classic or Connect, on which this release does not run; raises UnsupportedSparkError."""
-    if _line(spark_version) not in SPARK_LINES:
-        raise UnsupportedSparkError(spark_version)
-    if not is_classic and _line(spark_version) in _WITHOUT_CONNECT:
-        raise UnsupportedSparkError(spark_version, is_classic=False)
-
-
-def _line(spark_version: str) -> str:
-    """Major and minor version; vendors append a suffix to the patch version (`4.0.1-amzn-0`)."""
-    return ".".join(spark_version.split(".")[:2])
-
-
 def iceberg_coordinates() -> str:
-    """The Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`."""
+    """Return the Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`."""
     installed = version("pyspark")
-    check_spark_version(installed)
-    line = _line(installed)
-    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{SCALA_VERSIONS[line]}:{ICEBERG_VERSION}"
+    release = iceberg_release(installed)
+    line = spark_line(installed)
+    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{SPARK_LINES[line].scala}:{release}"
 
 
 def fetch_runtime(cache: str | Path = ".cache") -> Path:
@@ -87,6 +49,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 
     Raises:
         UnsupportedSparkError: If the installed Spark is not supported.
+        NoIcebergRuntimeError: If there is no runtime for it.
         ArtifactFetchError: If it cannot be fetched.
     """
     runtime = Artifact(*iceberg_coordinates().split(":"))
@@ -99,7 +62,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 
 def fetch_s3(cache: str | Path = ".cache") -> Path:
     """Fetch the AWS bundle that Iceberg needs for S3, unless it is in the cache; see `fetch_runtime`."""
-    bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG_VERSION)
+    bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", iceberg_release(version("pyspark")))
     return fetch([bundle], cache)[0]
 
 
@@ -133,6 +96,7 @@ def iceberg_session(
 
     Raises:
         UnsupportedSparkError: If the installed Spark is not supported.
+        NoIcebergRuntimeError: If there is no runtime for it.
         ArtifactFetchError: If it is not in `cache` and cannot be fetched.
     """
     settings = {"spark.jars": str(fetch_runtime(cache)), **catalog_settings(uri, warehouse, catalog), **(conf or {})}

@@ -25,9 +25,9 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import RunResult
 from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analysis import analyze_definitions
-from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG
+from hive_views.spark.versions import check_spark_version
 from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
 from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism

@@ -28,7 +28,6 @@ from hive_views.materialized.refresh.stage import (
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
 from hive_views.spark.refresh.key_conditions import KeyCondition, key_conditions
-from hive_views.spark.runtime import check_spark_version
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
     active_session,
@@ -42,6 +41,7 @@ from hive_views.spark.sessions import (
     second_session,
     spark_exceptions,
 )
+from hive_views.spark.versions import check_spark_version
 from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.parsing.parser import find_doubled_quote
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name

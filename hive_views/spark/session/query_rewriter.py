@@ -65,6 +65,7 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, is_spark_3, spark_exceptions
+from hive_views.spark.versions import is_tested
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (
     RECORDED,
@@ -170,7 +171,7 @@ class QueryRewriter:
         )
         self.notes = self._materialized.notes
         self._substitution: Substitution | None = None
-        if catalog.store.config.rewrite_queries:
+        if catalog.store.config.rewrite_queries and is_tested(spark.version):
             self._substitution = Substitution(spark, catalog, names, helper, self._materialized)
 
     def forget_materialized_views(self) -> None:

@@ -19,7 +19,8 @@ from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import EXTENSIONS
 from hive_views.spark.session.names import NameContext, NameResolver
 from hive_views.spark.session.plan_blocks import INTEGERS, RELATION, Definition, PlanBlocks, StoredRows
-from hive_views.spark.sessions import active_session, is_classic, is_spark_3, run_plan, scala_list, spark_exceptions
+from hive_views.spark.sessions import active_session, is_classic, run_plan, scala_list, spark_exceptions
+from hive_views.spark.versions import SPARK_LINES, spark_line
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -227,8 +228,9 @@ def _reason_against(spark: SparkSession, names: NameResolver) -> str | None:
     """Why a session cannot rewrite queries."""
     if not is_classic(spark):
         return "a Spark Connect session has no plans that could be rewritten: use a classic session"
-    if is_spark_3(spark):
-        return f"it needs Spark 4, and this is {spark.version}"
+    if not SPARK_LINES[spark_line(spark.version)].rewrites_queries:
+        lines = ", ".join(line for line, properties in SPARK_LINES.items() if properties.rewrites_queries)
+        return f"it needs Spark {lines}, and this is {spark.version}"
     if not names.has_iceberg_catalog:
         return "this Spark has no Iceberg catalog for the stored rows"
     others = {item.strip() for item in str(spark.conf.get("spark.sql.extensions", "")).split(",")} - {"", EXTENSIONS}

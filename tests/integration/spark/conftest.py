@@ -12,11 +12,11 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
-from hive_views.spark.runtime import iceberg_session
+from hive_views.spark.runtime import iceberg_session, plain_session
 from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.session_kinds import SessionClient, run_statement
-from tests.integration.spark.spark_versions import IS_SPARK_3
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3
 from tests.suites import extended
 
 HERE = Path(__file__).parent
@@ -36,6 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark with Iceberg: its catalog `prod`, and `spark_catalog` as plain Hive support, both on the shared metastore.
 
+    It is plain Spark, without the catalog `prod`, if there is no runtime of Iceberg for the installed version.
     Leave its current catalog and database as they are, or set them back.
     """
     local = tmp_path_factory.mktemp("spark")
@@ -48,7 +49,10 @@ def spark(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": "0",
         }
-    session = iceberg_session(metastore.uri, metastore.warehouse, catalog="prod", cache=CACHE, conf=conf)
+    if HAS_ICEBERG:
+        session = iceberg_session(metastore.uri, metastore.warehouse, catalog="prod", cache=CACHE, conf=conf)
+    else:
+        session = plain_session(metastore.uri, metastore.warehouse, conf=conf)
     yield session
     session.stop()
 
@@ -87,7 +91,7 @@ def session_catalog(metastore: EmbeddedMetastore) -> Iterator[HiveViewCatalog]:
 @pytest.fixture
 def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
     """A `ViewSession` on `spark`, in which the test's database of the catalog `prod` is current."""
-    spark.sql(f"USE prod.{database}")
+    spark.sql(f"USE {'prod' if HAS_ICEBERG else 'spark_catalog'}.{database}")
     with ViewSession(spark, catalog) as views:
         yield views
     spark.sql("USE spark_catalog.default")

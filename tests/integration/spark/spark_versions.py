@@ -1,11 +1,19 @@
-"""What differs between the supported versions of Spark."""
+"""What differs between the supported versions of Spark, and between Spark with Iceberg and plain Spark."""
 
 from __future__ import annotations
+
+import os
 
 import pyspark
 import pytest
 
+from hive_views.spark.versions import SPARK_LINES, spark_line
+
+LINE = spark_line(pyspark.__version__)
 IS_SPARK_3 = pyspark.__version__.startswith("3.")
 needs_spark_4 = pytest.mark.skipif(IS_SPARK_3, reason="needs Spark 4.0")
+HAS_ICEBERG = bool(SPARK_LINES[LINE].iceberg) and os.environ.get("HIVE_VIEWS_TEST_PLAIN") != "1"
+"""Whether the session of the tests has Iceberg's runtime."""
+needs_iceberg = pytest.mark.skipif(not HAS_ICEBERG, reason=f"needs Iceberg's runtime, here Spark {LINE} has none")
 BY_KEYS = "full" if IS_SPARK_3 else "keys"
 """How changed and deleted rows of a source are refreshed."""

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from hive_views.errors import ArtifactFetchError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.maven import MIRROR
-from hive_views.spark import runtime
+from hive_views.spark import versions
 from hive_views.spark.runtime import catalog_settings, fetch_runtime, iceberg_coordinates, spark_settings
 from tests.integration.metastore.rpc import connect
 from tests.integration.spark.conftest import CACHE
@@ -95,9 +95,9 @@ def test_both_are_small_and_quiet(spark: SparkSession, plain: PlainReader) -> No
 def test_the_coordinates_fit_the_installed_spark() -> None:
     import pyspark
 
-    line = ".".join(pyspark.__version__.split(".")[:2])
-    scala = runtime.SCALA_VERSIONS[line]
-    assert iceberg_coordinates() == f"org.apache.iceberg:iceberg-spark-runtime-{line}_{scala}:{runtime.ICEBERG_VERSION}"
+    line, release = versions.spark_line(pyspark.__version__), versions.iceberg_release(pyspark.__version__)
+    scala = versions.SPARK_LINES[line].scala
+    assert iceberg_coordinates() == f"org.apache.iceberg:iceberg-spark-runtime-{line}_{scala}:{release}"
 
 
 def test_unknown_warehouse_is_omitted_from_settings() -> None:

@@ -1,4 +1,4 @@
-"""Versions of Spark on which this release does not run are rejected before anything else is done."""
+"""Versions of Spark: unsupported ones are rejected before anything else is done, newer ones cause a warning."""
 
 from __future__ import annotations
 
@@ -9,26 +9,64 @@ from typing import Any
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.spark import SparkEngine, SparkImport, UnsupportedSparkError, ViewSession, plain_session
-from hive_views.spark.runtime import check_spark_version, iceberg_coordinates
+from hive_views.errors import UntestedSparkWarning
+from hive_views.spark import (
+    NoIcebergRuntimeError,
+    SparkEngine,
+    SparkImport,
+    UnsupportedSparkError,
+    ViewSession,
+    plain_session,
+)
+from hive_views.spark.runtime import iceberg_coordinates
+from hive_views.spark.versions import (
+    ICEBERG_VARIABLE,
+    SPARK_LINES,
+    check_spark_version,
+    iceberg_release,
+    is_tested,
+)
 
 CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
 SPARK: Any = SimpleNamespace(version="3.4.4")
 """A session of which only the version may be read."""
 
 
-@pytest.mark.parametrize("version", ["3.5.9", "3.5.1-amzn-0", "4.0.0", "4.1.4", "4.0.1-amzn-0", "4.1.0.dev1"])
+@pytest.mark.parametrize(
+    "version", ["3.5.9", "3.5.1-amzn-0", "4.0.0", "4.1.4", "4.0.1-amzn-0", "4.1.0.dev1", "4.2.1", "4.3.0"]
+)
+@pytest.mark.filterwarnings("error")
 def test_supported_version_is_accepted(version: str) -> None:
     check_spark_version(version)
 
 
-@pytest.mark.parametrize("version", ["3.4.4", "3.50.1", "4.2.0", "4.10.0", "40.1", "?"])
+@pytest.mark.parametrize("version", ["3.4.4", "2.4", "?", "", "5.0.0", "40.1", "4", "4.x", "-3.5"])
 def test_unsupported_version_names_the_supported_ones(version: str) -> None:
     with pytest.raises(
-        UnsupportedSparkError, match=r"is not supported; this release runs on Spark 3\.5, 4\.0, 4\.1"
+        UnsupportedSparkError, match=r"is not supported; this release runs on Spark 3\.5, 4\.0, 4\.1, 4\.2, 4\.3"
     ) as raised:
         check_spark_version(version)
     assert raised.value.spark_version == version
+
+
+def test_newer_minor_version_warns_once() -> None:
+    with pytest.warns(UntestedSparkWarning, match=r"Spark 4\.97 is newer than the tested versions 3\.5, ") as issued:
+        check_spark_version("4.97.0")
+        check_spark_version("4.97.1", is_classic=False)
+    assert len(issued) == 1
+    assert not is_tested("4.97.0")
+
+
+def test_iceberg_runtime_of_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ICEBERG_VARIABLE, raising=False)
+    for line, properties in SPARK_LINES.items():
+        if properties.iceberg:
+            assert iceberg_release(f"{line}.1") == properties.iceberg[0]
+        else:
+            with pytest.raises(NoIcebergRuntimeError, match=rf"with Spark {line}\.1\. Install Spark 3\.5, 4\.0, 4\.1"):
+                iceberg_release(f"{line}.1")
+    monkeypatch.setenv(ICEBERG_VARIABLE, "1.11.0")
+    assert iceberg_release("4.1.4") == "1.11.0"
 
 
 def test_connect_of_spark_3_is_rejected() -> None:

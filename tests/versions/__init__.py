@@ -1,0 +1,1 @@
+"""The tests on each combination of versions that the package supports: `make test-versions`."""

@@ -1,0 +1,129 @@
+"""Runs the matrix: `python -m tests.versions [run|sample|turn|page] [NAME …]`.
+
+run     the whole tests of each combination, or of those that are named; a combination whose last result is of the
+        current commit and complete is not repeated
+sample  the tests with the marker `versions` on each Spark, as `.ci/run` does at each landing; nothing is recorded
+turn    one combination whose turn it is at a landing; nothing is recorded
+page    writes the tables of docs/compatibility.md from the recorded results
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.versions.combinations import COMBINATIONS, SPARK_SAMPLE, Combination, in_turn, variables_of
+from tests.versions.environments import DIRECTORY, REPOSITORY, MissingPythonError, installed_versions, prepare
+from tests.versions.page import PAGE, with_tables
+from tests.versions.results import Result, read_counts, read_results, write_results
+
+
+def main() -> int:
+    """Run the command; return the exit code: 1 if a combination has a failure."""
+    parser = argparse.ArgumentParser(prog="python -m tests.versions", description=__doc__)
+    parser.add_argument("command", nargs="?", default="run", choices=("run", "sample", "turn", "page"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="combinations; all if none is named")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - {combination.name for combination in COMBINATIONS}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(c.name for c in COMBINATIONS)}")
+    chosen = tuple(c for c in COMBINATIONS if not arguments.names or c.name in arguments.names)
+    if arguments.command == "page":
+        PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
+        return 0
+    if arguments.command == "sample":
+        return _report(_run_each(tuple(c for c in chosen if c.has_sample), ("-m", SPARK_SAMPLE)))
+    if arguments.command == "turn":
+        return _report(_run_each((in_turn(tuple(c for c in chosen if not c.target), _commit_count()),), ()))
+    return _run_and_record(chosen)
+
+
+def _run_and_record(combinations: Sequence[Combination]) -> int:
+    commit = _commit()
+    results: list[Result] = []
+    for combination in combinations:
+        recorded = read_results()
+        last = recorded.get(combination.name)
+        if last is not None and last.commit == commit and last.is_complete:
+            _say(f"{combination.name}: has a result of this commit")
+            results.append(last)
+            continue
+        for result in _run_each((combination,), ()):
+            write_results((recorded | {result.name: result}).values())
+            PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
+            results.append(result)
+    return _report(results)
+
+
+def _run_each(combinations: Sequence[Combination], selection: Sequence[str]) -> list[Result]:
+    """Run combinations one after the other; one whose Python this machine lacks is left out, with a message."""
+    results = []
+    for combination in combinations:
+        try:
+            results.append(_run(combination, selection))
+        except MissingPythonError as error:
+            _say(f"{combination.name}: not run: {error}")
+    return results
+
+
+def _run(combination: Combination, selection: Sequence[str]) -> Result:
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    report = DIRECTORY / f"{combination.name}.xml"
+    report.unlink(missing_ok=True)
+    python = Path(sys.executable) if combination.environment is None else prepare(combination.environment)
+    number, versions = installed_versions(python, combination.shown)
+    options = (*selection, "-p", "no:cacheprovider", f"--junitxml={report}")
+    if combination.target:
+        command = ["make", combination.target, f"PYTEST_ARGS={' '.join(options)}"]
+    else:
+        command = [str(python), "-m", "pytest", "--quiet", *combination.tests, *options]
+    _say(f"{combination.name}: Python {number} {versions}")
+    started = time.monotonic()
+    subprocess.run(command, cwd=REPOSITORY, env=variables_of(combination), check=False)
+    counts = read_counts(report)
+    return Result(
+        name=combination.name,
+        python=number,
+        versions=versions,
+        commit=_commit(),
+        date=date.today().isoformat(),
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        seconds=round(time.monotonic() - started),
+    )
+
+
+def _report(results: Sequence[Result]) -> int:
+    for result in results:
+        _say(
+            f"{result.name}: {result.passed} passed, {result.failed} failed, {result.skipped} skipped, "
+            f"{result.seconds} s"
+        )
+    return 0 if all(result.is_complete for result in results) else 1
+
+
+def _say(text: str) -> None:
+    print(f"== {text}", flush=True)
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _commit() -> str:
+    """Return the last commit that changed anything but the results and the page."""
+    return _git("log", "-1", "--format=%H", "--", "hive_views", "tests/*.py", "setup.cfg")
+
+
+def _commit_count() -> int:
+    return int(_git("rev-list", "--count", "HEAD"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

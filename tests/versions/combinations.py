@@ -1,0 +1,141 @@
+"""The combinations of versions, and the tests that each can change; the tables of docs/compatibility.md list them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hive_views.spark.versions import ICEBERG_VARIABLE, SPARK_LINES
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+"""The minor versions of Python; CI runs on 3.11."""
+SQLGLOTS = ("30.24.0", "30.25.0", "30.26.0", "30.27.0", "30.29.0", "30.30.0")
+"""One release of each minor version of sqlglot that setup.cfg accepts."""
+OLDEST = "pydantic==2.11.0 thrift==0.20.0 tenacity==8.2.3 cachetools==5.5.0 typer==0.12.5 rich==13.0.0 click==8.1.8"
+"""The oldest dependencies that setup.cfg accepts."""
+
+SPARK_TESTS = ("tests/integration/spark",)
+SPARK_SAMPLE = "versions"
+"""The marker of the tests that `.ci/run` runs on each version of Spark."""
+
+
+class Table(Enum):
+    """A table of docs/compatibility.md."""
+
+    SPARK = "spark"
+    PYTHON = "python"
+    SUITES = "suites"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """A virtual environment below build/versions."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+    """Requirements beside those of the package's extra `test`."""
+    python: str = ""
+    """The minor version of Python; empty for the one that runs this program."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """Versions that are installed together, and the tests that run on them."""
+
+    name: str
+    table: Table
+    environment: Environment | None = None
+    """Where the tests run; None for `make env`, with a target of the Makefile."""
+    shown: tuple[str, ...] = ()
+    """The packages whose installed versions the table names."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the tests."""
+    tests: tuple[str, ...] = ()
+    """Arguments of pytest."""
+    target: str = ""
+    """A target of the Makefile that runs the tests, in place of `tests`; it passes PYTEST_ARGS on."""
+    has_sample: bool = False
+    """Whether `.ci/run` runs a sample of the tests at each landing."""
+
+
+def _spark(line: str) -> list[Combination]:
+    """Return the combinations of a minor version of Spark with each release of Iceberg's runtime, and without one."""
+    # PySpark 3.5 needs NumPy 1.
+    numpy_1 = ("pyarrow<20", "pandas<2.3") if line == "3.5" else ()
+    environment = Environment(name=f"spark-{line}", packages=(f"pyspark[connect]=={line}.*", *numpy_1))
+    releases = SPARK_LINES[line].iceberg
+    with_iceberg = [
+        Combination(
+            name=f"spark-{line}-iceberg-{release.rpartition('.')[0]}",
+            table=Table.SPARK,
+            environment=environment,
+            shown=("pyspark",),
+            variables={ICEBERG_VARIABLE: release},
+            tests=SPARK_TESTS,
+            has_sample=release == releases[0],
+        )
+        for release in releases
+    ]
+    plain = Combination(
+        name=f"spark-{line}-plain",
+        table=Table.SPARK,
+        environment=environment,
+        shown=("pyspark", "pyarrow", "pandas"),
+        variables={"HIVE_VIEWS_TEST_PLAIN": "1"},
+        tests=SPARK_TESTS,
+        has_sample=not releases,
+    )
+    return [*with_iceberg, plain]
+
+
+def _python(version: str) -> Combination:
+    return Combination(
+        name=f"python-{version}",
+        table=Table.PYTHON,
+        environment=Environment(name=f"python-{version}", python=version),
+        shown=("pyspark", "pyarrow", "pandas"),
+        tests=("tests/unit",),
+    )
+
+
+def _sqlglot(version: str) -> Combination:
+    minor = version.rpartition(".")[0]
+    return Combination(
+        name=f"sqlglot-{minor}",
+        table=Table.PYTHON,
+        environment=Environment(name=f"sqlglot-{minor}", packages=(f"sqlglot[c]=={version}",)),
+        shown=("sqlglot",),
+        tests=("tests/unit/sql",),
+    )
+
+
+_OLDEST_SQLGLOT = f"sqlglot[c]=={SQLGLOTS[0]}"
+COMBINATIONS: tuple[Combination, ...] = (
+    *(combination for line in reversed(SPARK_LINES) for combination in _spark(line)),
+    *(_python(version) for version in PYTHONS),
+    Combination(
+        name="oldest-dependencies",
+        table=Table.PYTHON,
+        environment=Environment(name="oldest", packages=(*OLDEST.split(), _OLDEST_SQLGLOT)),
+        shown=("sqlglot", "pydantic", "thrift", "typer"),
+        tests=("tests/unit",),
+    ),
+    *(_sqlglot(version) for version in SQLGLOTS),
+    *(
+        Combination(name=name, table=Table.SUITES, target=f"test-{name}")
+        for name in ("hive", "trino", "docker", "programs", "upgrade")
+    ),
+)
+
+
+def in_turn(combinations: tuple[Combination, ...], number: int) -> Combination:
+    """Return the combination whose turn it is at a landing; the number of commits decides."""
+    return combinations[number % len(combinations)]
+
+
+def variables_of(combination: Combination) -> dict[str, str]:
+    """Return the environment of the tests: this process's, without what another combination set, and its own."""
+    inherited = {key: value for key, value in os.environ.items() if key not in (ICEBERG_VARIABLE, "VIRTUAL_ENV")}
+    return {**inherited, **combination.variables}

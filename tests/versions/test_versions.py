@@ -1,0 +1,94 @@
+"""The matrix: its combinations, how it reads results, and the tables of docs/compatibility.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_views.spark.versions import ICEBERG_VARIABLE, SPARK_LINES
+from tests.versions.combinations import COMBINATIONS, Table, in_turn, variables_of
+from tests.versions.environments import MissingPythonError, find_python
+from tests.versions.page import PAGE, render, with_tables
+from tests.versions.results import Counts, Result, read_counts, read_results, write_results
+
+RESULT = Result(
+    name="spark-4.3-plain",
+    python="3.11.7",
+    versions={"pyspark": "4.3.0"},
+    commit="0123456789abcdef",
+    date="2026-11-28",
+    passed=12,
+    failed=0,
+    skipped=3,
+    seconds=125,
+)
+
+
+def test_each_version_of_spark_is_a_combination_with_a_sample() -> None:
+    names = [combination.name for combination in COMBINATIONS]
+    assert len(set(names)) == len(names)
+    for line, properties in SPARK_LINES.items():
+        combinations = [c for c in COMBINATIONS if c.name.startswith(f"spark-{line}-")]
+        assert len(combinations) == len(properties.iceberg) + 1
+        assert [c.has_sample for c in combinations].count(True) == 1
+
+
+def test_combination_sets_the_release_of_iceberg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ICEBERG_VARIABLE, "0.0.1")
+    by_name = {combination.name: combination for combination in COMBINATIONS}
+    assert variables_of(by_name["spark-4.1-iceberg-1.11"])[ICEBERG_VARIABLE] == "1.11.0"
+    assert ICEBERG_VARIABLE not in variables_of(by_name["spark-4.3-plain"])
+
+
+def test_each_combination_has_its_turn() -> None:
+    assert {in_turn(COMBINATIONS, number).name for number in range(len(COMBINATIONS))} == {c.name for c in COMBINATIONS}
+
+
+@pytest.mark.parametrize(
+    ("suites", "counts"),
+    [
+        ('<testsuite tests="5" failures="1" errors="1" skipped="1"/>', Counts(2, 2, 1)),
+        ('<testsuite tests="2" failures="0" errors="0" skipped="0"/>', Counts(2, 0, 0)),
+        ('<testsuite tests="0" failures="0" errors="0" skipped="0"/>', Counts(0, 1, 0)),
+        ("", Counts(0, 1, 0)),
+    ],
+)
+def test_counts_of_a_report(tmp_path: Path, suites: str, counts: Counts) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(f"<testsuites>{suites}</testsuites>")
+    assert read_counts(report) == counts
+
+
+def test_missing_report_is_a_failure(tmp_path: Path) -> None:
+    assert read_counts(tmp_path / "report.xml") == Counts(0, 1, 0)
+
+
+def test_results_are_read_as_written(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    assert read_results(path) == {}
+    write_results([RESULT], path)
+    assert read_results(path) == {RESULT.name: RESULT}
+    assert RESULT.is_complete
+
+
+def test_table_names_what_was_not_tested() -> None:
+    table = render(Table.SPARK, {RESULT.name: RESULT})
+    assert "| spark-4.3-plain | Python 3.11.7, pyspark 4.3.0 |" in table
+    assert "| 12 | 0 | 3 | 2 min 5 s | 2026-11-28, 01234567 |" in table
+    assert "| spark-4.2-plain | | `tests/integration/spark` | *not tested* | | | | |" in table
+
+
+def test_missing_python_is_named() -> None:
+    with pytest.raises(MissingPythonError, match=r"no Python 9\.9 that can create virtual environments"):
+        find_python("9.9")
+
+
+def test_page_shows_the_recorded_results() -> None:
+    text = PAGE.read_text()
+    assert with_tables(text, read_results()) == text, "run `python -m tests.versions page`"
+
+
+def test_page_without_a_place_for_a_table_is_rejected() -> None:
+    with pytest.raises(ValueError, match="0 places for the table spark"):
+        with_tables("", {})
