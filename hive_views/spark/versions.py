@@ -65,8 +65,8 @@ class NoIcebergRuntimeError(HiveViewsError):
     def __init__(self, spark_version: str) -> None:
         lines = ", ".join(line for line, properties in SPARK_LINES.items() if properties.iceberg)
         super().__init__(
-            f"No Iceberg runtime is tested with Spark {spark_version}. Install Spark {lines}, use `plain_session`, or "
-            "refresh with another engine (DuckDB)"
+            f"No Iceberg runtime is tested with Spark {spark_version}. Install Spark {lines}, or use `plain_session`, "
+            "which reads views over Hive tables"
         )
         self.spark_version = spark_version
 

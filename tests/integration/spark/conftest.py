@@ -16,11 +16,15 @@ from hive_views.spark.runtime import iceberg_session, plain_session
 from hive_views.spark.sessions import end_session
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.session_kinds import SessionClient, run_statement
-from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE, needs_iceberg
 from tests.suites import extended
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
+
+
+WITHOUT_ICEBERG = ("test_session.py", "test_plain_spark.py")
+"""The modules that also run on plain Spark."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if "plain" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.extended)
+            if item.path.name not in WITHOUT_ICEBERG:
+                item.add_marker(needs_iceberg)
 
 
 @pytest.fixture(scope="session")
@@ -100,14 +106,16 @@ def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Ite
 @pytest.fixture(params=["iceberg", *extended("connect", "plain")])
 def client(request: pytest.FixtureRequest, session_catalog: HiveViewCatalog) -> Iterator[SessionClient]:
     """A `ViewSession` on Spark with Iceberg, on Spark Connect to that, and on plain Spark in another process."""
-    if request.param == "plain":
+    if request.param == "iceberg" and not HAS_ICEBERG:
+        pytest.skip(f"Spark {LINE} has no runtime of Iceberg here")
+    if request.param == "plain" and HAS_ICEBERG:
         reader: PlainReader = request.getfixturevalue("plain")
         yield SessionClient("plain", reader.ask_views)
         for text in ("USE spark_catalog.default", "RESET"):
             reader.sql(text)
         return
     # A new session, since settings and temporary views must not leak into other tests.
-    iceberg = request.param == "iceberg"
-    own = request.getfixturevalue("spark").newSession() if iceberg else request.getfixturevalue("connect_spark")
+    is_connect = request.param == "connect"
+    own = request.getfixturevalue("connect_spark") if is_connect else request.getfixturevalue("spark").newSession()
     with ViewSession(own, session_catalog) as views:
         yield SessionClient(request.param, lambda text: run_statement(views, text))

@@ -17,6 +17,7 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spec.session_settings import PREFIX
 from hive_views.sql.types.upcasts import can_upcast
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
+from tests.integration.spark.spark_versions import needs_iceberg
 from tests.suites import extended
 
 
@@ -160,6 +161,7 @@ def test_upcasts_are_those_of_spark(spark: SparkSession) -> None:
     assert can_upcast(iceberg[TYPES[-2]], iceberg[TYPES[-1]])
 
 
+@needs_iceberg
 def test_column_of_a_wider_nested_type_is_read(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
     narrow, wide = (f"STRUCT<`a b`: STRUCT<c: {kind}>, d: ARRAY<{kind}>>" for kind in ("INT", "BIGINT"))
     value = "named_struct('a b', named_struct('c', 1), 'd', array(2))"

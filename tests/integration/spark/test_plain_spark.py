@@ -1,0 +1,152 @@
+"""What needs no Iceberg runtime: statements of a `ViewSession`, reads by Spark itself, and imports, on each version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.metastore.row_codec import encode_row
+from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, iceberg_session
+from hive_views.spark.legacy_import.verified_run import ROWS
+from hive_views.spark.sessions import captured_settings
+from hive_views.spec.session_settings import is_captured_by_spark
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE
+
+pytestmark = pytest.mark.versions
+
+STATEMENTS: list[tuple[str, list[tuple[Any, ...]]]] = [
+    ("CREATE VIEW v AS SELECT id, name FROM t WHERE id > 1", []),
+    ("SELECT * FROM v ORDER BY id", [(2, "b"), (3, None)]),
+    ("TABLE v |> WHERE id = 2 |> SELECT name", [("b",)]),
+    ("FROM v |> AGGREGATE count(*) AS n", [(2,)]),
+    ("WITH w AS (SELECT max(id) AS m FROM v) SELECT m FROM w", [(3,)]),
+    ("SELECT (SELECT count(*) FROM v) AS n", [(2,)]),
+    ("SELECT t.id FROM t LEFT ANTI JOIN v ON t.id = v.id", [(1,)]),
+    ("SELECT id FROM v EXCEPT SELECT 2", [(3,)]),
+    ("SELECT row_number() OVER (ORDER BY id DESC) AS r FROM v ORDER BY r", [(1,), (2,)]),
+    ("SELECT x FROM v LATERAL VIEW explode(array(id, -id)) e AS x ORDER BY x", [(-3,), (-2,), (2,), (3,)]),
+    ("SELECT * FROM (SELECT id, 1 AS k FROM v) PIVOT (sum(id) FOR k IN (1))", [(5,)]),
+    ("SELECT id FROM v TABLESAMPLE (100 PERCENT) ORDER BY id", [(2,), (3,)]),
+    ("CREATE OR REPLACE VIEW v AS SELECT id * 10 AS id FROM t", []),
+    ("SELECT sum(id) AS s FROM v", [(60,)]),
+    ("SELECT count(*) AS n FROM v VERSION AS OF 1", [(2,)]),
+    ("CREATE TABLE copied STORED AS PARQUET AS SELECT id FROM v", []),
+    ("INSERT INTO copied SELECT id + 1 FROM v", []),
+    ("SELECT count(*) AS n, max(id) AS m FROM copied", [(6, 31)]),
+    ("CACHE TABLE cached AS SELECT id FROM v", []),
+    ("SELECT sum(id) AS s FROM cached", [(60,)]),
+    ("UNCACHE TABLE cached", []),
+    ("CREATE VIEW over_it AS SELECT max(id) AS m FROM v", []),
+    ("ALTER VIEW v AS SELECT id FROM t", []),
+    ("ALTER VIEW over_it RECOMPILE", []),
+    ("SELECT m FROM over_it", [(3,)]),
+    ("ALTER VIEW over_it RENAME TO higher", []),
+    ("SELECT m FROM higher", [(3,)]),
+]
+"""Statements in their order, with the rows that each returns."""
+NEEDS_PIPES = "|>"
+
+LEGACY = (
+    "SELECT id, name FROM t",
+    "SELECT * FROM t WHERE name IS NOT NULL",
+    "SELECT count(*) AS n, max(name) AS m FROM t",
+    "SELECT CAST(name AS INT) AS i, hour(timestamp_seconds(0)) AS h FROM t",
+    "SELECT id, sum(id) OVER (ORDER BY id) AS s FROM t",
+    "WITH c AS (SELECT id FROM t) SELECT a.id, b.id AS other FROM c a JOIN c b ON a.id < b.id",
+    "SELECT x FROM t LATERAL VIEW explode(array(id, id + 1)) e AS x",
+    "SELECT id, 'it\\'s' AS q, date'2024-02-29' AS d, 1.50 AS p FROM t",
+    "SELECT named_struct('a', id, 'b', array(name)) AS s, map('k', id) AS m FROM t",
+)
+"""Queries of views that Spark itself creates, with ANSI mode on and off."""
+
+
+@pytest.fixture
+def home(spark: SparkSession, database: str) -> Iterator[str]:
+    """A database with a Hive table `t` of three rows."""
+    spark.sql(f"CREATE TABLE spark_catalog.{database}.t (id INT, name STRING) STORED AS PARQUET")
+    spark.sql(f"INSERT INTO spark_catalog.{database}.t VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+    yield database
+    for table in ("t", "copied"):
+        spark.sql(f"DROP TABLE IF EXISTS spark_catalog.{database}.{table}")
+
+
+@pytest.mark.parametrize("kind", ["spark", "connect_spark"])
+def test_statements(kind: str, request: pytest.FixtureRequest, catalog: HiveViewCatalog, home: str) -> None:
+    own = request.getfixturevalue(kind)
+    with ViewSession(own.newSession() if kind == "spark" else own, catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        for text, expected in STATEMENTS:
+            if not (IS_SPARK_3 and NEEDS_PIPES in text):
+                assert [tuple(row) for row in session.sql(text).collect()] == expected, text
+        session.sql("DROP TABLE copied")
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_spark_reads_the_rows_of_the_author(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str, ansi: str
+) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.ansi.enabled", ansi)
+    with ViewSession(own, catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        for number, query in enumerate(LEGACY):
+            if ansi == "true" and "AS INT" in query:
+                continue
+            session.sql(f"CREATE VIEW v{number} AS {query}")
+            # The session without the package reads the expanded text of the row.
+            expected = sorted(map(str, own.sql(query).collect()))
+            assert sorted(map(str, own.sql(f"SELECT * FROM v{number}").collect())) == expected, query
+            assert sorted(map(str, session.sql(f"SELECT * FROM v{number}").collect())) == expected, query
+
+
+def test_import_of_views_of_this_spark(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str, tmp_path: Path
+) -> None:
+    own = spark.newSession()
+    own.sql(f"USE spark_catalog.{home}")
+    names = []
+    for ansi in ("true", "false"):
+        own.conf.set("spark.sql.ansi.enabled", ansi)
+        own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo" if ansi == "true" else "UTC")
+        for number, query in enumerate(LEGACY):
+            if ansi == "true" and "AS INT" in query:
+                continue
+            names.append(ViewName(home, f"v{number}_{ansi}"))
+            own.sql(f"CREATE VIEW {names[-1].name} COMMENT 'of Spark {LINE}' AS {query}")
+    names.append(ViewName(home, "commented"))
+    own.sql("CREATE VIEW commented (x COMMENT 'first', y) AS SELECT id, name FROM t")
+    before = {name: sorted(map(str, own.sql(f"SELECT * FROM {name.name}").collect())) for name in names}
+    rows = {name: encode_row(catalog.store.get_row(name)) for name in names}
+
+    job = SparkImport(spark, catalog)
+    journal = tmp_path / "journal.jsonl"
+    plan = job.plan(databases=[home])
+    assert [entry.name for entry in plan.entries if entry.problem is not None] == []
+    run = job.run(plan, journal, verify=ROWS)
+    assert {outcome.status for outcome in run.outcomes} == {ImportStatus.CONVERTED}
+    with ViewSession(own, catalog) as session:
+        for name in names:
+            assert sorted(map(str, session.sql(f"SELECT * FROM {name.name}").collect())) == before[name], name
+    reverted = revert_run(catalog, journal)
+    assert {outcome.status for outcome in reverted} == {RevertStatus.REVERTED}
+    assert {name: encode_row(catalog.store.get_row(name)) for name in names} == rows
+
+
+def test_setting_that_was_set_is_captured(spark: SparkSession) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.legacy.charVarcharAsString", "true")
+    assert captured_settings(own, is_captured_by_spark)["spark.sql.legacy.charVarcharAsString"] == "true"
+
+
+@pytest.mark.skipif(HAS_ICEBERG, reason="there is a runtime of Iceberg")
+def test_session_with_iceberg_names_the_versions_with_a_runtime() -> None:
+    with pytest.raises(NoIcebergRuntimeError, match=r"Install Spark 3\.5, 4\.0, 4\.1, or use `plain_session`"):
+        iceberg_session("thrift://127.0.0.1:1", "")
