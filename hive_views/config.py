@@ -153,8 +153,8 @@ REWRITE_QUERIES_DEFAULT = False
 REQUIRE_ENGINES = "hive-views.require-engines"
 ENGINES = ("spark", "hive", "trino")
 """Engines, separated by commas, that must return the author's rows for a new definition; a definition with a finding
-about one of them is rejected, also if the finding is `not verified`. A view property with this key takes precedence; an empty value requires no engine. `spark` is plain Spark,
-`trino` is Trino's Hive connector."""
+about one of them is rejected, also if the finding is `not verified`. A view property with this key takes precedence; an
+empty value requires no engine. `spark` is plain Spark, `trino` is Trino's Hive connector."""
 
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
