@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -142,24 +142,24 @@ release: test-dist
 	grep -q "^## \[$$version\]" CHANGELOG.md || { echo "CHANGELOG.md has no section for $$version"; exit 1; } && \
 	git tag --annotate "v$$version" --message "hive_views $$version" && ls dist
 
-# The tests of Spark sessions on each supported version of Spark, in environments of their own.
-test-spark: env
-	for line in 3.5 4.0 4.1; do \
-	   numpy_1=$$(test $$line != 3.5 || echo 'pyarrow<20 pandas<2.3') && \
-	   $(PYTHON) -m venv build/spark-$$line && \
-	   build/spark-$$line/bin/pip install --quiet --editable '.[test]' "pyspark[connect]==$$line.*" $$numpy_1 && \
-	   build/spark-$$line/bin/python -m pytest tests/integration/spark $(PYTEST_ARGS) || exit 1; \
-	done
+# The tests that a combination of versions can change, on each combination (tests/versions), in environments of their own:
+# hours. Writes tests/versions/results.json and the tables of docs/compatibility.md; continues where it was interrupted.
+# NAMES selects some, such as NAMES='spark-4.3-* python-*'.
+test-versions: env
+	$(BIN)/python -m tests.versions run $(NAMES)
 
-# The unit tests that parse SQL on each minor version of sqlglot that setup.cfg allows, without its compiled extension
-# (`make test` has that of the newest version). VERSIONS selects some.
-SQLGLOT_VERSIONS := 30.8.0 30.9.0 30.10.0 30.11.0 30.12.0 30.13.0 30.14.0 30.15.0 30.16.0 30.17.0 30.18.0 30.19.0 30.20.0 \
-   30.21.0 30.22.0 30.23.0 30.24.0 30.25.0 30.26.0 30.27.0 30.29.0 30.30.0
+test-spark: env
+	$(BIN)/python -m tests.versions run 'spark-*'
+
 test-sqlglot: env
-	for version in $${VERSIONS:-$(SQLGLOT_VERSIONS)}; do \
-	   rm -rf build/sqlglot && $(BIN)/pip install --quiet --no-deps --target build/sqlglot sqlglot==$$version && \
-	   PYTHONPATH=build/sqlglot:. $(BIN)/python -m pytest tests/unit/sql $(PYTEST_ARGS) || exit 1; \
-	done
+	$(BIN)/python -m tests.versions run 'sqlglot-*'
+
+# What `.ci/run` runs of it at each landing: a sample on each version of Spark, and one whole combination in turn.
+test-versions-sample: env
+	$(BIN)/python -m tests.versions sample
+
+test-versions-turn: env
+	$(BIN)/python -m tests.versions turn
 
 # dbt and Airflow in environments of their own, on views of a ViewSession (docs/how-to/spark-programs.md).
 test-programs: env

@@ -1,8 +1,8 @@
 """Runs the matrix: `python -m tests.versions [run|sample|turn|page] [NAME …]`.
 
-run     the whole tests of each combination, or of those that are named; a combination whose last result is of the
-        current commit and complete is not repeated
-sample  the tests with the marker `versions` on each Spark, as `.ci/run` does at each landing; nothing is recorded
+run     the whole tests of each combination, or of those that are named (`spark-*`); a combination whose last result
+        is of the current commit and complete is not repeated
+sample  the tests with the marker `each_spark` on each Spark, as `.ci/run` does at each landing; nothing is recorded
 turn    one combination whose turn it is at a landing; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """
@@ -10,15 +10,23 @@ page    writes the tables of docs/compatibility.md from the recorded results
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from datetime import date
-from pathlib import Path
+from fnmatch import fnmatchcase
 
 from tests.versions.combinations import COMBINATIONS, SPARK_SAMPLE, Combination, in_turn, variables_of
-from tests.versions.environments import DIRECTORY, REPOSITORY, MissingPythonError, installed_versions, prepare
+from tests.versions.environments import (
+    DIRECTORY,
+    REPOSITORY,
+    MissingPythonError,
+    install_overlay,
+    installed_versions,
+    prepare,
+)
 from tests.versions.page import PAGE, with_tables
 from tests.versions.results import Result, read_counts, read_results, write_results
 
@@ -29,10 +37,11 @@ def main() -> int:
     parser.add_argument("command", nargs="?", default="run", choices=("run", "sample", "turn", "page"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="combinations; all if none is named")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - {combination.name for combination in COMBINATIONS}
+    names = arguments.names or ["*"]
+    chosen = tuple(c for c in COMBINATIONS if any(fnmatchcase(c.name, name) for name in names))
+    unknown = [name for name in names if not any(fnmatchcase(c.name, name) for c in COMBINATIONS)]
     if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(c.name for c in COMBINATIONS)}")
-    chosen = tuple(c for c in COMBINATIONS if not arguments.names or c.name in arguments.names)
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(c.name for c in COMBINATIONS)}")
     if arguments.command == "page":
         PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
         return 0
@@ -75,8 +84,12 @@ def _run(combination: Combination, selection: Sequence[str]) -> Result:
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     report = DIRECTORY / f"{combination.name}.xml"
     report.unlink(missing_ok=True)
-    python = Path(sys.executable) if combination.environment is None else prepare(combination.environment)
-    number, versions = installed_versions(python, combination.shown)
+    python = prepare(combination.environment)
+    variables = variables_of(combination)
+    if combination.overlay:
+        packages = install_overlay(python, combination.name, combination.overlay)
+        variables["PYTHONPATH"] = os.pathsep.join((str(packages), str(REPOSITORY)))
+    number, versions = installed_versions(python, combination.shown, variables)
     options = (*selection, "-p", "no:cacheprovider", f"--junitxml={report}")
     if combination.target:
         command = ["make", combination.target, f"PYTEST_ARGS={' '.join(options)}"]
@@ -84,7 +97,7 @@ def _run(combination: Combination, selection: Sequence[str]) -> Result:
         command = [str(python), "-m", "pytest", "--quiet", *combination.tests, *options]
     _say(f"{combination.name}: Python {number} {versions}")
     started = time.monotonic()
-    subprocess.run(command, cwd=REPOSITORY, env=variables_of(combination), check=False)
+    subprocess.run(command, cwd=REPOSITORY, env=variables, check=False)
     counts = read_counts(report)
     return Result(
         name=combination.name,

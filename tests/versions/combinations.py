@@ -11,13 +11,13 @@ from hive_views.spark.versions import ICEBERG_VARIABLE, SPARK_LINES
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 """The minor versions of Python; CI runs on 3.11."""
-SQLGLOTS = ("30.24.0", "30.25.0", "30.26.0", "30.27.0", "30.29.0", "30.30.0")
-"""One release of each minor version of sqlglot that setup.cfg accepts."""
+SQLGLOTS = tuple(f"30.{minor}" for minor in range(8, 31) if minor != 28)
+"""The minor versions of sqlglot that setup.cfg accepts; there is no 30.28."""
 OLDEST = "pydantic==2.11.0 thrift==0.20.0 tenacity==8.2.3 cachetools==5.5.0 typer==0.12.5 rich==13.0.0 click==8.1.8"
-"""The oldest dependencies that setup.cfg accepts."""
+"""The oldest dependencies that setup.cfg accepts, beside sqlglot."""
 
 SPARK_TESTS = ("tests/integration/spark",)
-SPARK_SAMPLE = "versions"
+SPARK_SAMPLE = "each_spark"
 """The marker of the tests that `.ci/run` runs on each version of Spark."""
 
 
@@ -26,6 +26,7 @@ class Table(Enum):
 
     SPARK = "spark"
     PYTHON = "python"
+    SQLGLOT = "sqlglot"
     SUITES = "suites"
 
 
@@ -40,14 +41,20 @@ class Environment:
     """The minor version of Python; empty for the one that runs this program."""
 
 
+MAIN = Environment(name="main")
+"""That of `make env`, which runs this program."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Combination:
     """Versions that are installed together, and the tests that run on them."""
 
     name: str
     table: Table
-    environment: Environment | None = None
-    """Where the tests run; None for `make env`, with a target of the Makefile."""
+    environment: Environment = MAIN
+    """Where the tests run."""
+    overlay: str = ""
+    """A package that takes precedence over that of the environment, without its dependencies."""
     shown: tuple[str, ...] = ()
     """The packages whose installed versions the table names."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -100,29 +107,28 @@ def _python(version: str) -> Combination:
     )
 
 
-def _sqlglot(version: str) -> Combination:
-    minor = version.rpartition(".")[0]
+def _sqlglot(minor: str) -> Combination:
+    # Without the compiled extension, which `make test` has.
     return Combination(
         name=f"sqlglot-{minor}",
-        table=Table.PYTHON,
-        environment=Environment(name=f"sqlglot-{minor}", packages=(f"sqlglot[c]=={version}",)),
+        table=Table.SQLGLOT,
+        overlay=f"sqlglot=={minor}.0",
         shown=("sqlglot",),
         tests=("tests/unit/sql",),
     )
 
 
-_OLDEST_SQLGLOT = f"sqlglot[c]=={SQLGLOTS[0]}"
 COMBINATIONS: tuple[Combination, ...] = (
     *(combination for line in reversed(SPARK_LINES) for combination in _spark(line)),
     *(_python(version) for version in PYTHONS),
     Combination(
         name="oldest-dependencies",
         table=Table.PYTHON,
-        environment=Environment(name="oldest", packages=(*OLDEST.split(), _OLDEST_SQLGLOT)),
+        environment=Environment(name="oldest", packages=(*OLDEST.split(), f"sqlglot=={SQLGLOTS[0]}.0")),
         shown=("sqlglot", "pydantic", "thrift", "typer"),
         tests=("tests/unit",),
     ),
-    *(_sqlglot(version) for version in SQLGLOTS),
+    *(_sqlglot(minor) for minor in SQLGLOTS),
     *(
         Combination(name=name, table=Table.SUITES, target=f"test-{name}")
         for name in ("hive", "trino", "docker", "programs", "upgrade")

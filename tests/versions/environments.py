@@ -6,10 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.versions.combinations import Environment
+from tests.versions.combinations import MAIN, Environment
 
 REPOSITORY = Path(__file__).parents[2]
 DIRECTORY = REPOSITORY / "build" / "versions"
@@ -26,6 +26,8 @@ def prepare(environment: Environment) -> Path:
         MissingPythonError: If this machine has no Python of that version.
         subprocess.CalledProcessError: If the packages cannot be installed.
     """
+    if environment == MAIN:
+        return Path(sys.executable)
     home = DIRECTORY / environment.name
     python = home / "bin" / "python"
     stamp = home / "installed.json"
@@ -39,6 +41,15 @@ def prepare(environment: Environment) -> Path:
     subprocess.run([*command, "--editable", ".[test]", *environment.packages], cwd=REPOSITORY, check=True)
     stamp.write_text(wanted)
     return python
+
+
+def install_overlay(python: Path, name: str, package: str) -> Path:
+    """Install one package into a directory of its own, without its dependencies; return the directory."""
+    directory = DIRECTORY / name
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*command, "--target", directory, package], check=True)
+    return directory
 
 
 def find_python(version: str) -> str:
@@ -56,12 +67,13 @@ def find_python(version: str) -> str:
     raise MissingPythonError(f"no Python {version} that can create virtual environments")
 
 
-def installed_versions(python: Path, names: Iterable[str]) -> tuple[str, dict[str, str]]:
-    """Return the version of Python, and those of packages that are installed for it."""
+def installed_versions(python: Path, names: Iterable[str], variables: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the version of Python, and those of packages that its programs import."""
     program = (
         "import json, platform, sys; from importlib.metadata import version; "
         "print(json.dumps([platform.python_version(), {name: version(name) for name in sys.argv[1:]}]))"
     )
-    answer = subprocess.run([python, "-c", program, *names], capture_output=True, text=True, check=True)
+    command = [python, "-c", program, *names]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(variables))
     number, versions = json.loads(answer.stdout)
     return str(number), dict(versions)

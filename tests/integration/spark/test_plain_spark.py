@@ -20,7 +20,7 @@ from hive_views.spark.sessions import captured_settings
 from hive_views.spec.session_settings import is_captured_by_spark
 from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE
 
-pytestmark = pytest.mark.versions
+pytestmark = pytest.mark.each_spark
 
 STATEMENTS: list[tuple[str, list[tuple[Any, ...]]]] = [
     ("CREATE VIEW v AS SELECT id, name FROM t WHERE id > 1", []),
