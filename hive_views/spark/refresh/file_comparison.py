@@ -8,11 +8,21 @@ id, by which Spark reads them, as the procedure `rewrite_data_files` does.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from hive_views.spark.sessions import is_classic, java_class, run_plan, scala_list
+from hive_views.spark.sessions import (
+    JavaMethod,
+    is_classic,
+    missing_methods,
+    relation_with_output,
+    run_plan,
+    scala_list,
+    scala_sequence,
+    static_method,
+)
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -20,20 +30,36 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+logger = logging.getLogger(__name__)
+
 _SPARK = "org.apache.iceberg.spark"
 _ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 _Tasks = list[tuple[tuple[str, ...], Any]]
 """Tasks, each with its data file and the delete files that apply to it."""
 
+_LISTS = "org.apache.iceberg.relocated.com.google.common.collect.Lists"
+_METHODS = (
+    JavaMethod(f"{_SPARK}.Spark3Util", "loadIcebergTable", 2),
+    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "get", 0),
+    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "stageTasks", 3),
+    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "removeTasks", 2),
+    JavaMethod(f"{_SPARK}.SparkTableCache", "get", 0),
+    JavaMethod(f"{_SPARK}.SparkTableCache", "add", 2),
+    JavaMethod(f"{_SPARK}.SparkTableCache", "remove", 1),
+    JavaMethod(_LISTS, "newArrayList", 1),
+)
+"""The internal methods of Iceberg's Spark runtime that a comparison calls. 1.11.0 has them for Spark 3.5, 4.0, 4.1."""
+
 
 def can_compare_files(session: SparkSession) -> bool:
-    """Whether a session is a classic one with the classes of Iceberg's Spark runtime that a comparison needs."""
+    """Whether a session is a classic one whose Iceberg runtime has the methods that a comparison calls."""
     if not is_classic(session):
         return False
-    from py4j.java_gateway import JavaClass
-
-    names = ("ScanTaskSetManager", "Spark3Util", "SparkTableCache")
-    return all(isinstance(java_class(session._jvm, f"{_SPARK}.{name}"), JavaClass) for name in names)
+    missing = missing_methods(session._jvm, _METHODS)
+    if missing and len(missing) < len(_METHODS):  # without Iceberg, all are missing
+        names = ", ".join(f"{item.class_name}.{item.name}" for item in missing)
+        logger.info("Refreshes compare the rows of snapshots and not their files: Iceberg's runtime lacks %s", names)
+    return not missing
 
 
 class FileComparison:
@@ -49,7 +75,8 @@ class FileComparison:
         """
         self._session = session
         self._jvm: Any = session._jvm
-        self._table = java_class(self._jvm, f"{_SPARK}.Spark3Util.loadIcebergTable")(session._jsparkSession, table)
+        load_table = static_method(self._jvm, f"{_SPARK}.Spark3Util", "loadIcebergTable")
+        self._table = load_table(session._jsparkSession, table)
         self._name = table
         before, now = map(self._planned, snapshots)
         before, now = _only_in_first(before, now), _only_in_first(now, before)
@@ -87,8 +114,8 @@ class FileComparison:
             return []
         planned = self._table.newScan().useSnapshot(snapshot_id).ignoreResiduals().planFiles()
         try:
-            lists = java_class(self._jvm, "org.apache.iceberg.relocated.com.google.common.collect.Lists")
-            return [(_key(task), task) for task in _items(lists.newArrayList(planned))]
+            tasks = static_method(self._jvm, _LISTS, "newArrayList")(planned)
+            return [(_key(task), task) for task in _items(tasks)]
         finally:
             planned.close()
 
@@ -115,22 +142,17 @@ class FileComparison:
         """Staged rows of which all metadata columns can be read: Spark offers none beside the row lineage columns."""
         plan = cast(Any, rows)._jdf.queryExecution().analyzed()
         output = scala_list(plan.output())
-        columns = self._jvm.java.util.ArrayList()
-        for attribute in output:
-            if attribute.name() not in _ROW_LINEAGE:
-                columns.add(attribute)
-        if columns.size() == len(output):
+        columns = [attribute for attribute in output if attribute.name() not in _ROW_LINEAGE]
+        if len(columns) == len(output):
             return rows
-        sequence = java_class(self._jvm, "scala.jdk.javaapi.CollectionConverters.asScala")(columns).toSeq()
-        # The table, its columns, its catalog and name, the options and the time of time travel.
-        inputs = plan.table(), sequence, plan.catalog(), plan.identifier(), plan.options(), plan.timeTravelSpec()
-        return run_plan(self._session, plan.copy(*inputs))
+        relation = relation_with_output(self._jvm, plan, scala_sequence(self._jvm, columns))
+        return run_plan(self._session, relation)
 
     def _manager(self) -> Any:
-        return java_class(self._jvm, f"{_SPARK}.ScanTaskSetManager.get")()
+        return static_method(self._jvm, f"{_SPARK}.ScanTaskSetManager", "get")()
 
     def _cache(self) -> Any:
-        return java_class(self._jvm, f"{_SPARK}.SparkTableCache.get")()
+        return static_method(self._jvm, f"{_SPARK}.SparkTableCache", "get")()
 
 
 def _only_in_first(tasks: _Tasks, others: _Tasks) -> _Tasks:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hive_views.spark.sessions import java_class, scala_list
+from hive_views.spark.sessions import java_class, relation_with_output, scala_list, scala_sequence, static_method
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,8 +127,6 @@ class PlanBlocks:
         self._spark = spark
         jvm: Any = spark._jvm
         self._jvm = jvm
-        self._python_utils = jvm.PythonUtils
-        self._option = jvm.scala.Option
         self._no_items = self._seq([])
 
     def normalized(self, plan: Any) -> Any:
@@ -152,11 +150,7 @@ class PlanBlocks:
 
     def relation_like(self, relation: Any, output: Any) -> Any:
         """A relation with other attributes for its columns."""
-        kind = java_class(self._jvm, "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")
-        arguments = [relation.table(), output, relation.catalog(), relation.identifier(), relation.options()]
-        if relation.productArity() > len(arguments):
-            arguments.append(relation.timeTravelSpec())
-        return kind(*arguments)
+        return relation_with_output(self._jvm, relation, output)
 
     # -- Definitions ---------------------------------------------------------------------------------------------------
 
@@ -354,7 +348,7 @@ class PlanBlocks:
         ]
         arguments = [self._seq(new_keys), self._seq(items), self._filtered(conditions, rewriting)]
         if plan.productArity() > len(arguments):
-            arguments.append(self._option.empty())  # hints
+            arguments.append(static_method(self._jvm, "scala.Option", "empty")())  # hints
         return self._class("plans.logical.Aggregate")(*arguments)
 
     def _rolled_up(self, aggregate: Any, rewriting: _Rewriting) -> Any:
@@ -444,7 +438,7 @@ class PlanBlocks:
             attribute.name(),
             attribute.exprId(),
             attribute.qualifier(),
-            self._option.apply(attribute.metadata()),
+            static_method(self._jvm, "scala.Option", "apply")(attribute.metadata()),
             self._no_items,
         )
 
@@ -536,7 +530,7 @@ class PlanBlocks:
         return [condition]
 
     def _seq(self, items: list[Any]) -> Any:
-        return self._python_utils.toSeq(items)
+        return scala_sequence(self._jvm, items)
 
     def _class(self, name: str) -> Any:
         return java_class(self._jvm, f"{_CATALYST}.{name}")

@@ -24,6 +24,7 @@ from hive_views.spark.sessions import (
     run_plan,
     scala_list,
     spark_exceptions,
+    static_method,
 )
 from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
 
@@ -186,7 +187,7 @@ class PlanReader:
 
     def _command(self, text: str) -> Any:
         """The analyzed plan of a classic session's statement that is not run."""
-        skip = java_class(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode.SKIP")()
+        skip = static_method(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode", "SKIP")()
         state = self._spark._jsparkSession.sessionState()
         return state.executePlan(_parsed_plan(self._spark, text), skip).analyzed()
 
