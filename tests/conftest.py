@@ -26,7 +26,7 @@ from tests.browser import browser, chromium
 from tests.integration.metastore.rpc import connect
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
 from tests.proxy import ThriftProxy
-from tests.suites import mark_extended, missing_packages_summary, scope_of, sort_longest_first
+from tests.suites import mark_each_spark, mark_extended, missing_packages_summary, scope_of, sort_longest_first
 
 __all__ = ["browser", "chromium"]
 
@@ -108,6 +108,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_extended(items)
+    mark_each_spark(items)
     sort_longest_first(items)
     if SERVER == EMBEDDED_VERSION:
         return

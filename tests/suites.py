@@ -80,6 +80,32 @@ SPARK = (
 )
 """Tests on Spark, which run in one process with one session."""
 
+EACH_SPARK = (
+    # Sessions: statements, settings, reads of tables, time travel, errors, texts that versions read differently.
+    "test_session.py::test_create_read_change_and_drop[iceberg]",
+    "test_session.py::test_create_read_change_and_drop[connect]",
+    "test_session.py::test_time_travel_and_metadata_tables[iceberg]",
+    "test_session.py::test_settings_at_creation_apply_to_every_read[iceberg]",
+    "test_session.py::test_errors_point_into_the_typed_text[iceberg]",
+    "test_refresh.py::test_session_reads_stored_rows_only_if_fresh[table]",
+    "test_session_texts.py::test_doubled_quotes_are_rejected_before_spark_4_1",
+    "test_key_conditions.py::test_all_keys_are_selected[STRING-True]",
+    # Refreshes: full, incremental, by partitions, by keys, with the rows of the files that differ.
+    "test_refresh.py::test_full_then_incremental_then_full[registered]",
+    "test_refresh.py::test_only_the_partitions_that_changed_are_written",
+    "test_refresh_values.py::test_one_of_three_equal_rows_is_deleted[merge-on-read]",
+    "test_file_comparison.py::test_refresh_by_keys_reads_files_that_differ",
+    "test_file_comparison.py::test_only_files_that_differ_are_read[2-changes6-26]",
+    "test_file_comparison.py::test_only_files_that_differ_are_read[3-changes6-26]",
+    "test_file_comparison.py::test_equality_deletes_apply_to_older_files[2]",
+    "test_java_methods.py::test_cache_of_tables_is_available_on_each_version",
+    "test_java_methods.py::test_missing_methods_are_those_that_no_class_has",
+    # Imports on Spark.
+    "test_import_check.py::test_spark_import_checks_columns_by_default",
+    "test_import_check.py::test_conversion_that_spark_rejects_is_restored",
+)
+"""Tests of integration/spark that run on each supported version of Spark at every landing (tests/versions)."""
+
 FIRST = (*SPARK, "faults", "integration/schema_upgrade", "integration/legacy_import")
 """Tests that start first, since they take longest."""
 
@@ -121,6 +147,17 @@ def mark_extended(items: list[pytest.Item]) -> None:
         is_listed = item.path.is_relative_to(TESTS) and _is_in(item.path.relative_to(TESTS).as_posix(), EXTENDED)
         if is_listed or "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.extended)
+
+
+def mark_each_spark(items: list[pytest.Item]) -> None:
+    """Add the marker `each_spark` to the tests of `EACH_SPARK`."""
+    for name in EACH_SPARK:
+        module, function = name.partition("[")[0].split("::")
+        if f"def {function}(" not in (TESTS / "integration/spark" / module).read_text():
+            raise pytest.UsageError(f"tests/suites.py names {name}, which does not exist")
+    for item in items:
+        if item.nodeid.removeprefix("tests/integration/spark/") in EACH_SPARK:
+            item.add_marker(pytest.mark.each_spark)
 
 
 def missing_packages_summary(reasons: list[str]) -> str | None:

@@ -88,7 +88,7 @@ def is_classic(session: SparkSession) -> bool:
 
 
 def is_spark_3(session: SparkSession) -> bool:
-    """Whether a session is one of Spark 3, where the literal `'it''s'` means "its" and not "it's"."""
+    """Whether a session is one of Spark 3."""
     return str(session.version).startswith("3.")
 
 

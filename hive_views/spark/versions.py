@@ -27,13 +27,14 @@ class SparkLine:
     has_connect: bool = True
     """Whether a `ViewSession` runs on its Spark Connect."""
     rewrites_queries: bool = False
-    """Whether queries on tables can read stored rows: it was tested with this version's analyzer and Iceberg."""
+    """Whether queries on tables can read stored rows. Plans of Spark 4.0 and 3.5 lack the snapshots that tables are read
+    from (Iceberg 1.11)."""
 
 
 SPARK_LINES: Mapping[str, SparkLine] = MappingProxyType(
     {
         "3.5": SparkLine(scala="2.12", iceberg=("1.12.0", "1.11.0"), has_connect=False),
-        "4.0": SparkLine(scala="2.13", iceberg=("1.11.0",), rewrites_queries=True),
+        "4.0": SparkLine(scala="2.13", iceberg=("1.11.0",)),
         "4.1": SparkLine(scala="2.13", iceberg=("1.12.0", "1.11.0"), rewrites_queries=True),
         "4.2": SparkLine(scala="2.13"),
         "4.3": SparkLine(scala="2.13"),

@@ -3,7 +3,7 @@
 run     the whole tests of each combination, or of those that are named (`spark-*`); a combination whose last result
         is of the current commit and complete is not repeated
 sample  the tests with the marker `each_spark` on each Spark, as `.ci/run` does at each landing; nothing is recorded
-turn    one combination whose turn it is at a landing; nothing is recorded
+turn    one combination of Spark or Python, whose turn it is at a landing; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 
-from tests.versions.combinations import COMBINATIONS, SPARK_SAMPLE, Combination, in_turn, variables_of
+from tests.versions.combinations import COMBINATIONS, SPARK_SAMPLE, Combination, Table, in_turn, variables_of
 from tests.versions.environments import (
     DIRECTORY,
     REPOSITORY,
@@ -48,7 +48,8 @@ def main() -> int:
     if arguments.command == "sample":
         return _report(_run_each(tuple(c for c in chosen if c.has_sample), ("-m", SPARK_SAMPLE)))
     if arguments.command == "turn":
-        return _report(_run_each((in_turn(tuple(c for c in chosen if not c.target), _commit_count()),), ()))
+        candidates = tuple(c for c in chosen if c.table in (Table.SPARK, Table.PYTHON))
+        return _report(_run_each((in_turn(candidates, _commit_count()),), ()))
     return _run_and_record(chosen)
 
 

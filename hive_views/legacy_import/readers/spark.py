@@ -34,6 +34,7 @@ from hive_views.sql.parsing.parser import (
     PARSER_SETTINGS,
     find_doubled_quote,
     find_variable,
+    reads_doubled_quotes,
     setting_dependence,
 )
 
@@ -180,12 +181,13 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
             f"plain Spark replaces {variable} in its text by the value of its reader's variable: create it again "
             "without variables, then plan again",
         )
-    if row.parameters.get(_VERSION, "").startswith(("2.", "3.")) and find_doubled_quote(text) is not None:
+    version = row.parameters.get(_VERSION)
+    if version and not reads_doubled_quotes(version) and find_doubled_quote(text) is not None:
         return Problem(
             Reason.UNSUPPORTED,
-            f"Spark {row.parameters[_VERSION]} made it with a doubled quote in a literal, such as 'it''s', which "
-            "Spark 3 reads without the quote and Spark 4 with it: create it again with \\' or without the quotes, then "
-            "plan again",
+            f"Spark {version} made it with a doubled quote in a literal, such as 'it''s', which "
+            "Spark reads without the quote before 4.1 and with it since: create it again with \\' or without the "
+            "quotes, then plan again",
         )
     collation = row.parameters.get(_COLLATION, _BINARY)
     if collation.upper() != _BINARY:

@@ -43,7 +43,7 @@ from hive_views.spark.sessions import (
 )
 from hive_views.spark.versions import check_spark_version
 from hive_views.sql.analysis.incremental import RowSelection
-from hive_views.sql.parsing.parser import find_doubled_quote
+from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
 
@@ -262,11 +262,12 @@ class SparkEngine:
 
     def stage(self, work: StagingRequest) -> None:
         """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`."""
-        if is_spark_3(self._spark) and any(find_doubled_quote(query) is not None for query in work.queries):
+        joins_quotes = not reads_doubled_quotes(self._spark.version)
+        if joins_quotes and any(find_doubled_quote(query) is not None for query in work.queries):
             raise RefreshError(
                 str(work.target),
                 f"its query has a doubled quote in a literal, such as 'it''s', which Spark {self._spark.version} "
-                "reads without the quote: replace it by \\', or refresh with Spark 4",
+                "reads without the quote: replace it by \\', or refresh with Spark 4.1",
             )
         with self._session_for(work) as session:
             try:

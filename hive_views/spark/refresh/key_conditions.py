@@ -22,9 +22,11 @@ _LITERALS = {
     "bigint": "concat({value}, 'L')",
     "date": "concat('date_from_unix_date(', unix_date({value}), ')')",
     "timestamp": "concat('timestamp_micros(', unix_micros({value}), 'L)')",
-    "string": "concat('CAST(X''', hex({value}), ''' AS STRING)')",
+    "string": "concat('CAST(X', chr(39), hex({value}), chr(39), ' AS STRING)')",
 }
-"""Spark SQL that writes a value as a constant, by type. Strings are those with the default collation."""
+"""Spark SQL that writes a value as a constant, by type. Strings are those with the default collation.
+
+`chr(39)` is a quote: before 4.1, Spark has no doubled quotes in literals, and a setting turns escapes off."""
 
 _HASHED = ("boolean", "binary", "decimal", "timestamp_ntz", *_LITERALS)
 """The types whose equal values have equal hash values."""

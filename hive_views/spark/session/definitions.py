@@ -12,7 +12,7 @@ from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
-from hive_views.spark.sessions import captured_settings, is_spark_3
+from hive_views.spark.sessions import captured_settings
 from hive_views.spec.session_settings import (
     RECORDED,
     can_change_results,
@@ -21,7 +21,7 @@ from hive_views.spec.session_settings import (
     recorded_settings,
 )
 from hive_views.sql.parsing.lexer import error_at, line_and_column
-from hive_views.sql.parsing.parser import find_doubled_quote, setting_dependence
+from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes, setting_dependence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,9 +116,10 @@ class DefinitionAnalyzer:
             key, offset, reason = dependence
             line, column = line_and_column(statement.text, query.start + offset)
             raise SqlError(f"{key} is on, and {reason}. Write it another way, or set it off", line=line, column=column)
-        doubled = find_doubled_quote(query.sql) if is_spark_3(self._names.spark) else None
+        version = self._names.spark.version
+        doubled = None if reads_doubled_quotes(version) else find_doubled_quote(query.sql)
         if doubled is not None:
-            reason = f"Spark {self._names.spark.version} ignores a doubled quote, which Spark 4 does not: write \\'"
+            reason = f"Spark {version} ignores a doubled quote, which Spark 4.1 does not: write \\'"
             raise error_at(statement.text, query.start + doubled, reason)
 
     def _analyzer(

@@ -64,7 +64,7 @@ from hive_views.spark.session.table_reads import (
     table_reads,
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
-from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, is_spark_3, spark_exceptions
+from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, spark_exceptions
 from hive_views.spark.versions import is_tested
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (
@@ -78,7 +78,7 @@ from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.parsing.lexer import line_and_column
-from hive_views.sql.parsing.parser import find_doubled_quote
+from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
 from hive_views.sql.types.upcasts import can_upcast
@@ -625,10 +625,10 @@ class QueryRewriter:
                 f"View {name} has no text for Spark, only for {', '.join(texts) or 'no dialect'}. Add one with CREATE "
                 "OR REPLACE VIEW"
             )
-        if is_spark_3(self._spark) and find_doubled_quote(text) is not None:
+        if not reads_doubled_quotes(self._spark.version) and find_doubled_quote(text) is not None:
             raise TableReadError(
                 f"View {name} has a literal with a doubled quote, such as 'it''s', which Spark {self._spark.version} "
-                "reads without the quote. Replace it by \\' with CREATE OR REPLACE VIEW, or read the view with Spark 4"
+                "reads without the quote. Replace it by \\' with CREATE OR REPLACE VIEW, or read it with Spark 4.1"
             )
         return text
 

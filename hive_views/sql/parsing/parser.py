@@ -71,9 +71,14 @@ def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int
 
 
 def find_doubled_quote(sql: str) -> int | None:
-    """The offset of the first literal with a doubled quote, which only Spark 4 reads as a quote: `'it''s'`."""
+    """The offset of the first literal with a doubled quote, such as `'it''s'`; see `reads_doubled_quotes`."""
     literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
     return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
+
+
+def reads_doubled_quotes(spark_version: str) -> bool:
+    """Whether a version of Spark reads `'it''s'` as `it's`; those before 4.1 read `its` (2.4.8, 3.5.9 and 4.0.5)."""
+    return [int(number) for number in re.findall(r"\d+", spark_version)[:2]] >= [4, 1]
 
 
 def find_variable(sql: str) -> str | None:

@@ -208,17 +208,20 @@ SPARK_ROWS = [
         Reason.UNSUPPORTED,
         (),
     ),
-    (
-        "select 'it''s' as s",
-        [("s", "string")],
-        {**spark_schema(("s", "string")), "spark.sql.create.version": "3.5.1"},
-        Reason.UNSUPPORTED,
-        (),
+    *(
+        (
+            "select 'it''s' as s",
+            [("s", "string")],
+            {**spark_schema(("s", "string")), "spark.sql.create.version": version},
+            Reason.UNSUPPORTED,
+            (),
+        )
+        for version in ("3.5.1", "4.0.5")
     ),
     (
         "select 'it''s' as s",
         [("s", "string")],
-        {**spark_schema(("s", "string")), "spark.sql.create.version": "4.0.1"},
+        {**spark_schema(("s", "string")), "spark.sql.create.version": "4.1.4"},
         None,
         (("s", "string"),),
     ),
