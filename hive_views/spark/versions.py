@@ -27,8 +27,7 @@ class SparkLine:
     has_connect: bool = True
     """Whether a `ViewSession` runs on its Spark Connect."""
     rewrites_queries: bool = False
-    """Whether queries on tables can read stored rows. Plans of Spark 4.0 and 3.5 lack the snapshots that tables are read
-    from (Iceberg 1.11)."""
+    """Whether queries on tables can read stored rows. Plans of Spark 4.0 and 3.5 lack the snapshots of the tables."""
 
 
 SPARK_LINES: Mapping[str, SparkLine] = MappingProxyType(
