@@ -111,7 +111,7 @@ class Realm(Observer):
             client.drop_table(self.database, REGISTERED, False)
             text = f"select `t`.`id` from `{self.database}`.`t`"
             legacy = hive_view_row(self.database, LEGACY, "select id from t", text, [("id", "int", "")])
-            # Without a location, which Hive's views do not have, Hive checks nothing.
+            # Hive's views have no location, and then Hive does not check changes of them.
             legacy.sd.location = f"{self.location}/{LEGACY}"
             client.create_table(legacy)
 
