@@ -29,6 +29,8 @@ from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCT
 from hive_views.sql.parsing.lexer import line_and_column
 
 _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
+_SYNTAX = frozenset({"cast", "extract"})
+"""Calls that the grammar of both engines has, so that they are in neither list of functions."""
 
 
 _ENCODED = tuple(
@@ -136,7 +138,8 @@ def _findings_of_text(
 def _missing(called: Iterable[FunctionReference], engine: str) -> Iterator[FunctionReference]:
     """Yield the functions that an engine does not have."""
     # A function qualified with its database exists for every engine that uses Hive's functions.
-    return (item for item in called if not item.qualified and item.name.lower() not in _FUNCTIONS[engine])
+    names = _FUNCTIONS[engine] | _SYNTAX
+    return (item for item in called if not item.qualified and item.name.lower() not in names)
 
 
 def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterator[EngineFinding]:

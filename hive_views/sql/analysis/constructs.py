@@ -66,7 +66,18 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 """Operators whose operands are nodes of the tree. `<>` differs from `=` only by NOT, and so on."""
 
 _SILENT = (
-    *(exp.Alias, exp.Aliases, exp.Boolean, exp.ColumnDef, exp.CTE, exp.DataType, exp.Distinct, exp.From, exp.Group),
+    *(
+        exp.Alias,
+        exp.Aliases,
+        exp.Boolean,
+        exp.ColumnDef,
+        exp.CTE,
+        exp.DataType,
+        exp.DataTypeParam,
+        exp.Distinct,
+        exp.From,
+        exp.Group,
+    ),
     *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.Select, exp.Star),
     *(exp.TableAlias, exp.Tuple, exp.Var, exp.Where, exp.With),
 )
@@ -221,6 +232,8 @@ class _Reader:
 
     def _operator(self, node: exp.Expr) -> Iterator[str]:
         name = _OPERATORS[type(node)]
+        if name == "negative" and isinstance(node.this, exp.Literal):
+            return
         operands = [item for value in node.args.values() for item in child_expressions(value)]
         types = self._types(operands)
         if name in ("/", "%", "div"):
@@ -315,6 +328,13 @@ class _Reader:
             return
         if name in ("sum", "avg") and len(flat) == 1 and self._digits(flat[0]) > _MOST_DIGITS - 10:
             yield f"{name} beyond 38 digits"
+            return
+        if name == "date_format":
+            formats = (self._text.raw(inner) for inner in range(at + 2, self._text.match.get(at + 1, at)))
+            yield f"date_format({self._type(flat[0])},{','.join(raw for raw in formats if raw[0] in _QUOTES)})"
+            return
+        if name == "round" and self._digits(flat[0]) and _is_within_scale(flat, self._full_type(flat[0])):
+            yield "round(decimal) to fewer digits"
             return
         if name == "sort_array" and len(arguments) > 1:
             yield "sort_array with order"
@@ -459,6 +479,17 @@ _PLAIN = frozenset(
     """.split()
 )
 """Types of columns that all engines return alike; `?` is the type of an expression, which has a construct itself."""
+
+
+_QUOTES = ("'", '"')
+
+
+def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
+    """Whether round() of a decimal leaves no more digits than it has."""
+    size, digits = decimal(kind), arguments[1:]
+    if size is None or len(digits) > 1:
+        return False
+    return not digits or (isinstance(digits[0], exp.Literal) and int(digits[0].this) <= size[1])
 
 
 def _name_of(node: exp.Expr) -> str:

@@ -225,7 +225,7 @@ EQUAL: tuple[str, ...] = (
     rf"[-+*]\((?:{_EXACT}|double),(?:{_EXACT}|double)\)",
     rf"negative\({_NUMBER}\)|abs\((?:decimal|double)\)",
     rf"/ by constant\((?:double|{_INTEGER}),(?:double|{_INTEGER})\)|% by constant\({_INTEGER},{_INTEGER}\)",
-    rf"(?:floor|ceil|ceiling)\({_EXACT}\)",
+    rf"(?:floor|ceil|ceiling)\({_EXACT}\)|round\(decimal\) to fewer digits",
     # -- Casts
     "cast to its own type",
     r"cast\(literal as .*\)",
@@ -251,7 +251,7 @@ EQUAL: tuple[str, ...] = (
     rf"(?:year|month|day|dayofmonth|quarter|to_date|date|last_day)\({_DAY}\)",
     r"(?:hour|minute|second)\(timestamp\)",
     rf"date_(?:add|sub)\({_DAY},-?\d+\)",
-    rf"datediff\({_DAY},{_DAY}\)",
+    rf"datediff\({_DAY},{_DAY}\)|extract\((?:year|month) from {_DAY}\)",
     rf"date_format\({_DAY},'(?:yyyy|yyyy-MM|yyyy-MM-dd|yyyy-MM-dd HH:mm:ss|HH)'\)",
     rf"trunc\((?:mm|month|year|yyyy) from {_DAY}\)",
     rf"trunc\((?:{_DAY},)?'(?:MM|MONTH|YEAR|YYYY)'(?:,{_DAY})?\)",
