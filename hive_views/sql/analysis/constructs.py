@@ -241,6 +241,8 @@ class _Reader:
             yield f"{name} {divisor}({types})"
             if divisor == "by value" and _is_under_choice(node):
                 yield "quotient in a condition"
+        elif name in ("+", "-") and isinstance(node.this, _LENGTHS) and isinstance(node.expression, exp.Literal):
+            yield f"{name} of a length({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
         else:
@@ -270,6 +272,10 @@ class _Reader:
         if target == UNKNOWN:  # the type in the other engine is not determined, but it is written
             written = node.args["to"].this
             target = str(getattr(written, "value", written)).lower().replace("timestamptz", "timestamp")
+        part = unwrapped(node.this)
+        is_cast = isinstance(part, exp.Substring) and isinstance(part.this, exp.Cast)
+        if is_cast and self._type(part.this.this) in ("date", "timestamp"):
+            return f"cast(part of a date as {target})"  # the form of year(), date_format() … in the text of a row
         if isinstance(node.this, exp.Literal):
             source = "literal" if target in ("date", "timestamp") or not node.this.is_string else "string literal"
         else:
@@ -294,23 +300,20 @@ class _Reader:
 
     def _call(self, node: exp.Func) -> Iterator[str]:
         at = function_token(self._text, node)
-        parent = node.parent
-        while isinstance(parent, (exp.Paren, exp.Alias)):
-            parent = parent.parent
         if at is None:
             yield f"{node.key.replace('_', ' ')}(?)"
             return
-        if (
-            isinstance(parent, exp.Func)
-            and function_token(self._text, parent) == at
-            and not isinstance(parent, exp.Anonymous)
-        ):
-            return  # a node that the parser added for the call around it
-        name = self._text.raw(at).strip("`").lower()
-        if self._text.kinds[at - 1 : at] == [TokenType.DOT]:
-            yield f"database.{name}"
-            return
-        arguments = [self._argument(item, at) for value in node.args.values() for item in child_expressions(value)]
+        if "start" in (node._meta or {}):
+            name = self._text.raw(at).strip("`").lower()
+            if self._text.kinds[at - 1 : at] == [TokenType.DOT]:
+                yield f"database.{name}"
+                return
+        elif isinstance(node, _ADDED_BY_THE_PARSER):
+            return  # a part of the call around it
+        else:
+            # The parser keeps no position; `function_token` is that of a call inside, as in `initcap(trim(x))`.
+            name = _NAMES_WITHOUT_POSITION.get(type(node)) or node.sql_name().lower()
+        arguments = [self._argument(item) for value in node.args.values() for item in child_expressions(value)]
         values = [item for item in arguments if not isinstance(item, (exp.Var, exp.Boolean))]
         distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
         flat = [inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])]
@@ -348,17 +351,10 @@ class _Reader:
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
 
-    def _argument(self, node: exp.Expr, at: int) -> exp.Expr:
-        """Return an argument as written, without the nodes that the parser added for the call of a token."""
-        while (
-            isinstance(node, exp.Func)
-            and not isinstance(node, (exp.Cast, exp.Binary, exp.Connector, exp.Case))
-            and function_token(self._text, node) == at
-        ):
-            inner = node.args.get("this")
-            if not isinstance(inner, exp.Expr):
-                break
-            node = inner
+    def _argument(self, node: exp.Expr) -> exp.Expr:
+        """Return an argument as written, without the nodes that the parser put around it."""
+        while isinstance(node, _ADDED_BY_THE_PARSER) and "start" not in (node._meta or {}):
+            node = node.this
         return node
 
     def _condition(self, node: exp.Expr) -> Iterator[str]:
@@ -490,6 +486,20 @@ def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
     if size is None or len(digits) > 1:
         return False
     return not digits or (isinstance(digits[0], exp.Literal) and int(digits[0].this) <= size[1])
+
+
+_LENGTHS = (exp.Length, exp.StrPosition)
+"""Functions whose results are small, so that a literal added to them does not overflow."""
+
+_ADDED_BY_THE_PARSER = (exp.TsOrDsToDate, exp.TimeStrToTime)
+"""Nodes that the parser puts around arguments; where a text calls such a function, the node has a position."""
+
+_NAMES_WITHOUT_POSITION: dict[type[exp.Expr], str] = {
+    exp.Quantile: "percentile",
+    exp.ApproxQuantile: "percentile_approx",
+    exp.DecodeCase: "decode",
+}
+"""Names of functions that sqlglot calls otherwise."""
 
 
 def _name_of(node: exp.Expr) -> str:

@@ -228,7 +228,7 @@ EQUAL: tuple[str, ...] = (
     rf"(?:floor|ceil|ceiling)\({_EXACT}\)|round\(decimal\) to fewer digits",
     # -- Casts
     "cast to its own type",
-    r"cast\(literal as .*\)",
+    r"cast\(literal as .*\)|cast\(part of a date as (?:int|string)\)",
     rf"cast\((?:{_EXACT}|{_DAY}|varchar) as string\)",
     r"cast\(tinyint as (?:smallint|int|bigint|double)\)|cast\(smallint as (?:int|bigint|double)\)",
     r"cast\((?:int|bigint) as (?:bigint|double)\)",
@@ -245,7 +245,7 @@ EQUAL: tuple[str, ...] = (
     rf"(?:upper|lower|length|trim|ltrim|rtrim|reverse|char_length)\({_TEXT}\)",
     rf"(?:substr|substring)\({_TEXT},-?\d+(?:,\d+)?\)",
     rf"(?:concat|\|\|)\((?:,?(?:{_TEXT}|{_EXACT}|date))+\)",
-    rf"instr\({_TEXT},{_TEXT}\)",
+    rf"instr\({_TEXT},{_TEXT}\)|[-+] of a length\(int,int\)|(?:substr|substring)\({_TEXT},1,int\)",
     rf"regexp_replace\({_TEXT},'[^\\]*','[^\\]*'\)",
     # -- Dates
     rf"(?:year|month|day|dayofmonth|quarter|to_date|date|last_day)\({_DAY}\)",

@@ -69,6 +69,9 @@ CLASSES = [
     ("SELECT id FROM acc WHERE ratio > 1", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT id FROM acc WHERE code = 'ab'", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT 1.50 AS d FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT initcap(trim(owner)) AS o FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT initcap(CAST(lim AS STRING)) AS o FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT soundex(substr(trim(owner), 1, 3)) AS o FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     # -- A divisor of 0, overflows, casts
     ("SELECT coalesce(lim / sh, 0) AS q FROM acc", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: OTHER}),
     ("SELECT id FROM acc WHERE lim / sh IS NULL", {HIVE_TO_SPARK: MAY_FAIL, SPARK_TO_HIVE: OTHER}),
@@ -108,6 +111,10 @@ CLASSES = [
     ("SELECT upper(owner) AS o, coalesce(bal, 0) AS b FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT id, l FROM acc LATERAL VIEW explode(labels) t AS l", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT avg(lim) AS a FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    (
+        "SELECT CAST(substr(CAST(opened AS STRING), 1, length(CAST(opened AS STRING)) - 6) AS INT) AS y FROM acc",
+        {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None},  # year(opened) in the text of a row
+    ),
     ("SELECT id FROM acc ORDER BY id", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     # -- The author's own engine
     ("SELECT stddev(ratio) AS s FROM acc", {("hive", "hive"): None, ("spark", "spark"): None}),
