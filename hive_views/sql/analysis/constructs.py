@@ -234,6 +234,8 @@ class _Reader:
         name = _OPERATORS[type(node)]
         if name == "negative" and isinstance(node.this, exp.Literal):
             return
+        if _is_negated_literal(node):
+            return
         operands = [item for value in node.args.values() for item in child_expressions(value)]
         types = self._types(operands)
         if name in ("/", "%", "div"):
@@ -344,7 +346,10 @@ class _Reader:
             return
         if name in LITERALS_DECIDE:
             types = ",".join(
-                item.sql("hive") if isinstance(item, (exp.Literal, exp.Neg)) else self._type(item) for item in flat
+                item.sql("hive")
+                if isinstance(item, (exp.Literal, exp.Neg)) or _is_negated_literal(item)
+                else self._type(item)
+                for item in flat
             )
         else:
             types = ",".join("*" if isinstance(item, exp.Star) else self._type(item) for item in flat)
@@ -504,6 +509,11 @@ _NAMES_WITHOUT_POSITION: dict[type[exp.Expr], str] = {
 
 def _name_of(node: exp.Expr) -> str:
     return (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+
+
+def _is_negated_literal(node: exp.Expr) -> bool:
+    """Whether the parser made a node for the days of `date_sub(…, 40)`."""
+    return isinstance(node, exp.Mul) and isinstance(node.parent, exp.TsOrDsAdd) and isinstance(node.this, exp.Literal)
 
 
 def _is_nonzero(node: exp.Expr) -> bool:

@@ -42,6 +42,7 @@ _EXACT = f"(?:{_INTEGER}|decimal)"
 _NUMBER = f"(?:{_INTEGER}|decimal|double|float)"
 _TEXT = "(?:string|varchar)"
 _ANY_TEXT = "(?:string|varchar|char)"
+_TEXTS = r"(?:,?(?:string|varchar\(\d+\)))+"
 _DAY = "(?:date|timestamp)"
 _SIMPLE = "(?:tinyint|smallint|int|bigint|decimal|string|varchar|boolean|date|timestamp)"
 """Types whose values are compared, grouped and returned alike. FLOAT and DOUBLE are not: 0.0, -0.0 and NaN."""
@@ -57,7 +58,7 @@ _COMPARED = "(?:=|<|<=>|in)"
 
 def _compared(one: str, other: str) -> str:
     """Return the pattern of comparisons of two types."""
-    between = rf"between\((?=.*{one})(?=.*{other})(?:{one}|{other}),(?:{one}|{other}),(?:{one}|{other})\)"
+    between = rf"between\((?=.*\b{one}\b)(?=.*\b{other}\b)(?:{one}|{other}),(?:{one}|{other}),(?:{one}|{other})\)"
     return rf"{_COMPARED}{_either(one, other)}|{between}"
 
 
@@ -120,8 +121,8 @@ _IN_BOTH = (
     (r"(?:greatest|least)\(.*\)", _OTHER, "greatest or least: NULL in Hive if an argument is NULL"),
     (r"(?:union|except|intersect).*\(different: .*\)", _OTHER, "a set operation of columns of different types: Hive "
      "does not widen a DECIMAL for integers"),
-    (r"(?:case|coalesce|nvl|ifnull)\(different: .*(?:string|varchar|char|float).*\)", _OTHER, "a choice between a text "
-     "or FLOAT and another type: the type differs"),
+    (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
+     "a choice between a text or FLOAT and another type: the type differs"),
     # -- Functions
     (r"(?:stddev|std|variance)\(.*\)", _OTHER, "stddev or variance: of the population in Hive, of the sample in "
      "Spark"),
@@ -236,6 +237,7 @@ EQUAL: tuple[str, ...] = (
     # -- Choices
     rf"(?:case|coalesce|nvl|nullif)\((?:{_SIMPLE}|double)\)",
     rf"(?:case|coalesce|nvl)\(different: (?:,?(?:decimal\([\d,]+\)|{_INTEGER}|double))+\)",
+    rf"(?:case|coalesce|nvl)\(different: {_TEXTS}\)",
     r"\[\]\(map,(?:string|int)\)",
     # -- Aggregates
     rf"count\((?:distinct )?(?:\*|{_SIMPLE})\)|count\((?:char|double|float|array|map|struct)\)",
@@ -250,7 +252,7 @@ EQUAL: tuple[str, ...] = (
     # -- Dates
     rf"(?:year|month|day|dayofmonth|quarter|to_date|date|last_day)\({_DAY}\)",
     r"(?:hour|minute|second)\(timestamp\)",
-    rf"date_(?:add|sub)\({_DAY},-?\d+\)",
+    rf"date_(?:add|sub)\({_DAY},-?\d+(?: \* -1)?\)",
     rf"datediff\({_DAY},{_DAY}\)|extract\((?:year|month) from {_DAY}\)",
     rf"date_format\({_DAY},'(?:yyyy|yyyy-MM|yyyy-MM-dd|yyyy-MM-dd HH:mm:ss|HH)'\)",
     rf"trunc\((?:mm|month|year|yyyy) from {_DAY}\)",

@@ -110,6 +110,9 @@ CLASSES = [
     ),
     ("SELECT upper(owner) AS o, coalesce(bal, 0) AS b FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT id, l FROM acc LATERAL VIEW explode(labels) t AS l", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT id FROM acc WHERE nick BETWEEN 'A' AND 'c'", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT coalesce(nick, owner) AS n FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
+    ("SELECT date_sub(opened, 40) AS n FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT avg(lim) AS a FROM acc", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     (
         "SELECT CAST(substr(CAST(opened AS STRING), 1, length(CAST(opened AS STRING)) - 6) AS INT) AS y FROM acc",
