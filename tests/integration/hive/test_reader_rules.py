@@ -43,7 +43,7 @@ CASES = {
     "SELECT id, greatest(qty, 1) AS g FROM r.t": "other rows",
     "SELECT id FROM r.t WHERE live = 'true'": "other rows",
     "SELECT id, CAST(live AS STRING) AS s FROM r.t": "other rows",
-    "SELECT id, CAST(pmod(qty, -3) AS INT) AS p FROM r.t": "other rows",
+    "SELECT id, CAST(pmod(big, -3) AS BIGINT) AS p FROM r.t": "other rows",
     "SELECT id, hash(name) AS h FROM r.t": "other rows",
     "SELECT id, CAST(add_months(day, 1) AS DATE) AS d FROM r.t": "other rows",
     "SELECT id FROM r.t WHERE qty / qty IS NULL": "other rows",
