@@ -35,7 +35,7 @@ def test_rows_are_complete_and_survive_a_view(tmp_path: Path) -> None:
         for name in names:
             single = catalog.store.get_row(name)
             assert single is not None
-            assert single.columns == before[name].columns == [(*column, None) for column in COLUMNS]
+            assert single.columns == before[name].columns == tuple((*column, None) for column in COLUMNS)
             assert single.parameters == before[name].parameters
         with pytest.warns(UnreadableTableWarning):
             for name in names:
