@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_views.local_metastore.maven import Artifact, fetch
+from hive_views.spark.gateway import start_context
 from hive_views.spark.versions import SPARK_LINES, check_spark_version, iceberg_release, spark_line
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _logging_option() -> str:
 
 
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
     check_spark_version(version("pyspark"))
@@ -173,7 +174,7 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
     }
     spark_conf = SparkConf().setAll(settings.items())
     with _deferred_interrupt():
-        SparkContext.getOrCreate(spark_conf)
+        start_context(spark_conf)
     with _deferred_interrupt():  # again: the context has set its own handler
         return SparkSession.builder.config(conf=spark_conf).getOrCreate()
 
