@@ -1,8 +1,8 @@
 """Starts Spark's JVM without the messages that it prints before it is ready.
 
-Spark's launcher passes `--add-modules=jdk.incubator.vector` to each JVM (`JavaModuleOptions` in its spark-launcher JAR,
-Spark 4.0 and later), and the JVM warns about it before any class of Spark is loaded: "WARNING: Using incubator modules".
-Neither Spark nor Java 17 has an option for it. PySpark documents `popen_kwargs` of `launch_gateway` for such cases.
+Spark's launcher passes `--add-modules=jdk.incubator.vector` to each JVM (`JavaModuleOptions` of Spark 4.1.4), and the
+JVM warns before any class of Spark is loaded: "WARNING: Using incubator modules". Neither Spark nor Java 17 has an
+option against it. PySpark documents `popen_kwargs` of `launch_gateway` for such cases.
 """
 
 from __future__ import annotations
