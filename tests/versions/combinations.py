@@ -16,6 +16,8 @@ SQLGLOTS = tuple(f"30.{minor}" for minor in range(8, 31) if minor != 28)
 OLDEST = "pydantic==2.11.0 thrift==0.20.0 tenacity==8.2.3 cachetools==5.5.0 typer==0.12.5 rich==13.0.0 click==8.1.8"
 """The oldest dependencies that setup.cfg accepts, beside sqlglot."""
 
+NEWEST_SPARK = "pyspark[connect]==4.1.*"
+"""The newest Spark with a runtime of Iceberg."""
 SPARK_TESTS = ("tests/integration/spark",)
 SPARK_SAMPLE = "each_spark"
 """The marker of the tests that `.ci/run` runs on each version of Spark."""
@@ -101,7 +103,7 @@ def _python(version: str) -> Combination:
     return Combination(
         name=f"python-{version}",
         table=Table.PYTHON,
-        environment=Environment(name=f"python-{version}", python=version),
+        environment=Environment(name=f"python-{version}", python=version, packages=(NEWEST_SPARK,)),
         shown=("pyspark", "pyarrow", "pandas"),
         tests=("tests/unit",),
     )
@@ -124,7 +126,7 @@ COMBINATIONS: tuple[Combination, ...] = (
     Combination(
         name="oldest-dependencies",
         table=Table.PYTHON,
-        environment=Environment(name="oldest", packages=(*OLDEST.split(), f"sqlglot=={SQLGLOTS[0]}.0")),
+        environment=Environment(name="oldest", packages=(*OLDEST.split(), f"sqlglot=={SQLGLOTS[0]}.0", NEWEST_SPARK)),
         shown=("sqlglot", "pydantic", "thrift", "typer"),
         tests=("tests/unit",),
     ),
