@@ -48,7 +48,8 @@ _METHODS = (
     JavaMethod(f"{_SPARK}.SparkTableCache", "remove", 1),
     JavaMethod(_LISTS, "newArrayList", 1),
 )
-"""The internal methods of Iceberg's Spark runtime that a comparison calls. 1.11.0 has them for Spark 3.5, 4.0, 4.1."""
+"""The internal methods of Iceberg's Spark runtime that a comparison calls: 1.11.0 for Spark 3.5, 4.0 and
+4.1 and 1.12.0 for 3.5 and 4.1 have them."""
 
 
 def can_compare_files(session: SparkSession) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text, blank_comments, first_word, portable_comments, spark_tokens
-from hive_views.sql.parsing.parser import find_doubled_quote
+from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.rewriting.definition import portable_text
 
 
@@ -120,3 +120,12 @@ def test_continued_comment_hides_the_next_line_from_spark_only() -> None:
 )
 def test_portable_text_ends_comments_where_the_author_does(dialect: str, text: str, expected: str) -> None:
     assert portable_text(text, dialect) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("2.4.8", False), ("3.5.9", False), ("4.0.5", False), ("4.0.1-amzn-0", False), ("4.1.0", True), ("4.10.0", True)],
+)
+def test_versions_that_read_doubled_quotes(version: str, expected: bool) -> None:
+    """Measured with SELECT 'it''s' on 3.5.9, 4.0.5 and 4.1.4 (docs/spark.md)."""
+    assert reads_doubled_quotes(version) is expected
