@@ -32,13 +32,16 @@ def delete_by_equality(spark: SparkSession, table: str, values: Mapping[str, obj
     ids = spark.sparkContext._gateway.new_array(jvm.int, len(values))
     for at, name in enumerate(values):
         ids[at] = loaded.schema().findField(name).fieldId()
-    factory = data.GenericAppenderFactory(loaded.schema(), unpartitioned, ids, schema, None)
     output = iceberg.encryption.EncryptedFiles.encryptedOutput(
         loaded.io().newOutputFile(location), iceberg.encryption.EncryptionKeyMetadata.EMPTY
     )
-    writer = factory.newEqDeleteWriter(output, iceberg.FileFormat.PARQUET, None)
+    # The public interface of Iceberg 1.11 and 1.12, for each Spark.
+    record_class = loaded.getClass().getClassLoader().loadClass("org.apache.iceberg.data.Record")
+    formats = iceberg.formats.FormatModelRegistry
+    builder = formats.equalityDeleteWriteBuilder(iceberg.FileFormat.PARQUET, record_class, output)
+    writer = builder.schema(schema).spec(unpartitioned).equalityFieldIds(ids).build()
     writer.write(record)
     writer.close()
-    builder = iceberg.FileMetadata.deleteFileBuilder(spec).copy(writer.toDeleteFile())
-    delete_file = builder.ofEqualityDeletes(ids).build()  # `copy` leaves the ids out
+    files = iceberg.FileMetadata.deleteFileBuilder(spec).copy(writer.toDeleteFile())
+    delete_file = files.ofEqualityDeletes(ids).build()  # `copy` leaves the ids out
     loaded.newRowDelta().addDeletes(delete_file).commit()
