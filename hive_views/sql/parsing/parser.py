@@ -30,7 +30,15 @@ from hive_views.sql.parsing.hive_grammar import (
 )
 from hive_views.sql.parsing.lexer import Text, parser_of, spark_tokens
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
-from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL, misplaced_token, parser_tokens, same_tree
+from hive_views.sql.parsing.sqlglot_versions import (
+    RENAMED_CALL,
+    attach_pivots,
+    misplaced_token,
+    parser_tokens,
+    pivot_query,
+    same_tree,
+    without_pivots_of_values,
+)
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -168,15 +176,31 @@ def _tree(text: Text) -> exp.Expr:
 
 def _trees(text: Text) -> list[exp.Expr | None]:
     """Return sqlglot's trees; if it rejects the arguments of a function, retry with the function renamed."""
-    parser = parser_of(text.dialect)
     tokens = parser_tokens(text, _readable_tokens(text))
     try:
-        return parser.parse(tokens, text.sql)
+        return _parsed(text, tokens)
     except ParseError:
         renamed = _rename_foreign_functions(text, tokens)
         if renamed is None:
             raise
-        return parser.parse(renamed, text.sql)
+        return _parsed(text, renamed)
+
+
+def _parsed(text: Text, tokens: list[Token]) -> list[exp.Expr | None]:
+    """Return sqlglot's trees; if it rejects a PIVOT behind VALUES, as older versions do, read the two one by one."""
+    parser = parser_of(text.dialect)
+    try:
+        return parser.parse(tokens, text.sql)
+    except ParseError:
+        remaining, pivots = without_pivots_of_values(tokens)
+        if not pivots:
+            raise
+        trees = parser.parse(remaining, text.sql)
+        for item in pivots:
+            (query,) = parser.parse(pivot_query(item), text.sql)
+            if trees[0] is not None and query is not None:
+                attach_pivots(trees[0], item, query)
+        return trees
 
 
 def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | None:
@@ -261,7 +285,7 @@ def _readable_tokens(text: Text) -> list[Token]:
     """Drop the parts that sqlglot reads differently than Hive: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
-    if text.dialect == "spark" or (text.dialect == "trino" and text.kinds[0] is TokenType.TABLE):
+    if text.dialect == "spark" or (text.dialect == "trino" and TokenType.TABLE in text.kind_set):
         return _readable_spark_tokens(text)
     if text.dialect != "hive":
         return tokens
@@ -320,7 +344,8 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
     """Return, by token index, the tokens that replace a range of a Spark text, and the last token of the range."""
     kinds, tokens = text.kinds, text.tokens
     replacements: dict[int, tuple[list[Token], int]] = {}
-    for index in [position for position, kind in enumerate(kinds) if kind in _REWRITTEN]:
+    rewritten = _REWRITTEN if text.dialect == "spark" else _TABLE_WORD
+    for index in [position for position, kind in enumerate(kinds) if kind in rewritten]:
         kind, token = kinds[index], tokens[index]
         is_call = index + 1 < len(kinds) and kinds[index + 1] is TokenType.L_PAREN
         words: list[tuple[TokenType, str]]
@@ -341,6 +366,7 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
 
 
 _REWRITTEN = frozenset({TokenType.WITH, TokenType.TABLE, TokenType.FROM, TokenType.WINDOW})
+_TABLE_WORD = frozenset({TokenType.TABLE})
 _SET_OPERATORS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 _QUERY_WORDS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE, TokenType.VALUES})
 _BEFORE_SUBQUERY = _SET_OPERATORS | {

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import itemgetter
 
 from sqlglot import exp
 from sqlglot.parser import Parser
@@ -35,9 +37,12 @@ TIME_TRAVEL = {
 """The words of a time travel, which are one token on older versions, and not all of them there in each dialect."""
 
 CALLS_WITHOUT_CLASS = frozenset(
-    "from_json max_by min_by nanvl negative regexp_substr rint shuffle stack weight_string".split()  # noqa: SIM905
+    "from_json nanvl negative regexp_substr rint shuffle stack weight_string".split()  # noqa: SIM905
 )
 """Functions that have a class only on some versions, or one that loses arguments: their calls are `exp.Anonymous`."""
+
+FOREIGN_CALLS_WITHOUT_CLASS = {"hive": frozenset({"max_by", "min_by"})}
+"""Functions that are not built into an engine, and that sqlglot reads with other rules than a call, by dialect."""
 
 OPERATORS_AS_CALLS = frozenset({TokenType.AND, TokenType.OR, TokenType.DIV})
 """Operators that Spark also has as functions (`and(a, b)`), which sqlglot reads since 30.26."""
@@ -133,12 +138,13 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     """Return the tokens from which every version of sqlglot makes the same tree, but for `same_tree`."""
     kinds = {token.token_type for token in tokens}
     lower = text.lower
+    without_class = CALLS_WITHOUT_CLASS | FOREIGN_CALLS_WITHOUT_CLASS.get(text.dialect, frozenset())
     if not (
         not kinds.isdisjoint(_REPLACED)
         or "\\" in text.sql
         or "bd" in lower
-        or any(name in lower for name in CALLS_WITHOUT_CLASS)
-        or (" of " in lower or "system_time" in lower)
+        or any(name in lower for name in without_class)
+        or (" of " in lower or "system_time" in lower or TokenType.FETCH in kinds)
     ):
         return tokens
     result: list[Token] = []
@@ -177,13 +183,15 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
             skipped_to = index + 1
         elif kind is TokenType.DECIMAL and token.text.upper() == "BD" and before is TokenType.DCOLON:
             result.append(_retyped(token, kind, "DECIMAL"))
+        elif token.text.upper() == "ROW" and before is TokenType.NUMBER and after is not TokenType.L_PAREN:
+            result.append(_retyped(token, TokenType.ROW, token.text))  # FETCH FIRST 1 ROW
         elif kind is TokenType.ALL and before is TokenType.L_PAREN and index > 1 and _is_call(tokens, index - 2):
             continue
         elif (
             after is TokenType.L_PAREN
             and before is not TokenType.DOT
             and (
-                (kind in _BEFORE_CALL and token.text.lower() in CALLS_WITHOUT_CLASS)
+                (kind in _BEFORE_CALL and token.text.lower() in without_class)
                 or (kind in OPERATORS_AS_CALLS and text.dialect == "spark" and before in _BEFORE_NAME)
             )
         ):
@@ -286,6 +294,78 @@ def _closing(tokens: list[Token], index: int) -> int:
         if not depth:
             return at
     return len(tokens) - 1
+
+
+_PIVOTS = frozenset({TokenType.PIVOT, TokenType.UNPIVOT})
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesPivots:
+    """The PIVOT and UNPIVOT clauses behind VALUES, which sqlglot reads only in the newest versions."""
+
+    start: int
+    """Where VALUES begins, in characters."""
+    tokens: list[Token]
+
+
+def without_pivots_of_values(tokens: list[Token]) -> tuple[list[Token], list[ValuesPivots]]:
+    """Return the tokens without the pivots of VALUES, and these pivots."""
+    remaining: list[Token] = []
+    pivots: list[ValuesPivots] = []
+    copied_to = 0
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.VALUES:
+            start = _end_of_values(tokens, index)
+            end = start
+            while end < len(tokens) and tokens[end].token_type in _PIVOTS:
+                while end < len(tokens) and tokens[end].token_type is not TokenType.L_PAREN:
+                    end += 1
+                end = _end_of_alias(tokens, _closing(tokens, end) + 1) if end < len(tokens) else end
+            if end > start:
+                remaining += tokens[copied_to:start]
+                pivots.append(ValuesPivots(token.start, tokens[start:end]))
+                copied_to = end
+    return remaining + tokens[copied_to:], pivots
+
+
+def _end_of_values(tokens: list[Token], index: int) -> int:
+    """Return the token after the rows of VALUES, the parenthesis around them and the alias."""
+    at = index + 1
+    while at < len(tokens) and tokens[at].token_type is TokenType.L_PAREN:
+        at = _closing(tokens, at) + 1
+        if at < len(tokens) and tokens[at].token_type is TokenType.COMMA:
+            at += 1
+    rows_end, at = at, _end_of_alias(tokens, at)
+    if index and tokens[index - 1].token_type is TokenType.L_PAREN and _is(tokens, at, TokenType.R_PAREN):
+        at = _end_of_alias(tokens, at + 1)
+    return at if at > rows_end else len(tokens)  # PIVOT behind the rows would be their alias
+
+
+def _end_of_alias(tokens: list[Token], index: int) -> int:
+    """Return the token after an alias with or without columns; the same token if there is none."""
+    at = index + 1 if _is(tokens, index, TokenType.ALIAS) else index
+    if not (_is(tokens, at, TokenType.VAR) or _is(tokens, at, TokenType.IDENTIFIER)):
+        return index
+    return _closing(tokens, at + 1) + 1 if _is(tokens, at + 1, TokenType.L_PAREN) else at + 1
+
+
+def _is(tokens: list[Token], index: int, kind: TokenType) -> bool:
+    return index < len(tokens) and tokens[index].token_type is kind
+
+
+def pivot_query(pivots: ValuesPivots) -> list[Token]:
+    """Return the tokens of a query with the pivots behind a table."""
+    first = pivots.tokens[0]
+    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"), (TokenType.VAR, "t"))
+    return [*(_retyped(first, kind, word) for kind, word in words), *pivots.tokens]
+
+
+def attach_pivots(tree: exp.Expr, pivots: ValuesPivots, query: exp.Expr) -> None:
+    """Attach the pivots of a `pivot_query` to their VALUES."""
+    clauses = query.find(exp.Table).args["pivots"]  # type: ignore[union-attr]
+    rows = [(min(start_offsets(node), default=-1), node) for node in tree.find_all(exp.Values)]
+    _, values = min(((start, node) for start, node in rows if start > pivots.start), key=itemgetter(0))
+    values.set("pivots", clauses)
 
 
 # -- The tree behind the parser ----------------------------------------------------------------------------------------

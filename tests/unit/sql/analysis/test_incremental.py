@@ -101,7 +101,9 @@ def test_aggregates_without_exact_merge_are_refused(sql, floats, decimals, why):
     [*sorted(AGGREGATES - {"count", "max", "min", "sum"}), "my_own", "db.my_own", "db.upper", "mean(x) + max"],
 )
 def test_aggregate_functions_are_never_treated_as_scalar(function):
-    call = f"{function}(x, y)" if function.startswith(("corr", "covar", "regr")) else f"{function}(x)"
+    call = (
+        f"{function}(x, y)" if function.startswith(("corr", "covar", "max_by", "min_by", "regr")) else f"{function}(x)"
+    )
     for sql in (f"SELECT {call} AS y FROM t", f"SELECT z.y FROM (SELECT {call} AS y FROM t) AS z"):
         query = IncrementalQuery(sql, "spark", "db")
         with pytest.raises(NotIncrementalError):
