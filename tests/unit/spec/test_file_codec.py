@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import tracemalloc
-import zlib
 from collections.abc import Callable
 
 import pytest
@@ -285,7 +284,7 @@ def test_mutated_documents_raise_only_our_error(source: object, data: st.DataObj
 @given(st.binary(max_size=200))
 def test_any_bytes_raise_only_our_error(data: bytes) -> None:
     check_parse(data)
-    check_parse(zlib.compress(data, wbits=31))
+    check_parse(gzip.compress(data))
 
 
 def check_parse(data: bytes) -> None:
