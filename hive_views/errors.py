@@ -223,6 +223,38 @@ class SqlError(HiveViewsError, ValueError):
         self.name = name
 
 
+class QueryTooLargeError(SqlError):
+    """A text that takes more columns, nested queries, characters or time to resolve than the limit.
+
+    Attributes:
+        quantity: `columns`, `queries`, `characters`, `name`, `type` or `seconds`.
+        figure: The number at which the resolution ended; the whole text takes at least this many.
+        limit: The largest number allowed.
+    """
+
+    def __init__(
+        self,
+        quantity: str,
+        unit: str,
+        figure: int,
+        limit: int,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        name: str | None = None,
+    ):
+        super().__init__(
+            f"The text is too large to resolve: it takes at least {figure:,} {unit}, the limit is {limit:,}. List the "
+            "columns that are needed in place of stars, or divide the text into several views",
+            line=line,
+            column=column,
+            name=name,
+        )
+        self.quantity = quantity
+        self.figure = figure
+        self.limit = limit
+
+
 class SparkSqlError(SqlError):
     """A SQL text that Spark rejected, or that failed while it ran.
 

@@ -110,7 +110,8 @@ MAX_TYPE_DEPTH = 40
 MAX_BARE_JOINS = 12
 """The maximum number of joins in a row without a condition: sqlglot's time doubles with each of them."""
 MAX_CALL_DEPTH = 9
-"""The maximum nesting of calls named like types, such as `date(…)`: sqlglot reads the inside of each one twice."""
+"""The maximum nesting of what sqlglot reads twice: calls named like types, such as `date(…)`, `array[…]`, and
+parentheses after LIMIT and OFFSET."""
 MAX_TOKENS = 400_000
 """The maximum length of a text, in tokens."""
 
@@ -240,7 +241,7 @@ def check_depth(text: Text) -> None:
     if (
         text.count(_DEEPER | _PREFIX) <= MAX_DEPTH
         and text.sql.count("<") <= MAX_TYPE_DEPTH
-        and text.count(_TYPES) <= MAX_CALL_DEPTH
+        and text.count(_READ_TWICE) <= MAX_CALL_DEPTH
         and text.lower.count("join") <= MAX_BARE_JOINS
     ):
         return  # the text is too short to exceed a limit
@@ -256,11 +257,12 @@ def check_depth(text: Text) -> None:
             raise _error(text, f"A type is nested too deeply: more than {MAX_TYPE_DEPTH} levels", token.start)
         if kind in _DEEPER:
             depth += 1
-            calls.append(kind is TokenType.L_PAREN and index > 0 and tokens[index - 1].token_type in _TYPES)
+            calls.append(kind in _OPENING and index > 0 and tokens[index - 1].token_type in _READ_TWICE)
             if calls[-1]:
                 casts += 1
                 if casts > MAX_CALL_DEPTH:
-                    raise _error(text, f"Type names are nested too deeply: more than {MAX_CALL_DEPTH}", token.start)
+                    reason = f"Type names, LIMIT or OFFSET are nested too deeply: more than {MAX_CALL_DEPTH}"
+                    raise _error(text, reason, token.start)
         elif kind in _SHALLOWER and calls:
             depth -= 1
             casts -= calls.pop()
@@ -482,6 +484,8 @@ _NEVER_AFTER_COMMA = frozenset(
     }
 )
 _PAIRS = frozenset(product(_NEVER_LAST, _NEVER_AFTER_COMMA)) | UNSUPPORTED_PAIRS
-_TYPES = frozenset(Parser.TYPE_TOKENS)
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_READ_TWICE = frozenset(Parser.TYPE_TOKENS) | {TokenType.LIMIT, TokenType.OFFSET}
+"""The tokens in front of parentheses and brackets whose inside sqlglot reads twice."""
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIX = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -19,6 +19,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped
+from hive_views.sql.resolver.budget import ResolutionBudget
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
 from hive_views.sql.rewriting.quoting import quote_identifier
 from hive_views.sql.rewriting.token_edits import TokenEdits
@@ -407,6 +408,7 @@ class ResolutionContext:
         self.uses_cbo = self.mode.uses_cbo(self.text, self.tree)
         self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
         self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
+        self.budget = ResolutionBudget(self.text)
         self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
         self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
         self._weak = ref(self)
@@ -421,7 +423,7 @@ class ResolutionContext:
 
         def infer() -> str | None:
             context = weak_context()
-            return context.type_of(node) if context is not None else None
+            return context.budget.checked_type(context.type_of(node)) if context is not None else None
 
         return infer
 

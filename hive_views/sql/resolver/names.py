@@ -121,6 +121,7 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> S
 def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, table: str = "") -> None:
     """Record the columns that a star in a function stands for."""
     columns = [column for scope in env.scopes for column in scope.star_columns(table)]
+    context.budget.add_columns(len(columns), node)
     star = node if type(node) is exp.Star else node.this
     excluded = {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
     context.star_columns[id(node)] = columns = [column for column in columns if column.name not in excluded]
@@ -434,6 +435,7 @@ def _write_reference(
     has_inner_names = env.outer is not None or bool(env.parameters)
     if has_inner_names and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
+    context.budget.add_written(len(text), begin)
     context.pending_edits.append(((first, -last), text))
 
 

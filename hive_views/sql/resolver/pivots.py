@@ -102,11 +102,13 @@ def _pivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
     for item in aggregates:
         used |= _columns_of_aggregate(context, item, scope)
     columns = [_column_entry(scope, column) for column in _visible(scope) if column not in used]
+    context.budget.add_columns(len(clause.expressions) * len(aggregates), pivot)
     values = [_value_name(context, item, len(names), clause) for item in clause.expressions]
     for value in values:
         for item in aggregates:
             inner = item.this if type(item) is exp.Alias else item
             name = value if len(aggregates) == 1 else f"{value}_{_aggregate_name(context, item)}"
+            context.budget.add_written(len(name), item)
             columns.append((_NEW, name.lower(), context.type_source(inner), (inner, *keys)))
     return columns
 

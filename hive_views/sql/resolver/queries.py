@@ -51,6 +51,7 @@ def resolve_query(
     names_columns: bool = True,
 ) -> Scope:
     """Resolve a query and return the columns of its result."""
+    context.budget.add_query(node)
     with_ = node.args.get("with_")
     if with_ is not None:
         ctes = _define_ctes(context, with_, ctes, level)

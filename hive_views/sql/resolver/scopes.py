@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -52,6 +53,7 @@ TableKey = tuple[str, str]
 """The database and the name of a table or view, in lower case."""
 
 NamedColumnsKey = tuple[TableKey, str]
+
 
 TypeSource = str | Callable[[], str | None] | None
 """A Hive type text, a function that infers it, or None if it is unknown."""
@@ -272,6 +274,7 @@ class Scope:
         key_nodes: The expression of each key.
         has_connector_keys: Whether AND or OR is the outermost operator of a key.
         ambiguous: The pairs of table alias and name that several columns have.
+        ambiguous_names: The names in these pairs.
         with_virtual: The aliases of stored tables, which have virtual columns.
         using: In Hive, the USING clause of the join whose result the scope is.
         merged: The columns of joins with USING or NATURAL, in Spark and Trino.
@@ -285,7 +288,8 @@ class Scope:
     keys: dict[str, ScopeColumn] = _NO_KEYS
     key_nodes: dict[str, Any] = _NO_NODES
     has_connector_keys = False
-    ambiguous: frozenset[tuple[str | None, str]] = frozenset()
+    ambiguous: AbstractSet[tuple[str | None, str]] = frozenset()
+    ambiguous_names: AbstractSet[str] = frozenset()
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
     merged: MergedColumns | None = None
@@ -318,7 +322,7 @@ class Scope:
         if columns is None:
             columns = self.tables[table] = {}
         elif name in columns:
-            self.ambiguous |= {(table, name)}
+            self._add_ambiguous(table, name)
         columns[name] = column
         if column not in self.names:
             self.names[column] = (table, name)
@@ -332,7 +336,7 @@ class Scope:
         elif (existing.table, existing.name, existing.internal) == (column.table, column.name, column.internal):
             pass
         elif self.find(table, column.internal) is None:
-            self.ambiguous |= {(table, name)}
+            self._add_ambiguous(table, name)
             self.put(table, column.internal, column)
         else:
             return False
@@ -402,7 +406,13 @@ class Scope:
         """Return whether several columns of one table, or of all tables if `table` is None, have a name."""
         if table is not None:
             return (table, name) in self.ambiguous
-        return any(column == name for _, column in self.ambiguous)
+        return name in self.ambiguous_names
+
+    def _add_ambiguous(self, table: str | None, name: str) -> None:
+        if not isinstance(self.ambiguous, set) or not isinstance(self.ambiguous_names, set):
+            self.ambiguous, self.ambiguous_names = set(), set()
+        self.ambiguous.add((table, name))
+        self.ambiguous_names.add(name)
 
     def original(self, column: ScopeColumn) -> tuple[str | None, str]:
         """Return the table alias and the name under which a column was added."""

@@ -65,6 +65,12 @@ def resolve_from(context: ResolutionContext, select: exp.Select, block: QueryBlo
 
 def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock) -> tuple[str | None, Scope]:
     """Resolve one element of a FROM clause and return its alias (lower case) and its columns."""
+    alias, scope = _resolve_element(context, node, block)
+    context.budget.add_columns(len(scope.columns), node)
+    return alias, scope
+
+
+def _resolve_element(context: ResolutionContext, node: exp.Expr, block: QueryBlock) -> tuple[str | None, Scope]:
     context.dialect.check_source(context, node)
     alias: str | None
     if isinstance(node, exp.Table):
@@ -145,7 +151,9 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
         raise context.fail(f"Table not found '{name}': there is no table or view {database}.{lower}", parts[-1], name)
     if schema.kind == "temporary":
         raise context.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
-    context.tables.setdefault((database, lower), parts[0]._meta["start"] if parts[0]._meta else 0)
+    if (database, lower) not in context.tables:
+        context.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
+        context.budget.add_table(len(schema.columns))
     _qualify_table(context, parts)
     quote_alias(context, identifier)
     scope = Scope()

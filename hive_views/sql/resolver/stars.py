@@ -480,6 +480,7 @@ def _expand_pipe_star(
         if any(text == other for other, _, _ in columns):
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
         columns.append((text, text, _put_star_column(context, owner, name, source, output, item)))
+    context.budget.add_written(sum(len(text) for text, _, _ in columns), item)
     is_fixed = star.kind == "all" and _is_one_query(item.parent)
     context.pipe_stars.append((star, is_fixed, columns))
 
@@ -538,6 +539,7 @@ def _grouped_column(
 def _put_star_column(
     context: ResolutionContext, owner: str | None, name: str, column: ScopeColumn, output: Scope, item: exp.Expr
 ) -> ScopeColumn:
+    context.budget.add_columns(1, item)
     new = column.copy(f"_col{len(output.columns)}", owner, name)
     context.select_items[new] = item
     if not output.put_unique(owner, name, new):
@@ -549,6 +551,7 @@ def _put_star_column(
 
 
 def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns) -> None:
+    context.budget.add_written(sum(len(text) + len(stored) for text, stored, _ in columns), item)
     tokens = _star_tokens(context, item)
     if tokens is None:
         return

@@ -128,6 +128,9 @@ def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
     columns = expansion.columns
     for number, column in enumerate(columns):
         if column.type is None:
+            too_long = expansion.resolution.context.budget.type_error(column.name)
+            if too_long is not None:
+                raise too_long
             raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
     return columns
 
