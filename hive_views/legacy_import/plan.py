@@ -54,8 +54,10 @@ from hive_views.spec.version_texts import HIVE
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2
-"""Version of the plan's JSON format. Other versions are rejected."""
+FORMATS = (2, 3)
+"""Versions of the plan's JSON format that can be read; others are rejected. A plan is written in the oldest format that
+has everything in it, so that older releases read it: 3 adds the option `accept_unreadable` and the reason
+`unreadable-table`. A journal contains its plan, and no reason that the plan's format does not have."""
 
 PlanProgress = Callable[[int, int], None]
 """Called with the number of planned views and the number of all views."""
@@ -201,8 +203,11 @@ class ImportPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object."""
+        is_new = bool(self.options.accept_unreadable) or any(
+            entry.problem is not None and entry.problem.reason is Reason.UNREADABLE_TABLE for entry in self.entries
+        )
         return {
-            "format": FORMAT,
+            "format": FORMATS[-1] if is_new else FORMATS[0],
             "options": _OPTIONS.dump_python(self.options, mode="json", by_alias=True),
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
             "to": self.to,
@@ -237,8 +242,9 @@ def write_plan(plan: ImportPlan) -> str:
 
 
 def _plan_from_json(document: Any) -> ImportPlan:
-    if document["format"] != FORMAT:
-        raise PlanError(f"the plan is of format {document['format']}; this version reads {FORMAT}. Plan again")
+    if document["format"] not in FORMATS:
+        readable = " and ".join(map(str, FORMATS))
+        raise PlanError(f"the plan is of format {document['format']}; this version reads {readable}. Plan again")
     # Plans of earlier releases have no materialized views.
     options = _OPTIONS.validate_python({"materialized": "report", **document["options"]})
     return ImportPlan(

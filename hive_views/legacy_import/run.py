@@ -595,7 +595,8 @@ class Importer:
         if converted.text != entry.new_text or converted.columns != entry.columns:
             raise ConversionError(
                 Reason.CHANGED,
-                f"tables or views that {entry.name} reads changed since the plan, so its text would differ; plan again",
+                f"tables or views that {entry.name} reads changed since the plan, or another version of hive_views "
+                "made the plan, so its text would differ; plan again",
             )
         if converted.storage is not None and converted.storage.action.value != entry.storage_plan:
             raise ConversionError(
@@ -844,7 +845,11 @@ def _converted_outcome(entry: PlanEntry, row: Row, backup: str | None = None) ->
 def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
     status, reason = ImportStatus.FAILED, Reason.METASTORE
     if isinstance(error, ConversionError):
-        return ImportOutcome(entry.name, entry.target, ImportStatus.REFUSED, error.problem.reason, error.problem.text)
+        reason, text = error.problem.reason, error.problem.text
+        if reason is Reason.UNREADABLE_TABLE:
+            # The plan does not have it: the table changed, or an older release planned. See `plan.FORMATS`.
+            reason, text = Reason.CHANGED, f"{text}, and plan again"
+        return ImportOutcome(entry.name, entry.target, ImportStatus.REFUSED, reason, text)
     if isinstance(error, CommitStateUnknownError):
         status = ImportStatus.UNKNOWN
     elif isinstance(error, (CommitFailedError, NoSuchViewError)):

@@ -69,6 +69,18 @@ def test_plan_equals_its_text_read_again():
         assert read_plan(write_plan(written)) == written
 
 
+def test_plan_has_the_oldest_format_that_older_releases_read():
+    plan = plan_of(1)
+    unreadable = replace(plan.entries[-1], problem=Problem(Reason.UNREADABLE_TABLE, "it reads a table"))
+    accepting = ImportOptions(accept_unreadable=(ViewName("sales", "t"),))
+    newer = replace(plan, entries=(unreadable,)), replace(plan, options=accepting)
+    assert [each.to_json()["format"] for each in (plan, *newer)] == [2, 3, 3]
+    for each in newer:
+        assert read_plan(write_plan(each)) == each
+    with pytest.raises(PlanError, match="the plan is of format 4; this version reads 2 and 3. Plan again"):
+        read_plan(json.dumps({**plan.to_json(), "format": 4}))
+
+
 def test_other_json_is_not_a_plan():
     document = plan_of(1).to_json()
     for change in ({"entries": [{"verdict": "ready", "fingerprint": "f"}]}, {"entries": [7]}, {"format": 1}):

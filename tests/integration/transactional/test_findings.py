@@ -147,7 +147,8 @@ def test_a_table_that_became_transactional_since_the_plan(
     cli("import", "run", file)
     report = {view["name"]: view for view in cli("--json", "import", "report", f"{file}.journal").json["views"]}
     view = report[f"{estate}.v_plain"]
-    assert (view["status"], view["reason"]) == ("refused", "unreadable-table")
+    assert (view["status"], view["reason"]) == ("refused", "changed")
+    assert view["text"].endswith("--accept-unreadable, and plan again")
     assert not catalog.view_exists(f"{estate}.v_plain")
 
 
