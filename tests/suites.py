@@ -65,6 +65,7 @@ EXTENDED = (
     "integration/transactional",
     "integration/trino",
     "integration/view_copy",
+    "older_version",
     "soak",
     "unit/sql/test_plan_comparison.py",
     "unit/sql/test_portable_spark.py",
