@@ -70,13 +70,16 @@ def _parameter(row: Row, key: str) -> str:
 
 
 def _is_hive_table(row: Row) -> bool:
-    """Whether a row is a table whose files Hive's formats or a storage handler read."""
-    # Spark reads a row with a provider by the provider's own data source.
-    has_provider = "spark.sql.sources.provider" in row.parameters
-    return row.kind is RowKind.HIVE_TABLE and row.table_type != MATERIALIZED_VIEW and not has_provider
+    return row.kind is RowKind.HIVE_TABLE and row.table_type != MATERIALIZED_VIEW
+
+
+def _has_provider(row: Row) -> bool:
+    """Whether Spark reads the table by a data source of its own, which ignores Hive's formats and directories."""
+    return "spark.sql.sources.provider" in row.parameters
 
 
 def _is_transactional(row: Row) -> bool:
+    # Also a table that Spark created and Hive has made transactional since.
     return _is_hive_table(row) and _parameter(row, "transactional") == "true"
 
 
@@ -90,7 +93,7 @@ def _is_full_acid(row: Row) -> bool:
 
 def _has_native_reader(row: Row) -> bool:
     """Whether Spark reads the files with its own reader, which ignores directories, and not with Hive's."""
-    return row.input_format in (
+    return _has_provider(row) or row.input_format in (
         "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
     )
@@ -128,7 +131,7 @@ TABLE_RULES = (
         "a table of a storage handler (its property storage_handler): Spark fails without the handler's class; add it "
         "to Spark's class path, or copy the table",
         "Spark 4.1.4",
-        lambda row: _is_hive_table(row) and bool(_parameter(row, "storage_handler")),
+        lambda row: _is_hive_table(row) and not _has_provider(row) and bool(_parameter(row, "storage_handler")),
     ),
     TableRule(
         SPARK,

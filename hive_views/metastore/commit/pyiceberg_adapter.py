@@ -141,8 +141,9 @@ class PyIcebergClient:
                 def is_dropped() -> bool:
                     if self._client.get_table(dbname, name) is not None:
                         return False
-                    if is_denied:  # another client dropped or renamed it
-                        raise ttypes.NoSuchObjectException(f"{dbname}.{name} table not found")
+                    # Another client dropped or renamed it, or a listener denied what the server had carried out.
+                    if is_denied:
+                        raise MetastoreConnectionLostError("drop_table", f"{dbname}.{name} is gone now")
                     return True
 
                 self._resolve("drop_table", error, is_dropped)

@@ -443,7 +443,8 @@ def send_drop(
     if request.read_back(is_there):
         raise request.rejection_error("drop_table", rejection)
     if is_denial(rejection) and not request.may_be_applied:
-        raise NoSuchViewError(str(name), "dropped or renamed meanwhile by another client")
+        # Another client dropped or renamed it, or a listener of the server denied what the server had carried out.
+        raise request.outcome_unknown(f"{request.cause(rejection)}; the view is gone now")
     if request.lost_reply is not None and not request.read_back(request.is_read_current):
         raise request.outcome_unknown(f"{request.lost_reply}; the metastore that answers now may lag behind")
     # The view may have been renamed: then none of the requests dropped it, and its files are in use.

@@ -77,7 +77,7 @@ def test_plan_has_the_oldest_format_that_older_releases_read():
     assert [each.to_json()["format"] for each in (plan, *newer)] == [2, 3, 3]
     for each in newer:
         assert read_plan(write_plan(each)) == each
-    with pytest.raises(PlanError, match="the plan is of format 4; this version reads 2 and 3. Plan again"):
+    with pytest.raises(PlanError, match=r"the plan is of format 4; this version reads 2 and 3\. Plan again"):
         read_plan(json.dumps({**plan.to_json(), "format": 4}))
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from hive_views import HiveViewCatalog
 from hive_views.cli.app import app
 from hive_views.cli.exit_codes import ExitCode, exit_code
-from hive_views.errors import CommitStateUnknownError, NoSuchTableError, NoSuchViewError, PermissionDeniedError
+from hive_views.errors import CommitStateUnknownError, PermissionDeniedError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import plan_import, run_plan
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION, EmbeddedMetastore
@@ -367,8 +367,8 @@ def test_drop_denied_by_sticky_bit(own_realm: Realm) -> None:
 @pytest.mark.parametrize(
     ("name", "drop", "error"),
     [
-        ("v", lambda catalog, name: catalog.drop_view(name, purge_files=True), NoSuchViewError),
-        ("t", lambda catalog, name: catalog.purge_table(name), NoSuchTableError),
+        ("v", lambda catalog, name: catalog.drop_view(name, purge_files=True), CommitStateUnknownError),
+        ("t", lambda catalog, name: catalog.purge_table(name), CommitStateUnknownError),
     ],
     ids=["view", "table"],
 )
