@@ -284,7 +284,8 @@ def check_readable(view: ViewName, findings: Sequence[EngineFinding], options: I
     if reasons:
         raise ConversionError(
             Reason.UNREADABLE_TABLE,
-            f"{'; '.join(reasons)}. To import it nevertheless, name the table or the view with --accept-unreadable",
+            f"{'; '.join(reasons)}. To import it nevertheless, name the view with --accept-unreadable, or the table, "
+            "which accepts all views that read it",
         )
     return tuple(f"accepted: {item.text}" for item in findings)
 

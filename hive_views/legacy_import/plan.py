@@ -28,6 +28,7 @@ from hive_views.errors import (
     MetastoreUnavailableError,
     NoSuchViewError,
     PlanError,
+    UsageError,
 )
 from hive_views.identifiers import ViewName, components
 from hive_views.legacy_import.convert import check_readable, convert
@@ -361,7 +362,13 @@ def list_candidates(
     options: ImportOptions,
     to: Catalog | None,
 ) -> list[ViewName]:
-    """List the views whose rows a plan has to read, each once; Iceberg views are included."""
+    """List the views whose rows a plan has to read, each once; Iceberg views are included.
+
+    Raises UsageError if an option names what does not exist.
+    """
+    for name in options.accept_unreadable:
+        if catalog.store.get_row(name) is None:
+            raise UsageError("--accept-unreadable", f"there is no table or view {name}: check its name")
     if options.to_database is not None:
         check_database(to or catalog, options.to_database.lower())
     return list(dict.fromkeys((*list_view_names(catalog.store, databases), *names)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hive_views.errors import UsageError
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.derby import Derby
 from hive_views.schema_upgrade.dialects.mariadb import MariaDb, MySql
@@ -19,5 +20,7 @@ NAMES = tuple(DIALECTS)
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of a database by its name."""
+    """Return the dialect of a database; raises UsageError for a name that is not in `NAMES`."""
+    if name not in DIALECTS:
+        raise UsageError("dialect", f"{name!r} is not a supported database: {', '.join(NAMES)}")
     return DIALECTS[name]

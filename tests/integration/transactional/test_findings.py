@@ -137,6 +137,12 @@ def test_accepted_tables_and_views_are_imported(
     assert not catalog.view_exists(f"{estate}.v_handler")
 
 
+def test_accepted_name_has_to_exist(cli: Cli, estate: str) -> None:
+    done = cli("import", "plan", estate, "--accept-unreadable", f"{estate}.typo")
+    assert done.code == 2
+    assert f"--accept-unreadable: there is no table or view {estate}.typo: check its name" in done.err
+
+
 def test_a_table_that_became_transactional_since_the_plan(
     cli: Cli, catalog: HiveViewCatalog, raw: Client, estate: str, tmp_path: Path
 ) -> None:
@@ -148,7 +154,7 @@ def test_a_table_that_became_transactional_since_the_plan(
     report = {view["name"]: view for view in cli("--json", "import", "report", f"{file}.journal").json["views"]}
     view = report[f"{estate}.v_plain"]
     assert (view["status"], view["reason"]) == ("refused", "changed")
-    assert view["text"].endswith("--accept-unreadable, and plan again")
+    assert view["text"].endswith(", and plan again")
     assert not catalog.view_exists(f"{estate}.v_plain")
 
 

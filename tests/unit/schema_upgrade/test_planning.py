@@ -273,3 +273,8 @@ def test_decided_types_keep_views_and_data(row: TableRow) -> None:
         assert decision.new in (None, "EXTERNAL_TABLE")
     if decision.new is not None:
         assert decide(replace(row, table_type=decision.new)).new is None, "deciding is idempotent"
+
+
+def test_unknown_database_is_rejected_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"'mssql' is not a supported database: .*sqlserver"):
+        assumed_schema("mssql", "1.2.0")
