@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from hive_views.spark.session.proven_plans import OPERATORS_OF_DEFINITIONS, RELATION, class_name, unproven_part
 from hive_views.spark.sessions import java_class, relation_with_output, scala_list, scala_sequence, static_method
 
 if TYPE_CHECKING:
@@ -26,15 +27,6 @@ _RULES = (
     "optimizer.SimplifyCasts",
 )
 """Rules of Spark that bring plans into a common form, besides InlineCTE."""
-
-RELATION = "DataSourceV2Relation"
-"""The class of the leaves that read Iceberg tables."""
-
-_OPERATORS = frozenset(
-    {RELATION, "Project", "Filter", "Join", "Aggregate", "Window", "Union", "Expand", "Generate", "Intersect", "Except"}
-    | {"LocalRelation", "OneRowRelation"}
-)
-"""The operators of definitions that can be matched; their rows do not depend on the order of their input."""
 
 _NARROW = frozenset({"Filter", "Sort", "GlobalLimit", "LocalLimit", "Window", "Join"})
 """Operators that pass on the columns of their children, and themselves need only those that they refer to."""
@@ -156,11 +148,11 @@ class PlanBlocks:
 
     def definition(self, plan: Any) -> Definition | None:
         """The form of a definition's normalized plan; None if it cannot be matched."""
-        if _kind(plan) == "Sort":  # the rows are the same in any order
+        if class_name(plan) == "Sort":  # the rows are the same in any order
             plan = plan.child()
         if not plan.deterministic() or plan.isStreaming() or not plan.subqueriesAll().isEmpty():
             return None
-        if not self._has_matched_operators(plan):
+        if unproven_part(plan, OPERATORS_OF_DEFINITIONS) is not None:
             return None
         attributes = scala_list(plan.output())
         group, group_outputs, key_outputs = self._defined_group(plan, attributes)
@@ -177,9 +169,9 @@ class PlanBlocks:
     def _defined_group(self, plan: Any, attributes: list[Any]) -> tuple[_Group | None, Any, Any]:
         """The definition as a GROUP BY, with the maps `group_outputs` and `key_outputs` of `Definition`."""
         node = plan
-        while _kind(node) == "Project":
+        while class_name(node) == "Project":
             node = node.child()
-        if _kind(node) != "Aggregate":
+        if class_name(node) != "Aggregate":
             return None, None, None
         leaves = self._select_leaves(node.child())
         child = self._select(node.child(), self._offsets(leaves))
@@ -197,7 +189,7 @@ class PlanBlocks:
 
     def _contains(self, expression: Any, parts: Sequence[Any]) -> bool:
         """Whether an expression contains one of the given parts outside of aggregates."""
-        if not parts or _kind(expression) == "AggregateExpression":
+        if not parts or class_name(expression) == "AggregateExpression":
             return False
         canonical = expression.canonicalized()
         return any(canonical.equals(part) for part in parts) or any(
@@ -220,12 +212,9 @@ class PlanBlocks:
                 positions.putIfAbsent(expression.canonicalized(), position)
         return positions
 
-    def _has_matched_operators(self, plan: Any) -> bool:
-        return _kind(plan) in _OPERATORS and all(map(self._has_matched_operators, scala_list(plan.children())))
-
     def _has_exact_rows(self, plan: Any) -> bool:
         """Whether the rows of an operator do not depend on the order of computation."""
-        expressions = [] if _kind(plan) == RELATION else scala_list(plan.expressions())
+        expressions = [] if class_name(plan) == RELATION else scala_list(plan.expressions())
         return all(map(self._is_exact, expressions)) and all(map(self._has_exact_rows, scala_list(plan.children())))
 
     def _is_exact(self, expression: Any) -> bool:
@@ -234,13 +223,13 @@ class PlanBlocks:
         Spark's canonical form reorders sums and products: (a + b) + c and a + (b + c) are equal in it. The literals 0.0
         and -0.0 are equal, too.
         """
-        kind = _kind(expression)
+        kind = class_name(expression)
         children = scala_list(expression.children())
         if kind == "Literal" and _is_zero(expression):
             return False
         if kind == "AggregateExpression" and not _is_exact_aggregate(expression.aggregateFunction()):
             return False
-        is_nested = kind in ("Add", "Multiply") and any(_kind(child) == kind for child in children)
+        is_nested = kind in ("Add", "Multiply") and any(class_name(child) == kind for child in children)
         if is_nested and _type(expression) not in INTEGERS:
             return False
         if kind in ("Greatest", "Least") and _has_floats(expression):
@@ -259,7 +248,7 @@ class PlanBlocks:
         return self._substitute(plan, None, definitions)
 
     def _substitute(self, plan: Any, needed: frozenset[int] | None, definitions: Any) -> Any:
-        if _kind(plan) == "Sample":  # which rows it takes depends on their order
+        if class_name(plan) == "Sample":  # which rows it takes depends on their order
             return plan
         if plan.deterministic() and plan.subqueriesAll().isEmpty():
             for definition, load, on_use in definitions:
@@ -278,7 +267,7 @@ class PlanBlocks:
 
     def _needed_below(self, plan: Any, needed: frozenset[int] | None) -> frozenset[int] | None:
         """The columns of its children that an operator needs; None for all."""
-        kind = _kind(plan)
+        kind = class_name(plan)
         if kind not in ("Project", "Aggregate") and (needed is None or kind not in _NARROW):
             return None
         references = frozenset(_id(item) for item in scala_list(plan.references().toSeq()))
@@ -289,7 +278,7 @@ class PlanBlocks:
     ) -> Any:
         """The plan that computes the needed columns of a part of a query from stored rows; None if impossible."""
         attributes = [item for item in scala_list(plan.output()) if needed is None or _id(item) in needed]
-        if _kind(plan) == "Aggregate":
+        if class_name(plan) == "Aggregate":
             group = definition.group
             if group is None:
                 return None
@@ -354,7 +343,7 @@ class PlanBlocks:
     def _rolled_up(self, aggregate: Any, rewriting: _Rewriting) -> Any:
         """An aggregate over several stored groups, computed from the stored aggregates or from stored keys."""
         function = aggregate.aggregateFunction()
-        kind = _kind(function)
+        kind = class_name(function)
         is_exact = _is_exact_aggregate(function)
         if aggregate.isDistinct() or (
             kind in ("Min", "Max") and rewriting.outputs.get(aggregate.canonicalized()) is None
@@ -385,7 +374,7 @@ class PlanBlocks:
         self, expression: Any, rewriting: _Rewriting, aggregate: Callable[[Any, _Rewriting], Any] | None = None
     ) -> Any:
         """An expression over stored columns. `aggregate` rewrites its aggregates; without it, they must be stored."""
-        kind = _kind(expression)
+        kind = class_name(expression)
         if kind == "AggregateExpression" and aggregate is not None:
             return aggregate(expression, rewriting)
         if aggregate is None or not self._has_aggregates(expression):
@@ -402,7 +391,7 @@ class PlanBlocks:
         )
 
     def _has_aggregates(self, expression: Any) -> bool:
-        return _kind(expression) == "AggregateExpression" or any(
+        return class_name(expression) == "AggregateExpression" or any(
             map(self._has_aggregates, scala_list(expression.children()))
         )
 
@@ -446,7 +435,7 @@ class PlanBlocks:
 
     def _select_leaves(self, plan: Any) -> list[Any]:
         """The operators below projections, filters and inner joins."""
-        kind = _kind(plan)
+        kind = class_name(plan)
         if kind in ("Project", "Filter"):
             return self._select_leaves(plan.child())
         if kind == "Join" and _is_inner(plan):
@@ -484,7 +473,7 @@ class PlanBlocks:
         predicates: list[Any] = []
 
         def columns(node: Any) -> dict[int, Any]:
-            kind = _kind(node)
+            kind = class_name(node)
             if kind == "Project":
                 below = columns(node.child())
                 return {_id(item): self._bound(item, below) for item in scala_list(node.projectList())}
@@ -509,7 +498,7 @@ class PlanBlocks:
 
     def _bound(self, expression: Any, columns: dict[int, Any]) -> Any:
         """An expression with the attributes in it replaced by their expressions."""
-        if _kind(expression) == "AttributeReference":
+        if class_name(expression) == "AttributeReference":
             return columns.get(_id(expression), expression)
         pairs = []
         for attribute in scala_list(expression.references().toSeq()):
@@ -520,12 +509,12 @@ class PlanBlocks:
         bound = self._object("optimizer.CollapseProject").replaceAlias(
             expression, attribute_map.apply(self._seq(pairs))
         )
-        while _kind(bound) == "Alias":
+        while class_name(bound) == "Alias":
             bound = bound.child()
         return bound
 
     def _conjuncts(self, condition: Any) -> list[Any]:
-        if _kind(condition) == "And":
+        if class_name(condition) == "And":
             return self._conjuncts(condition.left()) + self._conjuncts(condition.right())
         return [condition]
 
@@ -537,11 +526,6 @@ class PlanBlocks:
 
     def _object(self, name: str) -> Any:
         return java_class(self._jvm, f"{_CATALYST}.{name}$.MODULE$")
-
-
-def _kind(node: Any) -> str:
-    """The class of an operator or expression, without its package."""
-    return str(node.getClass().getName()).rpartition(".")[2]
 
 
 def _id(named: Any) -> int:
@@ -576,7 +560,7 @@ def _is_exact_aggregate(function: Any) -> bool:
 
     Aggregates of floating-point numbers do, and so does the average of integers, which Spark computes with doubles.
     """
-    kind = _kind(function)
+    kind = class_name(function)
     if kind == "Count":
         return True
     if kind in ("Min", "Max"):

@@ -18,7 +18,8 @@ from hive_views.materialized.freshness.cache import BoundedCache
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.runtime import EXTENSIONS
 from hive_views.spark.session.names import NameContext, NameResolver
-from hive_views.spark.session.plan_blocks import INTEGERS, RELATION, Definition, PlanBlocks, StoredRows
+from hive_views.spark.session.plan_blocks import INTEGERS, Definition, PlanBlocks, StoredRows
+from hive_views.spark.session.proven_plans import RELATION, unproven_part
 from hive_views.spark.sessions import active_session, is_classic, run_plan, scala_list, spark_exceptions
 from hive_views.spark.versions import SPARK_LINES, spark_line
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
@@ -88,6 +89,12 @@ class Substitution:
         if not relations:
             return None
         candidates = [item for item in self._finder.over(relations) if self._is_usable(item, relations)]
+        unproven = unproven_part(plan) if candidates else None
+        if unproven is not None:
+            logger.info(
+                "A query is not rewritten: it is not proven that stored rows can replace rows under %s", unproven
+            )
+            return None
         while candidates:
             notes: list[Candidate] = []
             substituted = self._blocks.substitute(plan, [*self._defined(candidates, relations, notes)])

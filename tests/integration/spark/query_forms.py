@@ -29,7 +29,73 @@ _SUMS = (
     "GROUP BY a, c"
 )
 
+_SESSIONS = (
+    "SELECT a, session_window(ts, '10 minutes') AS w, count(*) AS n FROM t GROUP BY a, session_window(ts, '10 minutes')"
+)
+_SLIDING = (
+    "SELECT a, window(ts, '1 hour', '10 minutes') AS w, count(*) AS n FROM t "
+    "GROUP BY a, window(ts, '1 hour', '10 minutes')"
+)
+
+_NEVER_REWRITTEN = """
+rand randn random uniform randstr uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
+input_file_block_start input_file_block_length current_date curdate current_timestamp now localtimestamp current_time
+current_timezone current_user user session_user current_catalog current_database current_schema unix_timestamp
+session_window window window_time explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
+first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg mode percentile
+percentile_approx approx_percentile percentile_cont percentile_disc median max_by min_by row_number ntile lag lead
+nth_value reflect java_method try_reflect assert_true raise_error histogram_numeric count_min_sketch approx_top_k
+grouping grouping_id
+"""
+NEVER_REWRITTEN = frozenset(_NEVER_REWRITTEN.split())
+"""The built-in functions whose values depend on more than their arguments, or on the order or number of rows."""
+
 DEFINITIONS: dict[str, dict[str, bool]] = {
+    _SESSIONS: {
+        _SESSIONS: False,
+        "SELECT session_window(ts, '10 minutes') AS w, count(*) AS n FROM t "
+        "GROUP BY session_window(ts, '10 minutes')": False,
+        "SELECT count(*) FROM t": False,
+    },
+    _SLIDING: {
+        _SLIDING: False,
+        "SELECT window(ts, '1 hour', '10 minutes') AS w, count(*) FROM t "
+        "GROUP BY window(ts, '1 hour', '10 minutes')": False,
+        "SELECT a, count(*) FROM t GROUP BY a": False,
+    },
+    "SELECT a, b, c, x, ts FROM t": {
+        "SELECT a, b FROM t WHERE c = 'x'": True,
+        "SELECT session_window(ts, '10 minutes'), count(*) FROM t GROUP BY session_window(ts, '10 minutes')": False,
+        "SELECT window(ts, '1 hour', '10 minutes'), count(*) FROM t GROUP BY window(ts, '1 hour', '10 minutes')": False,
+        "SELECT explode(array(a, b)) FROM t": False,
+        "SELECT a, first(c) FROM t GROUP BY a": False,
+        "SELECT a, collect_list(b) FROM t GROUP BY a": False,
+        "SELECT a, mode(c) FROM t GROUP BY a": False,
+        "SELECT percentile(b, 0.5) FROM t": False,
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM t": False,
+        "SELECT max_by(a, b) FROM t": False,
+        "SELECT a, row_number() OVER (ORDER BY a) FROM t": False,
+        "SELECT a, lag(b) OVER (ORDER BY a) FROM t": False,
+        "SELECT a, rank() OVER (ORDER BY a) FROM t": True,
+        "SELECT a FROM t ORDER BY a OFFSET 2": False,
+        "SELECT a, count(*) FILTER (WHERE b > 0) FROM t GROUP BY a": True,
+        "SELECT a FROM t WHERE rand() < 2": False,
+        "SELECT a, (SELECT max(w) FROM u WHERE input_file_name() <> '') FROM t": False,
+        "SELECT a FROM t WHERE a IN (SELECT first(a) FROM u)": False,
+        "SELECT a, monotonically_increasing_id() FROM t": False,
+        "SELECT a, spark_partition_id() FROM t": False,
+        "SELECT a, current_date() > DATE '2020-01-01' FROM t": False,
+        "SELECT a, current_user() FROM t": False,
+        "SELECT a, _file IS NULL FROM t": False,
+        "SELECT a, _pos FROM t": False,
+    },
+    "SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY c) AS r FROM t": {
+        "SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY c) AS r FROM t": False,
+        "SELECT a, b FROM t": False,
+    },
+    "SELECT a, first(c) AS c, count(*) AS n FROM t GROUP BY a": {
+        "SELECT a, first(c) AS c, count(*) AS n FROM t GROUP BY a": False,
+    },
     "SELECT a, b, c, x, p FROM t WHERE b > 0": {
         "SELECT a, b, c, x, p FROM t WHERE b > 0": True,
         "SELECT c, a FROM t WHERE b > 0": True,
