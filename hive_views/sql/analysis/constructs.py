@@ -10,11 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.syntax_tree import child_expressions, first_offsets_of, function_token, unwrapped
+from hive_views.sql.parsing.syntax_tree import (
+    child_expressions,
+    conjuncts,
+    first_offsets_of,
+    function_token,
+    unwrapped,
+)
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.types.hive_types import INTEGERS, as_decimal, base, decimal
 
@@ -95,6 +102,18 @@ LITERALS_DECIDE = frozenset(
 
 
 _TRAILING_ZERO = re.compile(r"\d*\.\d*0")
+_NUMBER = re.compile(r"\d+[LSY]?|\d+\.\d+|\d+(?:\.\d+)?(?:D|BD)", re.IGNORECASE)
+"""The numbers that were measured. `10.`, `1.5F` and `1E3` were not."""
+
+_MOST_PLAIN_DECIMALS = 6
+"""The most digits behind the point of a decimal that Spark writes without an exponent, such as in 1E-7."""
+
+_WORDS = {
+    "try_cast": "try_cast",
+    **dict.fromkeys(("long", "short", "byte"), "a name of a type that only Spark has"),
+}
+"""Words that sqlglot reads like others."""
+
 
 _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
 
@@ -102,6 +121,60 @@ _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "pa
 def constructs(resolution: Resolution) -> Iterator[Construct]:
     """Yield the constructs of a query, in no particular order."""
     return _Reader(resolution).read()
+
+
+@dataclass(frozen=True)
+class TypeDifference:
+    """An operand that has another type in another engine, or an operator that it reads otherwise."""
+
+    types: tuple[str, str] | None
+    """The type in either engine; None if the trees differ."""
+    start: int
+    """Where the operand begins in the text, in characters."""
+
+
+def type_differences(resolution: Resolution, other: Resolution) -> Iterator[TypeDifference]:
+    """Yield where a text, resolved by the rules of two engines, has operands of different types."""
+    starts = first_offsets_of(resolution.tree)
+    stack = [(resolution.tree, other.tree)]
+    while stack:
+        one, two = stack.pop()
+        start = starts.get(id(one), 0)
+        is_renamed = {type(one), type(two)} in _ONE_FUNCTION
+        if type(one) is not type(two) and not is_renamed:
+            yield TypeDifference(None, start)
+            continue
+        types = (base(resolution.context.type_of(one) or UNKNOWN), base(other.context.type_of(two) or UNKNOWN))
+        is_same = types[0] == types[1] or (isinstance(one, _OF_ONE_TYPE) and UNKNOWN in types)
+        if _is_operand(one) and not is_same:
+            yield TypeDifference(types, start)
+        for name in ("this",) if is_renamed else {**one.args, **two.args}:
+            parts = [child_expressions(node.args.get(name)) for node in (one, two)]
+            if len(parts[0]) != len(parts[1]):
+                yield TypeDifference(None, start)
+            stack += zip(*parts, strict=False)
+
+
+_OF_ONE_TYPE = (exp.Cast, exp.Count, exp.Substring)
+"""Expressions that have the same type in both engines where it is not determined."""
+
+_ONE_FUNCTION = ({exp.Date, exp.Cast}, {exp.Date, exp.TryCast}, {exp.TimestampTrunc, exp.DateTrunc})
+"""The classes that sqlglot gives to one function in different dialects: `date(x)` and `trunc(x, 'MM')`."""
+
+
+def _is_operand(node: exp.Expr) -> bool:
+    """Whether a node is a value whose type decides about another value: no column of a result, and no key."""
+    if not isinstance(node, exp.Condition) or isinstance(node, (exp.DataType, exp.Star)):
+        return False
+    parent = node.parent
+    if isinstance(parent, exp.Alias):
+        parent = parent.parent
+    if isinstance(parent, exp.Select):
+        around = parent.parent
+        while isinstance(around, (exp.Subquery, exp.Paren)):
+            around = around.parent
+        return isinstance(around, (exp.SetOperation, exp.In))
+    return not isinstance(parent, (exp.Paren, exp.Group, exp.Ordered, exp.Interval, exp.DataType))
 
 
 class _Reader:
@@ -121,6 +194,16 @@ class _Reader:
                 yield Construct("tablesample", token.start)
             elif token.token_type is TokenType.NUMBER and _TRAILING_ZERO.fullmatch(self._text.raw(at)):
                 yield Construct("decimal literal with trailing zeros", token.start)
+            elif token.token_type is TokenType.NUMBER and (
+                not _NUMBER.fullmatch(self._text.raw(at)) or self._is_fraction(at)
+            ):
+                yield Construct(
+                    "number with an exponent, a suffix or without digits at a side of its point", token.start
+                )
+            elif token.token_type is TokenType.NOT and self._text.raw(at) == "!":
+                yield Construct("not, written as !", token.start)
+            elif self._text.raw(at).lower() in _WORDS and self._text.kinds[at - 1 : at] != [TokenType.DOT]:
+                yield Construct(_WORDS[self._text.raw(at).lower()], token.start)
             elif token.token_type is TokenType.HINT:
                 yield Construct("hint", token.start)
             elif token.token_type is TokenType.STRING and "\\" in self._text.raw(at):
@@ -128,8 +211,13 @@ class _Reader:
             elif token.token_type is TokenType.STRING and self._text.kinds[at - 1 : at] == [TokenType.STRING]:
                 yield Construct("adjacent strings", token.start)
 
+    def _is_fraction(self, at: int) -> bool:
+        """Whether a number follows a point, as in `.5`."""
+        return self._text.kinds[at - 1 : at] == [TokenType.DOT]
+
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
         kind = type(node)
+        yield from _bare_operands(node)
         if kind is exp.Column:
             if node.name.lower() in _VIRTUAL_COLUMNS:
                 yield "a virtual column"
@@ -148,6 +236,8 @@ class _Reader:
         elif isinstance(node, exp.Query):
             yield from self._query(node)
         elif kind in _SILENT:
+            if kind is exp.TableAlias and node.args.get("columns") and not isinstance(node.parent, exp.Lateral):
+                yield "table alias with column names"
             if kind is exp.Group:
                 yield from self._group(node)
             elif kind in (exp.Where, exp.Having):
@@ -170,6 +260,7 @@ class _Reader:
             return  # reported with the window; hints are found in the tokens
         elif kind is exp.Exists:
             yield "exists"
+            yield from _inequalities(node.this)
         elif kind is exp.In:
             yield from self._in(node)
         elif kind is exp.Is:
@@ -202,6 +293,11 @@ class _Reader:
             return "interval " + ("month" if unit in ("YEAR", "MONTH") else unit.lower())
         kind = self._context.type_of(node)
         return UNKNOWN if kind is None else base(kind)
+
+    def _type_in_text(self, node: exp.Expr) -> str:
+        """Return the type of a value that becomes a part of a text."""
+        size = decimal(self._full_type(node))
+        return self._type(node) if size is None or size[1] <= _MOST_PLAIN_DECIMALS else "decimal with small digits"
 
     def _full_type(self, node: exp.Expr) -> str:
         return self._context.type_of(node) or UNKNOWN
@@ -247,11 +343,13 @@ class _Reader:
             yield f"{name} of a length({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
+        elif name == "||":
+            yield f"||({','.join(map(self._type_in_text, operands))})"
         else:
             yield f"{name}({types})"
         if name in ("like", "rlike"):
             pattern = node.expression
-            yield f"{name} pattern({'literal' if isinstance(pattern, exp.Literal) else 'value'})"
+            yield f"{name} pattern({pattern.sql('hive') if isinstance(pattern, exp.Literal) else 'value'})"
 
     def _in(self, node: exp.Expr) -> Iterator[str]:
         query = node.args.get("query")
@@ -268,6 +366,7 @@ class _Reader:
         is_filter = _is_conjunct(node.parent if negated else node)
         where = "" if is_filter and not negated else " not" if negated else " value"
         yield f"in query{where}({self._type(node.this)},{kind})"
+        yield from _inequalities(inner)
 
     def _cast(self, node: exp.Cast) -> str:
         target = self._type(node)
@@ -278,14 +377,18 @@ class _Reader:
         is_cast = isinstance(part, exp.Substring) and isinstance(part.this, exp.Cast)
         if is_cast and self._type(part.this.this) in ("date", "timestamp"):
             return f"cast(part of a date as {target})"  # the form of year(), date_format() … in the text of a row
-        if isinstance(node.this, exp.Literal):
-            source = "literal" if target in ("date", "timestamp") or not node.this.is_string else "string literal"
+        if isinstance(node.this, exp.Literal) and _is_value_of(node.this, self._full_type(node), target):
+            return f"cast(literal as {target})"
+        if isinstance(node.this, exp.Literal) and node.this.is_string:
+            source = "string literal"
         else:
             source = self._type(node.this)
             if self._full_type(node.this) == self._full_type(node) != UNKNOWN:
                 return "cast to its own type"
         if target == "decimal" and source == "decimal":
             return f"cast({self._full_type(node.this)} as {self._full_type(node)})"
+        if target == "string":
+            source = self._type_in_text(node.this)
         return f"cast({source} as {target})"
 
     def _choice(self, node: exp.Expr) -> Iterator[str]:
@@ -352,7 +455,8 @@ class _Reader:
                 for item in flat
             )
         else:
-            types = ",".join("*" if isinstance(item, exp.Star) else self._type(item) for item in flat)
+            kind = self._type_in_text if name in ("concat", "||") else self._type
+            types = ",".join("*" if isinstance(item, exp.Star) else kind(item) for item in flat)
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
 
@@ -392,6 +496,7 @@ class _Reader:
                     isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.selects) == 1
                 ) and isinstance(unwrapped(inner.selects[0]), exp.AggFunc)
                 yield "scalar subquery of an aggregate" if aggregated else "scalar subquery"
+                yield from _inequalities(inner)
             if node.args.get("pivots"):
                 yield "pivot"
             return
@@ -429,6 +534,8 @@ class _Reader:
         while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
             function = function.this
         name = _name_of(function)
+        if isinstance(function.args.get("this"), exp.Distinct):
+            name += " distinct"
         order = node.args.get("order")
         frame = "; frame" if node.args.get("spec") is not None else ""
         if order is None:
@@ -542,3 +649,100 @@ def _is_conjunct(node: exp.Expr | None) -> bool:
     while isinstance(parent, (exp.And, exp.Paren)):
         parent = parent.parent
     return isinstance(parent, (exp.Where, exp.Having, exp.Join))
+
+
+_WRITTEN_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_WRITTEN_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")
+_WRITTEN = {"date": _WRITTEN_DATE, "timestamp": _WRITTEN_TIMESTAMP}
+_FIRST_YEAR = 1583
+"""The first year of which both engines have the same calendar."""
+
+_LARGEST = {
+    "tinyint": 2**7 - 1,
+    "smallint": 2**15 - 1,
+    "int": 2**31 - 1,
+    "bigint": 2**63 - 1,
+    "double": 2**53,
+    "float": 2**24,
+}
+"""The largest integers that are values of a type."""
+
+
+def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
+    """Whether a literal is written as a value of a type, so that a cast to that type neither fails nor changes it."""
+    written = literal.name
+    if literal.is_string:
+        return target in _WRITTEN and _WRITTEN[target].fullmatch(written) is not None and _is_time(written)
+    if target in _LARGEST and written.isdecimal():
+        return int(written) <= _LARGEST[target]
+    size, (whole, _, fraction) = decimal(kind), written.partition(".")
+    if not (whole + fraction).isdecimal():
+        return False
+    if size is not None:
+        return len(whole.lstrip("0")) <= size[0] - size[1] and len(fraction) <= size[1]
+    return (target == "double" and len(whole + fraction) <= _EXACT_DIGITS) or (target == "string" and not fraction)
+
+
+_EXACT_DIGITS = 15
+"""The most digits that DOUBLE has for each decimal number."""
+
+
+def _is_time(written: str) -> bool:
+    try:
+        return datetime.fromisoformat(written[:19]).year >= _FIRST_YEAR
+    except ValueError:
+        return False
+
+
+_SUMS = (exp.Add, exp.Sub, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_COMPARISONS = (
+    *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike),
+    *(exp.In, exp.Between, exp.Is),
+)
+
+
+def _bare_operands(node: exp.Expr) -> Iterator[str]:
+    """Yield a signature for operators without parentheses to which the engines give different precedence."""
+    kind = type(node)
+    if kind is not exp.DPipe and kind not in _SUMS and kind not in _COMPARISONS:
+        return
+    names = ("this", "expression", "low", "high")
+    operands = [operand for name in names if isinstance(operand := node.args.get(name), exp.Expr)]
+    if kind in _COMPARISONS:
+        if any(isinstance(operand, (*_COMPARISONS, exp.Not)) for operand in operands):
+            yield "comparison of a comparison without parentheses"
+    elif any(isinstance(item, _SUMS if kind is exp.DPipe else exp.DPipe) for item in operands):
+        yield "|| with a sum without parentheses"
+
+
+def _inequalities(query: exp.Expr) -> Iterator[str]:
+    """Yield a signature if a subquery uses a column of the query around it elsewhere than on one side of `=`."""
+    if not isinstance(query, exp.Select):
+        return
+    own = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
+
+    def outer(node: exp.Expr) -> set[bool]:
+        return {bool(column.table) and column.table.lower() not in own for column in node.find_all(exp.Column)}
+
+    compared: set[int] = set()
+    where = query.args.get("where")
+    for condition in () if where is None else conjuncts(where.this):
+        columns = list(condition.find_all(exp.Column))
+        is_equality = type(condition) is exp.EQ
+        if (
+            is_equality
+            and {True} in (sides := [outer(condition.this), outer(condition.expression)])
+            and {False} in sides
+        ):
+            compared.update(map(id, columns))
+        elif (
+            not is_equality
+            and len({column.sql() for column in columns}) > 1
+            and not all(column.table for column in columns)
+        ):
+            yield _INEQUALITY  # one of them may be a column of the query around it
+    if any(True in outer(column) and id(column) not in compared for column in query.find_all(exp.Column)):
+        yield _INEQUALITY
+
+
+_INEQUALITY = "subquery with a condition on the query around it that is no equality"

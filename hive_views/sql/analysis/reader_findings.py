@@ -6,17 +6,18 @@ Only what was measured to be equal is equal (`hive_views.sql.analysis.reader_rul
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.constructs import Construct, constructs
+from hive_views.sql.analysis.constructs import Construct, constructs, type_differences
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
 from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.resolver.resolver import resolve
+from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
 
 
@@ -68,12 +69,30 @@ def reader_findings(
         if reader != author:
             try:
                 called = {**(functions or {}), **dict.fromkeys(absent, "udf")}
-                resolve(parse_query(sql, reader), schemas, database, functions=called)
+                other = resolve(parse_query(sql, reader), schemas, database, functions=called)
             except SqlError as error:
                 reason = f"the text cannot be resolved by the rules of {reader.capitalize()}: {error}"
                 own = (*own, ReaderFinding(Outcome.UNVERIFIED, reason))
+            else:
+                own = (*own, *_type_findings(sql, resolution, other, author, reader))
         findings[reader] = own
     return findings
+
+
+def _type_findings(
+    sql: str, resolution: Resolution, other: Resolution, author: str, reader: str
+) -> Iterator[ReaderFinding]:
+    reasons: dict[str, int] = {}
+    for difference in sorted(type_differences(resolution, other), key=attrgetter("start")):
+        names = author.capitalize(), reader.capitalize()
+        if difference.types is None:
+            reason = f"an expression that {names[0]} and {names[1]} read differently"
+        else:
+            (one, two), (first, second) = difference.types, names
+            reason = f"an operand of type {one} in {first} and {two} in {second}: not compared with {first}"
+        reasons.setdefault(reason, difference.start)
+    for reason, start in reasons.items():
+        yield ReaderFinding(Outcome.UNVERIFIED, reason, *line_and_column(sql, start))
 
 
 def _findings(sql: str, found: Iterable[Construct], author: str, reader: str) -> tuple[ReaderFinding, ...]:

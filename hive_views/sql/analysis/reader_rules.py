@@ -62,6 +62,9 @@ def _compared(one: str, other: str) -> str:
     return rf"{_COMPARED}{_either(one, other)}|{between}"
 
 
+_PLAIN_PATTERN = r"(?:[A-Za-z0-9 -]|\[[A-Za-z-]+\])+"
+"""A regular expression that matches no empty text and that both engines read alike."""
+
 _ARITHMETIC = r"(?:[-+*/%]|div)(?: by (?:constant|value))?"
 
 _OTHER, _REFUSED, _MAY_FAIL, _UNVERIFIED = (
@@ -117,6 +120,15 @@ _IN_BOTH = (
     (r"cast\((?:array|map|struct).* as .*\)", _OTHER, "a cast of an array, map or struct"),
     (rf"cast\(decimal.* as {_INTEGER}\)", _OTHER, "a cast of a DECIMAL to an integer: NULL in Hive if it does not "
      "fit"),
+    (rf"cast\(string literal as {_DAY}\)", _OTHER, "a date or timestamp that does not exist, or is not written "
+     "as yyyy-MM-dd or yyyy-MM-dd HH:mm:ss with up to six digits of a second"),
+    (r"cast\(decimal with small digits as string\)|(?:concat|\|\|)\(.*small digits.*\)", _OTHER, "a DECIMAL with more "
+     "than six digits behind its point in a text: Spark writes 1E-7"),
+    # -- Precedence
+    (r"\|\| with a sum without parentheses", _OTHER, "|| with + or -, without parentheses: + and - are computed "
+     "first in Hive, from left to right with || in Spark"),
+    ("comparison of a comparison without parentheses", _UNVERIFIED, "a comparison of a comparison, without "
+     "parentheses: the precedence of LIKE, IN, BETWEEN and < differs"),
     # -- Choices and set operations
     (r"(?:greatest|least)\(.*\)", _OTHER, "greatest or least: NULL in Hive if an argument is NULL"),
     (r"(?:union|except|intersect).*\(different: .*\)", _OTHER, "a set operation of columns of different types: Hive "
@@ -133,6 +145,9 @@ _IN_BOTH = (
      "a function of an array or map: NULL differs"),
     (r"concat_ws\(.*array.*\)", _OTHER, "concat_ws of an array: NULL becomes the text null in Hive"),
     (r"(?:concat|\|\|)\(.*boolean.*\)", _OTHER, "a boolean in a text: TRUE in Hive, true in Spark"),
+    (rf"(?:substr|substring)\({_TEXT},(?:-\d+|0+)(?:,.*)?\)", _UNVERIFIED, "substr from the end or from 0: the "
+     "rows differ for texts that are shorter"),
+    (r"rlike pattern\(''\)", _OTHER, "RLIKE with an empty pattern: false in Hive"),
     (r"pmod\(.*\)", _OTHER, "pmod with a negative divisor"),
     (r"size\(.*\)", _OTHER, "size(NULL): -1 in Hive, NULL in Spark's ANSI mode"),
     (r"sqrt\(.*\)|sign\((?:double|float)\)", _OTHER, "sqrt of a negative number or sign of NaN"),
@@ -191,6 +206,7 @@ _IN_SPARK = (
      _MAY_FAIL, "a cast of a number that the type cannot hold: an error in Spark's ANSI mode"),
     (r"\[\]\(array.*\)", _MAY_FAIL, "an element beyond the end of an array: NULL in Hive, an error in Spark's ANSI "
      "mode"),
+    (r"over\(\w+ distinct.*\)", _REFUSED, "DISTINCT in a function with OVER"),
     ("hint", _UNVERIFIED, "a hint"),
 )  # fmt: skip
 
@@ -221,7 +237,8 @@ EQUAL: tuple[str, ...] = (
     rf"{_COMPARED}\((?:date,date|timestamp,timestamp|boolean,boolean)\)",
     rf"between\((?:{_EXACT},{_EXACT},{_EXACT}|{_TEXT},{_TEXT},{_TEXT}|date,date,date|timestamp,timestamp,timestamp)\)",
     rf"r?like\({_TEXT},{_TEXT}\)",
-    r"r?like pattern\(literal\)",
+    r"like pattern\('.+'\)",
+    rf"rlike pattern\('\^?{_PLAIN_PATTERN}'\)",
     # -- Numbers
     rf"[-+*]\((?:{_EXACT}|double),(?:{_EXACT}|double)\)",
     rf"negative\({_NUMBER}\)|abs\((?:decimal|double)\)",
@@ -229,7 +246,7 @@ EQUAL: tuple[str, ...] = (
     rf"(?:floor|ceil|ceiling)\({_EXACT}\)|round\(decimal\) to fewer digits",
     # -- Casts
     "cast to its own type",
-    r"cast\(literal as .*\)|cast\(part of a date as (?:int|string)\)",
+    rf"cast\(literal as (?:{_NUMBER}|{_DAY}|string)\)|cast\(part of a date as (?:int|string)\)",
     rf"cast\((?:{_EXACT}|{_DAY}|varchar) as string\)",
     r"cast\(tinyint as (?:smallint|int|bigint|double)\)|cast\(smallint as (?:int|bigint|double)\)",
     r"cast\((?:int|bigint) as (?:bigint|double)\)",
@@ -245,10 +262,10 @@ EQUAL: tuple[str, ...] = (
     r"over\((?:count|sum|min|max|avg)\)",
     # -- Texts
     rf"(?:upper|lower|length|trim|ltrim|rtrim|reverse|char_length)\({_TEXT}\)",
-    rf"(?:substr|substring)\({_TEXT},-?\d+(?:,\d+)?\)",
+    rf"(?:substr|substring)\({_TEXT},[1-9]\d*(?:,\d+)?\)",
     rf"(?:concat|\|\|)\((?:,?(?:{_TEXT}|{_EXACT}|date))+\)",
     rf"instr\({_TEXT},{_TEXT}\)|[-+] of a length\(int,int\)|(?:substr|substring)\({_TEXT},1,int\)",
-    rf"regexp_replace\({_TEXT},'[^\\]*','[^\\]*'\)",
+    rf"regexp_replace\({_TEXT},'(?:{_PLAIN_PATTERN}|\({_PLAIN_PATTERN}\))+','[\w $-]*'\)",
     # -- Dates
     rf"(?:year|month|day|dayofmonth|quarter|to_date|date|last_day)\({_DAY}\)",
     r"(?:hour|minute|second)\(timestamp\)",

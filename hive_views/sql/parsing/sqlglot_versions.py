@@ -397,7 +397,7 @@ def same_tree(text: Text, tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-_IS_TOKENS = frozenset({TokenType.IS, TokenType.ISNULL, TokenType.NOTNULL, TokenType.NULL})
+_IS_TOKENS = frozenset({TokenType.IS, TokenType.ISNULL, TokenType.NOTNULL, TokenType.NULL, TokenType.NULLSAFE_EQ})
 _GROUPINGS = frozenset({TokenType.CUBE, TokenType.ROLLUP, TokenType.GROUPING_SETS})
 _SET_OPERATORS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 
