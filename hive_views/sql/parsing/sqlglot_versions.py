@@ -389,6 +389,8 @@ def same_tree(text: Text, tree: exp.Expr) -> exp.Expr:
         _raise_predicates(tree)
     if _MOD_IS_TERM and TokenType.MOD in kinds:
         _raise_remainders(tree)
+    if text.dialect == "spark" and TokenType.DPIPE in kinds:
+        _regroup_concatenations(tree)
     if not kinds.isdisjoint(_GROUPINGS):
         for group in tree.find_all(exp.Group):
             _move_sets(text, group)
@@ -502,6 +504,67 @@ def _rebuilt(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
     for operation, term in zip(sums, terms[1:], strict=True):
         result = _binary(operation, result, term)
     return result
+
+
+_SPARK_LEVELS: dict[type[exp.Expr], int] = {
+    **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 4),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), 3),
+    exp.BitwiseAnd: 2,
+    exp.BitwiseXor: 1,
+    exp.BitwiseOr: 0,
+}
+"""The precedence of operators in Spark's grammar; `*` and the like come before them all (measured in Spark 4.1.4)."""
+
+
+def _regroup_concatenations(tree: exp.Expr) -> None:
+    """Give `||` the precedence of `+`, as in Spark; in sqlglot it has that of `|`, in Hive one between `+` and `|`."""
+    done: set[int] = set()
+    for node in list(tree.find_all(exp.DPipe)):
+        root: exp.Expr = node
+        while root.parent is not None and type(root.parent) in _SPARK_LEVELS:
+            root = root.parent
+        if id(root) in done:
+            continue
+        operands, operators = _operations(root)
+        done.update(map(id, operators))
+        if len({type(item) for item in operators}) == 1:
+            continue
+        place = exp.Placeholder()
+        root.replace(place)
+        place.replace(_by_level(operands, operators))
+
+
+def _operations(root: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Return the operands of operators without parentheses, and the operators, from left to right."""
+    operands: list[exp.Expr] = []
+    operators: list[exp.Expr] = []
+    open_: list[exp.Expr] = []
+    node = root
+    while True:
+        while type(node) in _SPARK_LEVELS:
+            open_.append(node)
+            node = node.this
+        operands.append(node)
+        if not open_:
+            return operands, operators
+        operators.append(open_.pop())
+        node = operators[-1].args["expression"]
+
+
+def _by_level(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
+    done, waiting = [operands[0]], list[exp.Expr]()
+
+    def combine(level: int) -> None:
+        while waiting and _SPARK_LEVELS[type(waiting[-1])] >= level:
+            right = done.pop()
+            done.append(_binary(waiting.pop(), done.pop(), right))
+
+    for operation, operand in zip(operators, operands[1:], strict=True):
+        combine(_SPARK_LEVELS[type(operation)])
+        waiting.append(operation)
+        done.append(operand)
+    combine(0)
+    return done[0]
 
 
 def _binary(operation: exp.Expr, left: exp.Expr, right: exp.Expr) -> exp.Expr:

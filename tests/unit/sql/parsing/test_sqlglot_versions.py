@@ -77,6 +77,11 @@ def test_grouping_by_a_comparison_with_is_null_replaces_no_other_token() -> None
         ("SELECT a % b * c - d % e", "SELECT ((a % b) * c) - (d % e)"),
         ("SELECT a * b % c / d", "SELECT ((a * b) % c) / d"),
         ("SELECT a - b - c % d + e", "SELECT ((a - b) - (c % d)) + e"),
+        ("SELECT a || b + c", "SELECT (a || b) + c"),
+        ("SELECT a - b || c - d * e", "SELECT ((a - b) || c) - (d * e)"),
+        ("SELECT a || (b + c) || d", "SELECT (a || (b + c)) || d"),
+        ("SELECT a | b ^ c & d || e", "SELECT a | (b ^ (c & (d || e)))"),
+        ("SELECT f(a || b - c) || d + e", "SELECT (f((a || b) - c) || d) + e"),
         ("SELECT a = b IS NULL", "SELECT (a = b) IS NULL"),
         ("SELECT a < b IS NOT NULL AND c", "SELECT ((a < b) IS NOT NULL) AND c"),
         ("SELECT a = b IS DISTINCT FROM c", "SELECT (a = b) IS DISTINCT FROM c"),
@@ -89,6 +94,16 @@ def test_grouping_by_a_comparison_with_is_null_replaces_no_other_token() -> None
 )
 def test_operators_have_the_precedence_of_spark(sql: str, same: str) -> None:
     assert _shape(sql) == _shape(same)
+
+
+def test_type_of_a_concatenation_and_a_sum() -> None:
+    columns = {
+        (dialect, text): outcome(f"SELECT {text} AS x FROM t", dialect)["columns"]
+        for dialect in ("spark", "hive")
+        for text in ("s || d + d", "(s || d) + d", "s || (d + d)")
+    }
+    assert columns["spark", "s || d + d"] == columns["spark", "(s || d) + d"] == [["x", None]]
+    assert columns["hive", "s || d + d"] == columns["hive", "s || (d + d)"] == [["x", "string"]]
 
 
 def _shape(sql: str) -> str:
