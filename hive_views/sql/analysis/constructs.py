@@ -237,7 +237,7 @@ class _Reader:
             yield from self._query(node)
         elif kind in _SILENT:
             if kind is exp.TableAlias and node.args.get("columns") and not isinstance(node.parent, exp.Lateral):
-                yield "table alias with column names"
+                yield f"{node.parent.key if node.parent is not None else ''} alias with column names"
             if kind is exp.Group:
                 yield from self._group(node)
             elif kind in (exp.Where, exp.Having):

@@ -145,8 +145,7 @@ _IN_BOTH = (
      "a function of an array or map: NULL differs"),
     (r"concat_ws\(.*array.*\)", _OTHER, "concat_ws of an array: NULL becomes the text null in Hive"),
     (r"(?:concat|\|\|)\(.*boolean.*\)", _OTHER, "a boolean in a text: TRUE in Hive, true in Spark"),
-    (rf"(?:substr|substring)\({_TEXT},(?:-\d+|0+)(?:,.*)?\)", _UNVERIFIED, "substr from the end or from 0: the "
-     "rows differ for texts that are shorter"),
+    (rf"(?:substr|substring)\({_TEXT},-\d+(?:,.*)?\)", _OTHER, "substr from the end: shorter texts differ"),
     (r"rlike pattern\(''\)", _OTHER, "RLIKE with an empty pattern: false in Hive"),
     (r"pmod\(.*\)", _OTHER, "pmod with a negative divisor"),
     (r"size\(.*\)", _OTHER, "size(NULL): -1 in Hive, NULL in Spark's ANSI mode"),
@@ -178,6 +177,8 @@ _IN_HIVE = (
     ("div by value.*", _MAY_FAIL, "DIV by 0"),
     (rf"cast\({_TEXT} as {_DAY}\)", _OTHER, "a cast of a text to a date or timestamp: texts such as '2024-02' differ"),
     ("derived table without alias", _REFUSED, "a derived table without alias"),
+    ("subquery alias with column names", _REFUSED, "column names in the alias of a derived table"),
+    ("a name of a type that only Spark has", _REFUSED, "the types LONG, SHORT and BYTE"),
     ("hint", _REFUSED, "a hint"),
     (r"to_date\(.*,.*\)", _REFUSED, "to_date with a format"),
     (r"sort_array with order", _REFUSED, "sort_array with an order"),

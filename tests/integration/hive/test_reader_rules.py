@@ -36,6 +36,8 @@ CASES = {
     "SELECT id FROM r.t UNION SELECT qty FROM r.t": None,
     "SELECT id, qty / 2 AS h, price * 3 AS p, avg(qty) OVER (PARTITION BY live) AS a FROM r.t": None,
     "SELECT id FROM r.t x WHERE NOT EXISTS (SELECT 1 FROM r.t y WHERE y.qty = x.id)": None,
+    "SELECT id, DATE '2024-02-29' AS d, CAST(100 AS TINYINT) AS n, substr(name, 2) AS s FROM r.t": None,
+    "SELECT id, name || (price + price) AS s, name RLIKE '^[A-Z]' AS l FROM r.t": None,
     # -- Other rows
     "SELECT id, name FROM r.t ORDER BY name LIMIT 2": "other rows",
     "SELECT id, rank() OVER (ORDER BY price DESC) AS r FROM r.t": "other rows",
@@ -47,7 +49,14 @@ CASES = {
     "SELECT id, hash(name) AS h FROM r.t": "other rows",
     "SELECT id, CAST(add_months(day, 1) AS DATE) AS d FROM r.t": "other rows",
     "SELECT id FROM r.t WHERE qty / qty IS NULL": "other rows",
+    "SELECT id, CAST('2024-02' AS DATE) AS d FROM r.t": "other rows",
+    "SELECT id, substr(name, -5, 4) AS s FROM r.t": "other rows",
+    "SELECT id, CAST(name || price + price AS STRING) AS s FROM r.t": "other rows",
+    "SELECT id, name RLIKE '' AS l FROM r.t": "other rows",
+    "SELECT id, CAST(CAST(qty AS DECIMAL(12,8)) AS STRING) AS s FROM r.t": "other rows",
     # -- Refused
+    "SELECT x FROM (SELECT id FROM r.t) s (x)": "refused",
+    "SELECT CAST(id AS LONG) AS l FROM r.t": "refused",
     "SELECT /*+ REPARTITION(2) */ id FROM r.t": "refused",
     "SELECT id FROM r.t WHERE big = '10'": "refused",
     "SELECT id FROM r.t WHERE CAST(big AS TIMESTAMP) IS NULL": "refused",
