@@ -17,7 +17,7 @@ COUNTERS = 4
 UNLOCKED = {"iceberg.engine.hive.lock-enabled": "false"}
 
 
-@pytest.fixture(params=[(True, 1000), (False, 300)], ids=["with locks", "without locks"])
+@pytest.fixture(params=[(True, 1000), (False, 200)], ids=["with locks", "without locks"])
 def writers(
     request: pytest.FixtureRequest, old_tree: Path, properties: Properties
 ) -> Iterator[tuple[list[Worker], int, str]]:

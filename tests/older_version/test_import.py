@@ -17,8 +17,8 @@ HANDLER = {"storage_handler": "org.apache.hadoop.hive.hbase.HBaseStorageHandler"
 @pytest.fixture(scope="module")
 def legacy(old: Worker) -> list[str]:
     """Legacy views of Hive, Trino and Athena over the tables of a corpus."""
-    names: list[str] = old.call("warehouse", hive=9, trino=5)
-    assert len(names) >= 60
+    names: list[str] = old.call("warehouse", hive=11, trino=5)
+    assert len(names) >= 50
     return names
 
 

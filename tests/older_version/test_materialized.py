@@ -21,7 +21,7 @@ def estate(old: Worker) -> None:
 
 def names(state: str) -> list[str]:
     database = f"{MATERIALIZED_DATABASE}_{state}"
-    return [f"{database}.{name}_{layout}" for layout in LAYOUTS for name in MATERIALIZED]
+    return [f"{database}.{name}_{layout}" for layout in LAYOUTS for name in STATES[state]]
 
 
 def expected_rows(worker: Worker, name: str, sql: str) -> list[list[Any]]:
