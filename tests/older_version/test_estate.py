@@ -145,7 +145,7 @@ def test_older_version_changes_what_this_one_wrote(old: Worker, new: Worker, nam
         elif at % 5 == 1:
             new.call("set_properties", name=name, properties={"only": "new"})
     view = f"{SHOP}.by_new"
-    new.call("create", name=view, sql="SELECT *, 10BD, 'it''s' AS q FROM orders")
+    new.call("create", name=view, sql="SELECT *, 10BD, CAST('it''s' AS string) AS q FROM orders")
     new.call("replace", name=view, sql="SELECT o.*, c.name FROM orders o JOIN customers c ON o.cust = c.id")
     new.call("create", name=f"{view}_over", sql="SELECT * FROM by_new", dialect="trino")
     new.call("rename", name=view, new_name=f"{view}_renamed")

@@ -44,7 +44,7 @@ def definition_of(name: str) -> str:
 VERDICTS = {
     "fresh": {"fresh"},
     "appended": {"stale"},
-    "redefined": {"fresh", "stale"},
+    "redefined": {"stale"},
     "never": {"stale"},
 }
 
