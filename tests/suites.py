@@ -57,6 +57,7 @@ EXTENDED = (
     "integration/spark/test_legacy_import.py",
     "integration/spark/test_freshness.py",
     "integration/spark/test_refresh_recovery.py",
+    "integration/spark/test_plain_spark.py",
     "integration/spark/test_session_kinds.py",
     "integration/spark/test_session_texts.py",
     "integration/spark/test_settings_matrix.py",

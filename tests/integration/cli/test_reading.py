@@ -22,6 +22,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 def test_list_prints_views_as_text_and_json(cli: Cli, top: str, database: str) -> None:
     expected = {"view": top, "database": database, "name": "top", "kind": "view", "owner": None, "comment": None}
+    expected["problem"] = None
     assert cli("list", database, "--json").json == {"views": [expected]}
     assert expected in cli("--json", "list").json["views"]
     assert cli("list", database.upper()).out == f"{top}\n"
