@@ -19,13 +19,20 @@ OLD_COMMIT = "8a358dc181f5eb18f8a07b09a20ef13d93c57ea9"
 
 
 def unpack_old(directory: Path) -> Path:
-    """Unpack the package and the tests of the older version from git; skip the test if the clone does not have it."""
+    """Unpack the package and the tests of the older version from git; skip the test in a clone without history."""
     archive = directory / "old.tar"
     command = ["git", "-C", str(REPOSITORY), "archive", f"--output={archive}", OLD_COMMIT, "hive_views", "tests"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         message = f"commit {OLD_COMMIT[:8]} is not in this clone: {result.stderr.strip()}"
-        pytest.fail(message) if "CI" in os.environ else pytest.skip(message)
+        shallow = subprocess.run(
+            ["git", "-C", str(REPOSITORY), "rev-parse", "--is-shallow-repository"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        has_history = shallow.stdout.strip() == "false"
+        pytest.fail(message) if has_history and "CI" in os.environ else pytest.skip(message)
     with tarfile.open(archive) as content:
         content.extractall(directory / "old", filter="data")
     return directory / "old"
