@@ -41,7 +41,7 @@ def paths(garbage: Garbage) -> set[str]:
     return set(map(path_of, (*garbage.files, *garbage.definitions)))
 
 
-@pytest.mark.parametrize(("layout", "first"), list(zip(LAYOUTS, (0, 2, 12), strict=True)))
+@pytest.mark.parametrize(("layout", "first"), list(zip(LAYOUTS, (0, 2, 14), strict=True)))
 @pytest.mark.parametrize("operation", ["create", "drop"])
 @pytest.mark.timeout(1200)
 def test_killed_create_or_drop_leaves_only_garbage(
