@@ -33,7 +33,7 @@ class ReaderRule:
     reason: str
     """The construct and what differs, as shown to users."""
     version: str = MEASURED
-    """The versions that were asked."""
+    """The versions of the engines that were measured."""
 
 
 _INTEGER = "(?:tinyint|smallint|int|bigint)"
