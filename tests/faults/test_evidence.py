@@ -143,6 +143,15 @@ def test_reused_version_id_is_not_taken_for_own_commit(world: World, base: Loade
     assert world.verdict(base, ours, commit_others(world, theirs, 2)) is None
 
 
+@pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK], ids=["replace", "rollback"])
+def test_same_commit_of_another_client_is_not_taken_for_own(world: World, base: LoadedView, changes: list[Change]) -> None:
+    """Both in one millisecond, so that only the names of the files differ."""
+    ours = world.make(base, changes, 3000)
+    theirs = world.make(base, changes, 3000)
+    assert theirs.metadata == ours.metadata
+    assert world.verdict(base, ours, theirs) is False
+
+
 def test_rollback_is_not_taken_for_older_log_entry(world: World) -> None:
     """All within one millisecond: the log entry of the rollback equals the first entry."""
     base = world.make(world.begin(1000), [AddVersion(SCHEMA, text("second"))], 1000)

@@ -20,12 +20,14 @@ def is_commit_applied(files: MetadataFiles, base: LoadedView, new: LoadedView, r
     if row.kind is not RowKind.ICEBERG_VIEW or row.metadata_location is None:
         return None
     try:
-        if includes_commit(files.read(row.metadata_location), base.metadata, new.metadata):
-            return True
+        later = files.read(row.metadata_location)
     except MetadataFileError:
         return None
+    follows_base = row.previous_metadata_location == base.row.metadata_location
+    if includes_commit(later, base.metadata, new.metadata):
+        return not (follows_base and _has_same_state(later, new.metadata))
     # Another commit replaced the same base, so this commit was not applied.
-    return False if row.previous_metadata_location == base.row.metadata_location else None
+    return False if follows_base else None
 
 
 def includes_commit(later: ViewMetadata, base: ViewMetadata, new: ViewMetadata) -> bool:
@@ -50,6 +52,11 @@ def includes_commit(later: ViewMetadata, base: ViewMetadata, new: ViewMetadata) 
         and all(later.properties.get(key) == new.properties.get(key) for key in changed_keys)
         and (new.location == base.location or later.location == new.location)
     )
+
+
+def _has_same_state(later: ViewMetadata, new: ViewMetadata) -> bool:
+    """Return whether a later state adds nothing: another client made the same change, in the same millisecond."""
+    return (later.version_log, later.properties) == (new.version_log, new.properties)
 
 
 def _definition(version: ViewVersion) -> tuple[object, ...]:
