@@ -59,6 +59,8 @@ SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
 
 TESTS_END = float(os.environ.get("HIVE_VIEWS_TESTS_END", "inf"))
 """When tests stop to start, in seconds since 1970."""
+TURN = int(os.environ.get("HIVE_VIEWS_TESTS_TURN", "0"))
+"""Which modules start first."""
 TIME_IS_OVER = "the time of this run is over"
 
 LOCKS_HANG = ("4.0.1", "4.1.0")
@@ -109,7 +111,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_extended(items)
     mark_each_spark(items)
-    sort_longest_first(items)
+    sort_longest_first(items, TURN)
     if SERVER == EMBEDDED_VERSION:
         return
     for item in items:

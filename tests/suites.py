@@ -125,14 +125,21 @@ def scope_of(node_id: str) -> str:
     return "spark" if _is_in(path, SPARK) else path.rpartition("/")[0]
 
 
-def sort_longest_first(items: list[pytest.Item]) -> None:
-    """Move the tests of `FIRST` to the front; the order is otherwise kept."""
+def sort_longest_first(items: list[pytest.Item], turn: int = 0) -> None:
+    """Move the tests of `FIRST` to the front, and begin with another module of each rank at each turn.
 
-    def rank(item: pytest.Item) -> int:
-        path = item.nodeid.split("::")[0].removeprefix("tests/")
-        return next((at for at, first in enumerate(FIRST) if _is_in(path, (first,))), len(FIRST))
-
-    items.sort(key=rank)
+    A run whose time is limited skips the last tests, which are others at each landing.
+    """
+    paths = {item: item.nodeid.split("::")[0].removeprefix("tests/") for item in items}
+    ranks = {
+        path: next((at for at, first in enumerate(FIRST) if _is_in(path, (first,))), len(FIRST))
+        for path in dict.fromkeys(paths.values())
+    }
+    order: dict[str, tuple[int, int]] = {}
+    for rank in set(ranks.values()):
+        modules = [path for path in ranks if ranks[path] == rank]
+        order.update({path: (rank, (at - turn) % len(modules)) for at, path in enumerate(modules)})
+    items.sort(key=lambda item: order[paths[item]])
 
 
 def extended(*cases: object) -> list[Any]:
