@@ -144,7 +144,9 @@ def test_reused_version_id_is_not_taken_for_own_commit(world: World, base: Loade
 
 
 @pytest.mark.parametrize("changes", [REPLACE, ROLL_BACK], ids=["replace", "rollback"])
-def test_same_commit_of_another_client_is_not_taken_for_own(world: World, base: LoadedView, changes: list[Change]) -> None:
+def test_same_commit_of_another_client_is_not_taken_for_own(
+    world: World, base: LoadedView, changes: list[Change]
+) -> None:
     """Both in one millisecond, so that only the names of the files differ."""
     ours = world.make(base, changes, 3000)
     theirs = world.make(base, changes, 3000)

@@ -26,7 +26,12 @@ def writers(
     options = properties if has_locks else {**properties, **UNLOCKED}
     with ExitStack() as stack:
         trees = (old_tree, old_tree, REPOSITORY, REPOSITORY)
-        yield [stack.enter_context(Worker(tree, options)) for tree in trees], commits, f"both_{has_locks}".lower(), has_locks
+        yield (
+            [stack.enter_context(Worker(tree, options)) for tree in trees],
+            commits,
+            f"both_{has_locks}".lower(),
+            has_locks,
+        )
 
 
 def test_every_acknowledged_commit_is_in_the_history(
