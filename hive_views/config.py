@@ -156,6 +156,11 @@ ENGINES = ("spark", "hive", "trino")
 about one of them is rejected, also if the finding is `not verified`. A view property with this key takes precedence; an
 empty value requires no engine. `spark` is plain Spark, `trino` is Trino's Hive connector."""
 
+ROW_TEXT_FOR_TRINO = "hive-views.row-text-for-trino"
+ROW_TEXT_FOR_TRINO_DEFAULT = False
+"""Rewrite the text of a new definition's row where Trino's Hive connector reads the result better. The rewritten text
+repeats parts of the query and is harder to read. A view property with this key takes precedence."""
+
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 HIVE2_COMPATIBLE_DEFAULT = True
 """Write `timestamptz` columns as `timestamp`, as Spark does, instead of `timestamp with local time zone`: Spark's Hive
@@ -279,6 +284,7 @@ class CatalogConfig(NamedTuple):
     rewrite_queries: bool
     hive2_compatible: bool
     require_engines: tuple[str, ...]
+    row_text_for_trino: bool
     view_defaults: Mapping[str, str]
     """The `view-default.` properties, without the prefix."""
     view_overrides: Mapping[str, str]
@@ -335,6 +341,7 @@ class CatalogConfig(NamedTuple):
             rewrite_queries=_boolean(properties, REWRITE_QUERIES, REWRITE_QUERIES_DEFAULT),
             hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
             require_engines=required_engines(properties) or (),
+            row_text_for_trino=_boolean(properties, ROW_TEXT_FOR_TRINO, ROW_TEXT_FOR_TRINO_DEFAULT),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )
@@ -518,6 +525,12 @@ def required_engines(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     if not set(engines) <= set(ENGINES):
         raise InvalidPropertyError(REQUIRE_ENGINES, value, f"it must be some of {', '.join(ENGINES)}")
     return engines
+
+
+def rewrites_for_trino(config: CatalogConfig, properties: Mapping[str, str]) -> bool:
+    """Return `ROW_TEXT_FOR_TRINO` of a view with these properties, else that of its catalog."""
+    effective = {**config.view_defaults, **properties, **config.view_overrides}
+    return _boolean(effective, ROW_TEXT_FOR_TRINO, config.row_text_for_trino)
 
 
 def _choice(properties: Mapping[str, str], key: str, default: str, choices: tuple[str, ...]) -> str:

@@ -27,7 +27,7 @@ from tenacity import (
 from hive_views.catalog.configuration import configured_catalog, support_configured_class
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
-from hive_views.config import URI, reject_misspelled_keys
+from hive_views.config import URI, reject_misspelled_keys, rewrites_for_trino
 from hive_views.dependencies.view_changes import check_required_engines, commit_changes
 from hive_views.errors import (
     CatalogConfigurationError,
@@ -131,6 +131,7 @@ class HiveViewCatalog(TableCatalog):
         column_comments: Sequence[str | None] | None = None,
         column_types: Sequence[IcebergType | None] | None = None,
         summary: Mapping[str, str] | None = None,
+        properties: Properties = EMPTY_DICT,
     ) -> ViewDefinition:
         """Resolve and expand a query into a view definition, without creating the view.
 
@@ -148,6 +149,7 @@ class HiveViewCatalog(TableCatalog):
             column_comments: Column comments, None for a column without one.
             column_types: The types that the columns must have, None for any; they are not converted.
             summary: Additional entries of the version's summary, e.g. `engine-name`.
+            properties: The properties of the view, of which `hive-views.row-text-for-trino` changes the definition.
 
         Returns:
             The `schema` and `version` for `create_view` or `replace_version`.
@@ -171,6 +173,7 @@ class HiveViewCatalog(TableCatalog):
             column_types=column_types,
             catalog_name=self.name,
             summary=summary,
+            for_trino=rewrites_for_trino(self._config, properties),
         )
 
     def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
@@ -234,6 +237,7 @@ class HiveViewCatalog(TableCatalog):
             column_comments=column_comments,
             column_types=column_types,
             summary=summary,
+            properties=properties,
         )
         create = self.create_or_replace_view if or_replace else self.create_view
         return create(identifier, definition.schema, definition.version, location, properties)
@@ -300,6 +304,7 @@ class HiveViewCatalog(TableCatalog):
             column_comments=column_comments,
             column_types=column_types,
             summary=summary,
+            properties={**view.properties, **properties},
         )
         schema = keep_spelling(definition.schema, view.schema())
         update = view.update().replace_version(definition.version, schema)

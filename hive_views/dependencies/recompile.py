@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from sqlglot import exp
 
+from hive_views.config import rewrites_for_trino
 from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
@@ -27,7 +28,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
+from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.lexer import line_and_column
@@ -72,6 +73,7 @@ def recompile(
         analyzer=analyzer,
         column_names=names,
         column_comments=None if names is None else text.column_comments,
+        for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
     )
     version = definition.version
     if set(old_version.dialects) - old_version.generated_dialects - set(version.dialects):
@@ -81,7 +83,7 @@ def recompile(
     if _is_same_definition(old_version, version) and _column_shapes(old_schema) == _column_shapes(schema):
         return RecompileResult(loaded, changed=False)
     # Summary entries of other programs are kept; derived ones are replaced.
-    derived = (LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, "operation")
+    derived = (LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, ROW_TEXT_RULES, "operation")
     kept = {key: value for key, value in old_version.summary.items() if key not in derived}
     version = version.model_copy(update={"summary": {**kept, **version.summary}})
     recompiled = commit_changes(store, loaded, [AddVersion(schema, version)])
@@ -151,6 +153,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         dialect=text.dialect,
         analyzer=analyzer,
         column_names=None if list(text_names) == [column.lower() for column in row_names] else row_names,
+        for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
     )
     columns = zip(definition.schema.fields, row.columns, strict=True)
     schema = Schema(*(with_comment(field, comment or None) for field, (_, _, comment) in columns))

@@ -18,7 +18,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.version_texts import define
+from hive_views.spec.version_texts import ROW_TEXT_RULES, define
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.lexer import line_and_column
@@ -59,7 +59,7 @@ def build_definition(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
-    for_trino: bool = True,
+    for_trino: bool | None = None,
 ) -> ViewDefinition:
     """Resolve and expand a query and determine its column types.
 
@@ -78,7 +78,7 @@ def build_definition(
         catalog_name: The name of this catalog in texts; if None, the catalogs of names are not checked.
         summary: Additional entries of the version's summary, e.g. settings of the session.
         for_trino: Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
-            `hive_views.sql.rewriting.coral`).
+            `hive_views.sql.rewriting.coral`); None takes the catalog's `hive-views.row-text-for-trino`.
 
     Raises:
         SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not
@@ -141,7 +141,7 @@ def build_definition_of_statement(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
-    for_trino: bool = True,
+    for_trino: bool | None = None,
 ) -> ViewDefinition:
     """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
@@ -165,8 +165,14 @@ def build_definition_of_statement(
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
-    to_text = row_text if for_trino else hive_text
-    expanded = to_text(statement.dialect, expansion, schemas, database=database, functions=functions)
+    summary = dict(summary or {})
+    if store.config.row_text_for_trino if for_trino is None else for_trino:
+        rewritten = row_text(statement.dialect, expansion, schemas, database=database, functions=functions)
+        expanded = None if rewritten is None else rewritten.sql
+        if rewritten is not None and rewritten.rules:
+            summary[ROW_TEXT_RULES] = ",".join(rewritten.rules)
+    else:
+        expanded = hive_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
     # If a text does not name all of its sources, its lineage is unknown.
     is_known = not references(statement.parsed_query).opaque
@@ -182,7 +188,7 @@ def build_definition_of_statement(
         field_aliases=None if columns is None else [spec.name for spec in columns],
         field_comments=None if columns is None else [spec.comment for spec in columns],
         partitioned_on=partitioned_on,
-        summary={**(summary or {}), **({} if lineage is None else {LINEAGE: encode(lineage)})},
+        summary=summary if lineage is None else {**summary, LINEAGE: encode(lineage)},
     )
     return ViewDefinition(schema, version, tables)
 

@@ -32,7 +32,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation
 from hive_views.spec.session_settings import encode
-from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, sql_texts
+from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, ROW_TEXT_RULES, sql_texts
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError, find_variable
@@ -270,7 +270,7 @@ class _DefinitionBuilder:
 
     def _author(self, sql: str, dialect: str, column_names: tuple[str, ...] | None) -> ViewDefinition:
         view = self._view
-        return build_definition(
+        definition = build_definition(
             self._store,
             self._target,
             sql,
@@ -280,8 +280,12 @@ class _DefinitionBuilder:
             column_names=column_names,
             column_comments=None if column_names is None else [column.comment for column in view.columns],
             mark=False,
-            for_trino=dialect != HIVE,
+            for_trino=dialect != HIVE and self._store.config.row_text_for_trino,
         )
+        rules = definition.version.summary.get(ROW_TEXT_RULES)
+        if rules is not None:
+            self._changes.append(f"the row's text is rewritten for Trino's Hive connector ({rules})")
+        return definition
 
     def _columns(self) -> Schema:
         """Return the declared columns: readers of the legacy view see their types, whatever the query returns now."""

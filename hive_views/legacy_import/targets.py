@@ -245,6 +245,7 @@ def store_of_target(
         # Properties of the catalog of the legacy views, which do not apply to another one.
         session_catalog_serves_iceberg=False,
         require_engines=(),
+        row_text_for_trino=False,
         view_defaults={},
         view_overrides={},
     )

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hive_views.config import REQUIRE_ENGINES, REWRITE_QUERIES
+from hive_views.config import REQUIRE_ENGINES, REWRITE_QUERIES, ROW_TEXT_FOR_TRINO
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
@@ -100,13 +100,14 @@ SETTINGS = frozenset(
         REPEATABLE,
         REQUIRE_ENGINES,
         REWRITE_QUERIES,
+        ROW_TEXT_FOR_TRINO,
         SEQUENCE_IDS,
         TARGET_LAG,
         TIME_TRAVEL,
         WHEN_STALE,
     }
 )
-"""The view properties with the prefix `hive-views.` that users set; all but one are for materialized views."""
+"""The view properties with the prefix `hive-views.` that users set; all but two are for materialized views."""
 
 _PREFIX = "hive-views."
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from hive_views.config import rewrites_for_trino
 from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
@@ -69,8 +70,8 @@ class StatementContext:
             reason = f"this catalog is {self.catalog.name}, not {parts[0]}" if len(parts) == 3 else error.reason
             raise error_at(self.statement.text, written.start, f"{written}: {reason}", str(written)) from None
 
-    def define_view(self, name: ViewName, *, for_trino: bool = True) -> ViewDefinition:
-        """Resolve and expand the statement's query; for `for_trino` see `build_definition`."""
+    def define_view(self, name: ViewName, properties: Mapping[str, str] | None) -> ViewDefinition:
+        """Resolve and expand the statement's query for a view with these properties; None is a materialized view."""
         return build_definition_of_statement(
             self.catalog.store,
             name,
@@ -79,7 +80,7 @@ class StatementContext:
             analyzer=self.analyzer,
             catalog_name=self.catalog.name,
             summary=self.summary,
-            for_trino=for_trino,
+            for_trino=properties is not None and rewrites_for_trino(self.catalog.store.config, properties),
         )
 
 

@@ -71,7 +71,7 @@ def create(context: StatementContext) -> Result[Any]:
     query = sql.CreateView(
         statement.text, statement.dialect, statement.name, statement.query, columns=statement.columns
     )
-    definition = replace(context, statement=query).define_view(name, for_trino=False)
+    definition = replace(context, statement=query).define_view(name, None)
     if existing is not None and statement.or_replace:
         for is_present, clause, advice in (
             (statement.partitioned_on is not None, "PARTITIONED ON", "drop the view first"),
@@ -108,7 +108,7 @@ def alter_as(context: StatementContext) -> Result[Any]:
     """ALTER MATERIALIZED VIEW … AS query: a new definition, without rows until the next refresh."""
     name = context.resolve_name()
     view = context.catalog.materialized.load(name.identifier)
-    return _replace(context, view, context.define_view(name, for_trino=False), {})
+    return _replace(context, view, context.define_view(name, None), {})
 
 
 def _replace(

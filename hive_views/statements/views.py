@@ -44,7 +44,8 @@ def _create(context: StatementContext) -> Result[Any]:
     if statement.if_not_exists and (existing := _load_existing(context.catalog, name)) is not None:
         return Result("unchanged", name.identifier, view=existing)
     before = _load_existing(context.catalog, name) if statement.or_replace else None
-    definition = context.define_view(name)
+    existing_properties = {} if before is None else before.properties
+    definition = context.define_view(name, {**existing_properties, **properties})
     if statement.or_replace:
         view = context.catalog.create_or_replace_view(
             name.identifier, definition.schema, definition.version, properties=properties
@@ -80,7 +81,7 @@ def _commit_result(kind: str, before: StatementView | None, view: StatementView)
 def _alter_as(context: StatementContext) -> Result[Any]:
     name = context.resolve_name()
     before = context.catalog.load_view(name.identifier)
-    definition = context.define_view(name)
+    definition = context.define_view(name, before.properties)
     try:
         reject_partitions(context.catalog, name)
     except InvalidViewError as error:

@@ -653,13 +653,17 @@ def _print_diff(diff: ViewDiff) -> None:
 
 def _print_texts(details: ViewDetails) -> None:
     """Print the typed text, Hive's text and each dialect's; a text that was printed is not printed again."""
+    from hive_views.spec.version_texts import ROW_TEXT_RULES
+
     version = details.version
     original = details.row.original_text if version.current else version.original_text
     expanded = details.row.expanded_text if version.current else version.expanded_text
     origin = "in the metastore's row" if version.current else "of this version"
+    rules = version.summary.get(ROW_TEXT_RULES)
+    rewritten = f", rewritten for Trino ({rules})" if rules else ""
     texts = [
         ("Text as typed", f"viewOriginalText {origin}", original),
-        ("Text for Hive and plain Spark", f"viewExpandedText {origin}", expanded),
+        ("Text for Hive and plain Spark", f"viewExpandedText {origin}{rewritten}", expanded),
     ]
     for representation in version.representations:
         title = f"Representation: {representation.dialect or representation.type}"

@@ -55,15 +55,16 @@ class ViewText:
     def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
         """Yield the texts that a commit of the expansion of the typed text may write into the row.
 
-        The second text is rewritten for Trino's Hive connector; rows of imported and older views have the first one.
+        The second text is rewritten for Trino's Hive connector (`hive-views.row-text-for-trino`).
         """
         functions = _functions(self.typed, self.dialect)
         if self.dialect == "trino":
             # A row's text is generated only if all catalogs of the typed text are on this metastore.
             local = replace(self, typed=rename_tables(self.typed, "trino", _without_catalog))
             expansion = local.expand_typed(schemas)
-        for to_text in (hive_text, row_text):
-            yield to_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
+        yield hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
+        rewritten = row_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
+        yield None if rewritten is None else rewritten.sql
 
     def expand_stored(self, schemas: Schemas) -> Expansion:
         """Resolve the text in the row, which readers of the row run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import pytest
 from pyiceberg.schema import Schema
@@ -11,6 +12,7 @@ from pyiceberg.types import LongType, NestedField, TimestamptzType
 from hive_views import HiveViewCatalog, define
 from hive_views.config import REQUIRE_ENGINES
 from hive_views.errors import EngineRequirementError, InvalidPropertyError, NoSuchViewError
+from tests.conftest import CatalogFactory
 from tests.integration.cli.conftest import invoke
 from tests.integration.dependencies.conftest import MakeTable
 
@@ -99,23 +101,82 @@ def test_findings_of_a_source_limit_the_views_that_read_it(catalog: HiveViewCata
     ]
 
 
-def test_row_has_a_text_that_trino_reads(catalog: HiveViewCatalog, tables: str):
-    view = catalog.execute(f"CREATE VIEW {tables}.v AS SELECT a.id FROM plain a, plain b", database=tables).view
-    assert view.expanded_text == f"SELECT `a`.`id` FROM `{tables}`.`plain` `a` JOIN `{tables}`.`plain` `b` ON true"
-    assert view.original_text == "SELECT a.id FROM plain a, plain b"
-    assert findings(catalog, f"{tables}.v") == []
+FOR_TRINO = "hive-views.row-text-for-trino"
+CROSS_JOIN = "SELECT a.id FROM plain a, plain b"
 
 
-def test_row_text_of_an_earlier_version_is_valid_until_it_is_recompiled(catalog: HiveViewCatalog, tables: str):
-    expanded = f"SELECT `a`.`id` FROM `{tables}`.`plain` `a`, `{tables}`.`plain` `b`"
-    version = define(
-        "SELECT a.id FROM plain a, plain b", dialect="spark", default_namespace=(tables,), expanded=expanded
+@dataclass(frozen=True)
+class RowTexts:
+    """The texts of `CROSS_JOIN`."""
+
+    plain: str
+    for_trino: str
+
+
+@pytest.fixture
+def texts(tables: str) -> RowTexts:
+    return RowTexts(
+        f"SELECT `a`.`id` FROM `{tables}`.`plain` `a`, `{tables}`.`plain` `b`",
+        f"SELECT `a`.`id` FROM `{tables}`.`plain` `a` JOIN `{tables}`.`plain` `b` ON true",
     )
-    catalog.create_view((tables, "v"), Schema(NestedField(1, "id", LongType(), required=False)), version)
-    assert [item.problems for item in catalog.check_views(tables)] == [()]
-    catalog.recompile_view((tables, "v"))
-    assert catalog.load_view((tables, "v")).expanded_text == expanded.replace(",", " JOIN") + " ON true"
-    assert [item.problems for item in catalog.check_views(tables)] == [()]
+
+
+@pytest.mark.parametrize(
+    ("of_catalog", "of_view", "is_rewritten"),
+    [
+        ({}, {}, False),
+        ({FOR_TRINO: "true"}, {}, True),
+        ({}, {FOR_TRINO: "true"}, True),
+        ({FOR_TRINO: "true"}, {FOR_TRINO: "false"}, False),
+        ({f"view-default.{FOR_TRINO}": "true"}, {}, True),
+        ({f"view-override.{FOR_TRINO}": "false"}, {FOR_TRINO: "true"}, False),
+    ],
+)
+def test_row_text_is_rewritten_for_trino_on_request(
+    open_catalog: CatalogFactory,
+    tables: str,
+    texts: RowTexts,
+    of_catalog: dict[str, str],
+    of_view: dict[str, str],
+    is_rewritten: bool,
+):
+    catalog, name = open_catalog(of_catalog), f"{tables}.v"
+    expected = texts.for_trino if is_rewritten else texts.plain
+    clause = "".join(f" TBLPROPERTIES ('{key}' = '{value}')" for key, value in of_view.items())
+    view = catalog.execute(f"CREATE VIEW {name}{clause} AS {CROSS_JOIN}", database=tables).view
+    assert (view.expanded_text, view.original_text) == (expected, CROSS_JOIN)
+    assert view.current_version().summary.get("hive-views.row-text-rules") == (
+        "join_conditions" if is_rewritten else None
+    )
+    assert [engine for engine, _, _ in findings(catalog, name)] == ([] if is_rewritten else ["trino"])
+    shown = invoke("--uri", catalog.properties["uri"], "show", name).out
+    assert ("rewritten for Trino (join_conditions)" in shown) == is_rewritten
+    other = catalog.create_view_from_sql((tables, "other"), CROSS_JOIN, properties=of_view)
+    assert other.expanded_text == expected
+    # A later definition follows the view's property.
+    later = expected.replace("`a`.`id`", "`b`.`id`")
+    assert catalog.replace_view_from_sql(name, CROSS_JOIN.replace("a.id", "b.id")).expanded_text == later
+    assert catalog.execute(f"ALTER VIEW {name} AS {CROSS_JOIN}", database=tables).view.expanded_text == expected
+    assert catalog.execute(f"CREATE OR REPLACE VIEW {name} AS {CROSS_JOIN}", database=tables).kind == "unchanged"
+    assert not catalog.recompile_view(name).changed
+
+
+def test_row_text_of_an_earlier_version_is_kept_until_it_is_recompiled(
+    catalog: HiveViewCatalog, tables: str, texts: RowTexts
+):
+    for name, expanded in (("v", texts.for_trino), ("w", texts.plain)):
+        version = define(CROSS_JOIN, dialect="spark", default_namespace=(tables,), expanded=expanded)
+        catalog.create_view((tables, name), Schema(NestedField(1, "id", LongType(), required=False)), version)
+        catalog.load_view((tables, name)).update().set_properties({"a": "b"}).commit()
+        assert catalog.load_view((tables, name)).expanded_text == expanded
+    assert [(item.problems, item.view.name) for item in catalog.check_views(tables)] == [((), "v"), ((), "w")]
+    assert [catalog.load_view((tables, name)).drift for name in ("v", "w")] == [(), ()]
+    for name in ("v", "w"):
+        catalog.recompile_view((tables, name))
+        assert catalog.load_view((tables, name)).expanded_text == texts.plain
+    catalog.load_view((tables, "w")).update().set_properties({FOR_TRINO: "true"}).commit()
+    assert catalog.recompile_view((tables, "w")).changed
+    assert [catalog.load_view((tables, name)).expanded_text for name in ("v", "w")] == [texts.plain, texts.for_trino]
 
 
 def test_view_without_a_text_for_hive_is_read_by_no_engine(catalog: HiveViewCatalog, tables: str):

@@ -32,6 +32,7 @@ from tests.unit.sql.analysis.test_trino_translation import TABLES as SCHEMAS
 
 PAGE = Path(__file__).parents[3] / "docs" / "trino.md"
 DATABASE = "h"
+FOR_TRINO = {"hive-views.row-text-for-trino": "true"}
 
 TABLES = (
     "CREATE TABLE hive.h.orders (id bigint, customer varchar, total decimal(10,2), placed timestamp(3), day date, "
@@ -90,7 +91,7 @@ def readings(
     result = {}
     with (
         connect(metastore.port) as client,
-        HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+        HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse, **FOR_TRINO) as catalog,
     ):
         client.create_database(Database(name=DATABASE, locationUri=f"{metastore.warehouse}/{DATABASE}.db"))
         for statement in TABLES:

@@ -174,7 +174,7 @@ class SparkCheck:
             return Outcome("both refuse") if len(set(names)) < len(names) else expansion
         if len(set(names)) < len(names):
             return Outcome("we accept", "duplicate names")
-        rewritten = apply_rules(expansion.expanded, SCHEMAS, database="a", dialect=self.dialect)
+        rewritten = apply_rules(expansion.expanded, SCHEMAS, database="a", dialect=self.dialect).sql
         texts = ((self.elsewhere, expansion.expanded), (self.home, expansion.stored), (self.elsewhere, rewritten))
         for session, text in dict.fromkeys(texts):
             if text != sql:
@@ -335,7 +335,7 @@ class HiveCheck:
         for name, (ours, theirs) in zip(exact.names, zip(exact.columns, columns, strict=True), strict=True):
             if name != theirs[0] or ours.type not in (None, theirs[1]):
                 return Outcome("other type", f"{name} {ours.type} instead of {theirs[0]} {theirs[1]}")
-        rewritten = apply_rules(portable.expanded, SCHEMAS, database="a", dialect="hive")
+        rewritten = apply_rules(portable.expanded, SCHEMAS, database="a", dialect="hive").sql
         for text in dict.fromkeys((portable.expanded, rewritten)):
             again = self._create("elsewhere", "reader", text)
             if "error" in again:

@@ -123,7 +123,7 @@ def test_expanded_and_stored_text_return_rows_of_typed_text(spark: Any) -> None:
             assert expanded_rows == typed_rows, view.expanded
         assert names == [column.name for column in (*view.columns, *view.partition_keys)], view.expanded
         assert rows(view.stored, "sales")[1] == typed_rows, view.stored
-        rewritten = apply_rules(view.expanded, Warehouse(), database="sales", dialect="hive", functions=FUNCTIONS)
+        rewritten = apply_rules(view.expanded, Warehouse(), database="sales", dialect="hive", functions=FUNCTIONS).sql
         assert rows(rewritten, "elsewhere") == (names, expanded_rows), rewritten
         compared += 1
     assert compared >= 60

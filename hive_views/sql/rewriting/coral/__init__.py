@@ -6,6 +6,6 @@ in Hive, plain Spark and Trino; `tests/unit/sql/rewriting/test_coral.py` has an 
 not apply leaves the text unchanged. If the result of a rule differs in its columns, types or names, it is discarded.
 """
 
-from hive_views.sql.rewriting.coral.row_texts import RULES, apply_rules, rewrite_for_coral, row_text
+from hive_views.sql.rewriting.coral.row_texts import RULES, RewrittenText, apply_rules, rewrite_for_coral, row_text
 
-__all__ = ["RULES", "apply_rules", "rewrite_for_coral", "row_text"]
+__all__ = ["RULES", "RewrittenText", "apply_rules", "rewrite_for_coral", "row_text"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.trino_rules import AVERAGED_DIGITS, average_types, is_exact_quotient
-from hive_views.sql.analysis.trino_translation import dates_taken_for_strings
 from hive_views.sql.parsing.lexer import unescape
 from hive_views.sql.parsing.syntax_tree import (
     token_span,
@@ -29,14 +27,6 @@ def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
             yield at, at + 1, f"CAST({text.raw(at + 1)} AS TIMESTAMP)"
 
 
-def date_literals(resolution: Resolution) -> Iterator[Edit]:
-    """`day = DATE '2024-02-01'` gets a CAST instead: Coral takes the literal for a string."""
-    for at in dates_taken_for_strings(resolution):
-        literal = resolution.text.raw(at + 1)
-        if _shifted(literal[1:-1], 1, "0", "day") is not None:
-            yield at, at + 1, f"CAST({literal} AS DATE)"
-
-
 def _is_time(raw: str) -> bool:
     if not re.fullmatch(r".\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?.", raw):
         return False
@@ -45,57 +35,6 @@ def _is_time(raw: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def shifted_dates(resolution: Resolution) -> Iterator[Edit]:
-    """`d < DATE '1994-01-01' + INTERVAL '1' YEAR` becomes `d < DATE '1995-01-01'`, for dates and timestamps d."""
-    text, type_of = resolution.text, resolution.context.type_of
-    for node in resolution.tree.find_all(exp.Interval):
-        comparison = None if node.parent is None else node.parent.parent
-        if isinstance(comparison, (exp.Add, exp.Sub)):
-            return
-        value = None if comparison is None else comparison.args.get("this")
-        if isinstance(value, exp.Expr) and base(type_of(value) or "") not in TIMES:
-            return
-    for at in range(1, len(text.kinds) - 5):
-        if text.kinds[at + 3] is not TokenType.INTERVAL or text.kinds[at - 1] not in _COMPARISONS:
-            continue
-        kind, literal, sign, _, count, unit = (text.raw(index) for index in range(at, at + 6))
-        following = text.kinds[at + 6] if at + 6 < len(text.kinds) else None
-        is_literal = kind.lower() == "date" and re.fullmatch(r".\d{4}-\d\d-\d\d.", literal) is not None
-        if is_literal and sign in ("+", "-") and following not in (TokenType.STAR, TokenType.SLASH, TokenType.VAR):
-            shifted = _shifted(literal[1:-1], int(f"{sign}1"), count.strip("'\""), unit.lower().rstrip("s"))
-            if shifted is not None:
-                yield at, at + 5, f"{kind} '{shifted}'"
-
-
-_COMPARISONS = frozenset(
-    {
-        *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ, TokenType.NEQ),
-        *(TokenType.BETWEEN, TokenType.AND),
-    }
-)
-"""The tokens in front of a date that is compared."""
-
-
-def _shifted(text: str, sign: int, count: str, unit: str) -> str | None:
-    """Add an interval to a date; the day is limited to the last day of the month, as in Hive and Spark.
-
-    None for dates before 1583, for which Hive 2 and 3 use another calendar.
-    """
-    try:
-        day, number = date.fromisoformat(text), sign * int(count)
-        if unit == "day":
-            shifted = day + timedelta(days=number)
-            return shifted.isoformat() if min(day, shifted).year >= 1583 else None
-        if unit not in ("month", "year"):
-            return None
-        year, month = divmod(day.year * 12 + day.month - 1 + number * (12 if unit == "year" else 1), 12)
-        if min(day.year, year) < 1583:
-            return None
-        return day.replace(year=year, month=month + 1, day=min(day.day, monthrange(year, month + 1)[1])).isoformat()
-    except (ValueError, OverflowError):
-        return None
 
 
 def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
@@ -169,41 +108,6 @@ def decimal_sums(resolution: Resolution) -> Iterator[Edit]:
         if size is None or span is None or isinstance(node.parent, (exp.Window, exp.Filter, exp.Cast)):
             continue
         yield (*span, f"CAST({text.between(*span)} AS DECIMAL({min(38, size[0] + 10)},{size[1]}))")
-
-
-def integer_averages(resolution: Resolution) -> Iterator[Edit]:
-    """`avg(n)` of integers becomes `avg(CAST(n AS DOUBLE))`: Coral takes the average for an integer."""
-    text, type_of = resolution.text, resolution.context.type_of
-    for node in resolution.tree.find_all(exp.Avg):
-        call, value = call_tokens(text, node), written_tokens(text, node.this)
-        if call is not None and value is not None and type_of(node.this) in INTEGERS:
-            yield (*value, f"CAST({text.between(*value)} AS DOUBLE)")
-
-
-def whole_partitions(resolution: Resolution) -> Iterator[Edit]:
-    """`sum(n) OVER (PARTITION BY a, b)` gets `ORDER BY a`, in which all rows of a partition are peers.
-
-    Hive before version 4 cannot order the rows of a window by a BOOLEAN.
-    """
-    text, type_of = resolution.text, resolution.context.type_of
-    for node in resolution.tree.find_all(exp.Window):
-        keys = node.args.get("partition_by") or []
-        is_whole = not node.args.get("order") and not node.args.get("spec") and not node.args.get("alias")
-        if not isinstance(node.this, (exp.Sum, exp.Avg)) or not keys or not is_whole or node.find(exp.Distinct):
-            continue
-        spans = [token_span(text, key) for key in keys]
-        call = call_tokens(text, node.this)
-        if call is None or None in spans or not all(type(key) is exp.Column for key in keys):
-            continue
-        open_ = call[1] + 2
-        is_over = text.raw(call[1] + 1).lower() == "over" and text.kinds[open_] is TokenType.L_PAREN
-        if is_over and all(base(type_of(key) or "") in GROUPED_TYPES for key in keys):
-            ordered = [span for key, span in zip(keys, spans, strict=True) if type_of(key) != "boolean"]
-            first, last = ordered[0] if ordered else None, spans[-1]
-            assert last is not None
-            if first is not None and last[1] == text.match[open_] - 1:
-                order = text.between(*first)
-                yield last[1], last[1], f"{text.raw(last[1])} ORDER BY {order}"
 
 
 def decimal_averages(resolution: Resolution) -> Iterator[Edit]:

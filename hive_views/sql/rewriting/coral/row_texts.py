@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -17,20 +17,16 @@ from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
 from hive_views.sql.rewriting.coral.edits import Rule
 from hive_views.sql.rewriting.coral.expressions import (
-    date_literals,
     date_parts,
     dates,
     decimal_averages,
     decimal_quotients,
     decimal_sums,
     distinct_sizes,
-    integer_averages,
     integer_divisions,
     null_safe_comparisons,
-    shifted_dates,
     string_escapes,
     timestamp_literals,
-    whole_partitions,
 )
 from hive_views.sql.rewriting.coral.grouping import grouped_functions
 from hive_views.sql.rewriting.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
@@ -43,6 +39,15 @@ _ROUNDS = 20
 """The maximum number of repetitions of a rule, which are needed for nested constructs."""
 
 
+@dataclass(frozen=True)
+class RewrittenText:
+    """A text after the rules."""
+
+    sql: str
+    rules: tuple[str, ...] = ()
+    """The names of the rules that changed it."""
+
+
 def row_text(
     dialect: str,
     expansion: Expansion,
@@ -50,35 +55,33 @@ def row_text(
     *,
     database: str,
     functions: Mapping[str, str] | None = None,
-) -> str | None:
+) -> RewrittenText | None:
     """Return `hive_text`, rewritten for Trino's Hive connector where that helps."""
     sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
     if sql is None:
         return None
-    if not any(isinstance(node, _KINDS) for node in expansion.resolution.tree.walk()):
-        return sql
     dialect = "hive" if dialect == "trino" else dialect
     return rewrite_for_coral(sql, schemas, database=database, dialect=dialect, functions=functions)
 
 
 def rewrite_for_coral(
     sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
-) -> str:
+) -> RewrittenText:
     """Return an expanded text with the rules applied, if Trino reads the result better."""
     plain = _WithoutTimeZones(schemas)
     try:
         rewritten = apply_rules(sql, plain, database=database, dialect=dialect, functions=functions)
     except RecursionError:
-        return sql  # an expression with about a thousand operators, see `trino_findings`
-    if rewritten == sql:
-        return sql
-    before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten))
-    return rewritten if after < before else sql
+        return RewrittenText(sql)  # an expression with about a thousand operators, see `trino_findings`
+    if rewritten.sql == sql:
+        return rewritten
+    before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten.sql))
+    return rewritten if after < before else RewrittenText(sql)
 
 
 def apply_rules(
     sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
-) -> str:
+) -> RewrittenText:
     """Return an expanded text with the rules applied; the text itself if it cannot be resolved."""
 
     def read(text: str) -> Expansion | None:
@@ -90,7 +93,8 @@ def apply_rules(
 
     current = read(sql)
     if current is None or _is_only_for_spark(current.resolution):
-        return sql
+        return RewrittenText(sql)
+    applied: dict[str, None] = {}
     kinds = {type(node) for node in current.resolution.tree.walk()}
     for rule in dict.fromkeys(rule for rule, kind in RULES if kind in kinds):
         for _ in range(_ROUNDS):
@@ -98,7 +102,8 @@ def apply_rules(
             if rewritten is None or rewritten.expanded == current.expanded or rewritten.columns != current.columns:
                 break
             current = rewritten
-    return current.expanded
+            applied[rule.__name__] = None
+    return RewrittenText(current.expanded, tuple(applied))
 
 
 def _is_only_for_spark(resolution: Resolution) -> bool:
@@ -145,12 +150,8 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (semi_joins, exp.Join),
     (scalar_subqueries, exp.Subquery),
     (timestamp_literals, exp.Cast),
-    (shifted_dates, exp.Interval),
-    (date_literals, exp.Cast),
     (null_safe_comparisons, exp.NullSafeEQ),
     (integer_divisions, exp.Div),
-    (integer_averages, exp.Avg),
-    (whole_partitions, exp.Window),
     (decimal_averages, exp.Avg),
     (decimal_quotients, exp.Div),
     (decimal_sums, exp.Sum),
@@ -171,5 +172,3 @@ RULES: tuple[tuple[Rule, type], ...] = (
     (intersections, exp.Except),
 )
 """The rules in the order in which they are applied, each with the node types of which the text must contain one."""
-
-_KINDS = tuple(kind for _, kind in RULES)
