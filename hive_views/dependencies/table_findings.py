@@ -20,7 +20,7 @@ SPARK, HIVE_ENGINE, TRINO = ENGINES
 class EngineFinding:
     """A reason why an engine does not return, or may not return, the rows that a view's author sees.
 
-    There is one finding per engine and cause. Views that read the view have it, too.
+    There is one finding per engine and cause. Views that read the view have it, too, on however many ways.
     """
 
     engine: str
@@ -35,6 +35,8 @@ class EngineFinding:
     """Character in that line, from 1."""
     table: str | None = None
     """The table that is the cause, whose name `construct` contains; None if a text is."""
+    view: str | None = None
+    """The view whose text is the cause, whose name `construct` contains; None if the examined text is, or a table."""
 
     @property
     def text(self) -> str:
@@ -43,9 +45,9 @@ class EngineFinding:
 
     def through(self, source: ViewName) -> EngineFinding:
         """Return the finding of a view that reads the view `source`, which has this finding."""
-        if self.table is not None:
+        if self.table is not None or self.view is not None:
             return self
-        return EngineFinding(self.engine, self.outcome, f"it reads {source}: {self.construct}")
+        return EngineFinding(self.engine, self.outcome, f"it reads {source}: {self.construct}", view=str(source))
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,26 @@ def test_row_text_is_rewritten_for_trino_on_request(
     assert not catalog.recompile_view(name).changed
 
 
+def test_finding_is_listed_once_however_many_ways_lead_to_its_cause(catalog: HiveViewCatalog, tables: str):
+    levels = 14
+    catalog.execute(f"CREATE VIEW {tables}.v0 AS SELECT id / id AS half FROM plain", database=tables)
+    for level in range(1, levels):
+        for side in ("", "b"):
+            query = (
+                f"SELECT x.half FROM v{level - 1} x JOIN v{level - 1}{'b' if level > 1 else ''} y ON x.half = y.half"
+            )
+            catalog.execute(f"CREATE VIEW {tables}.v{level}{side} AS {query}", database=tables)
+    found = catalog.check_engines(f"{tables}.v{levels - 1}")
+    names = {f"{tables}.v0", *(f"{tables}.v{level}{side}" for level in range(1, levels) for side in ("", "b"))}
+    causes = [(item.engine, item.construct) for item in found]
+    assert len(set(causes)) == len(causes)
+    assert {item.view for item in found} - {None} <= names
+    assert [item.construct for item in found if item.view == f"{tables}.v0"] == [
+        f"it reads {tables}.v0: {construct}" for _, _, construct in (QUOTIENT, DIVISION)
+    ]
+    assert all(item.construct.count("it reads") <= 1 for item in found)
+
+
 def test_row_text_of_an_earlier_version_is_kept_until_it_is_recompiled(
     catalog: HiveViewCatalog, tables: str, texts: RowTexts
 ):
