@@ -104,7 +104,7 @@ def recompile(
 
 def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
     """Rewrite a view's row from its metadata file if another program changed the row."""
-    loaded = load_view(store, name)
+    loaded = _load_settled(store, name)
     if not find_drift(loaded.row, loaded.metadata, store.config):
         return loaded
     return commit(store, name, loaded, loaded.metadata.model_copy(), discard_text=True)
@@ -112,7 +112,7 @@ def repair(store: MetastoreStore, name: ViewName) -> LoadedView:
 
 def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = None) -> LoadedView:
     """Commit the changes that another program made in a view's row, as a new version and as properties."""
-    loaded = load_view(store, name)
+    loaded = _load_settled(store, name)
     row = loaded.row
     drift = find_drift(row, loaded.metadata, store.config)
     values = {item.property_key: item.row for item in drift if item.property_key is not None}
@@ -160,6 +160,15 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     # The texts in other dialects describe the view before the external change.
     new_version = AddVersion(schema, definition.version, may_lose_dialects=True)
     return commit_changes(store, loaded, [new_version, *properties])
+
+
+def _load_settled(store: MetastoreStore, name: ViewName) -> LoadedView:
+    """Return a view, read again if its row differs from its file.
+
+    While another client commits, Hive 2.3.10 returns rows with the new metadata location and the old text.
+    """
+    loaded = load_view(store, name)
+    return load_view(store, name) if find_drift(loaded.row, loaded.metadata, store.config) else loaded
 
 
 def _reject_other_catalogs(

@@ -30,6 +30,14 @@ class Answer:
     """Whether the metastore executes the request anyway."""
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A result to answer instead of the server's."""
+
+    value: Any
+    """The value that the method returns."""
+
+
 @dataclass
 class EarlyAnswer:
     """An error to answer at once, while the request takes effect later, when `deliver` is called.
@@ -60,7 +68,7 @@ class Rewrite:
 
 
 class ScriptedServer(ThriftProxy):
-    """A proxy whose actions are `Answer`, `EarlyAnswer` and `Rewrite`, too."""
+    """A proxy whose actions are `Answer`, `Reply`, `EarlyAnswer` and `Rewrite`, too."""
 
     @property
     def requests(self) -> list[bytes]:
@@ -76,6 +84,9 @@ class ScriptedServer(ThriftProxy):
                 call.action.request = request
                 client.sendall(_reply(header, error))
                 return True
+            case Reply(value):
+                client.sendall(_reply(header, value))
+                return True
             case Answer(error, carried_out):
                 if carried_out:
                     replies.source.sendall(request)
@@ -85,28 +96,30 @@ class ScriptedServer(ThriftProxy):
         return super()._apply(call, header, request, client, replies)
 
 
-def _reply(header: Header, error: TException) -> bytes:
+def _reply(header: Header, value: Any) -> bytes:
     buffer = TMemoryBuffer()
     protocol = TBinaryProtocol(buffer)
-    is_internal = isinstance(error, TApplicationException)
+    is_internal = isinstance(value, TApplicationException)
     protocol.writeMessageBegin(
         header.method, TMessageType.EXCEPTION if is_internal else TMessageType.REPLY, header.sequence
     )
     if is_internal:
-        error.write(protocol)
+        value.write(protocol)
     else:
-        _result(header.method, error).write(protocol)
+        _result(header.method, value).write(protocol)
     protocol.writeMessageEnd()
     return bytes(buffer.getvalue())
 
 
-def _result(method: str, error: TException) -> Any:
-    """Return the result struct of a method with an error in its declared field."""
+def _result(method: str, value: Any) -> Any:
+    """Return the result struct of a method with a value, or an error in its declared field."""
     kind = getattr(ThriftHiveMetastore, f"{method}_result")
+    if not isinstance(value, TException):
+        return kind(success=value)
     for spec in kind.thrift_spec:
-        if spec is not None and spec[3] and not isinstance(spec[3], str) and type(error) is spec[3][0]:
-            return kind(**{spec[2]: error})
-    raise AssertionError(f"{method} does not declare {type(error).__name__}")
+        if spec is not None and spec[3] and not isinstance(spec[3], str) and type(value) is spec[3][0]:
+            return kind(**{spec[2]: value})
+    raise AssertionError(f"{method} does not declare {type(value).__name__}")
 
 
 def like_version_3(server: ScriptedServer) -> None:
