@@ -1,0 +1,55 @@
+"""How often a definition parses and resolves its text: the author's text, and the row's text once more as a proof."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import DateType, LongType, NestedField
+
+from hive_views import HiveViewCatalog
+from hive_views.sql.parsing import parser
+from hive_views.sql.rewriting import expand
+
+QUERIES = {
+    "a column": "SELECT id FROM t",
+    "a star": "SELECT * FROM t",
+    "dates": "SELECT id FROM t WHERE d > DATE '2024-01-01' AND year(d) = 2024",
+    "USING": "SELECT a.id FROM t a JOIN t b USING (id)",
+    "FULL JOIN USING": "SELECT b.id FROM t a FULL JOIN t b USING (id)",
+    "UNION": "SELECT id FROM t UNION SELECT id FROM t",
+    "a derived table": "SELECT q.n FROM (SELECT count(*) AS n FROM t) q",
+    "a common table expression": "WITH q AS (SELECT * FROM t) SELECT * FROM q",
+    "GROUP BY": "SELECT d, count(*) AS n FROM t GROUP BY d HAVING count(*) > 1 ORDER BY n",
+    "a window": "SELECT id, sum(id) OVER (PARTITION BY d) AS s FROM t",
+    "EXISTS": "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id)",
+}
+CASES = [
+    *((dialect, f"CREATE VIEW v AS {query}") for dialect in ("spark", "hive") for query in QUERIES.values()),
+    *((dialect, "CREATE VIEW v (p) AS SELECT id FROM t") for dialect in ("spark", "hive")),
+]
+
+
+@pytest.mark.parametrize(("dialect", "statement"), CASES)
+def test_view_is_defined_with_two_parses_and_two_resolutions(
+    catalog: HiveViewCatalog, database: str, monkeypatch: pytest.MonkeyPatch, dialect: str, statement: str
+) -> None:
+    fields = (NestedField(1, "id", LongType()), NestedField(2, "d", DateType()))
+    catalog.create_table((database, "t"), Schema(*fields))
+    counts: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        function = getattr(module, name)
+
+        def count(*arguments: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(parser, "_tree")
+    counted(expand, "resolve")
+    catalog.execute(statement, database=database, dialect=dialect)
+    assert counts == {"_tree": 2, "resolve": 2}
