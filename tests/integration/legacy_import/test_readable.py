@@ -11,7 +11,8 @@ from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.legacy_view import Reason
-from hive_views.legacy_import.plan import PlanStatus
+from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.plan import PlanStatus, plan_import
 from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore.row_codec import row_fingerprint
@@ -362,3 +363,14 @@ def test_changed_column_type_of_a_hive_view_is_noted(add, sales, plan):
         "the import"
     )
     assert (entry.status, entry.changes) == (PlanStatus.READY, (note,))
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_text_that_is_rewritten_for_trino_is_noted(is_on, add, sales, open_catalog):
+    text = f"select a.id from {sales}.orders a, {sales}.orders b"
+    add(hive_view_row(sales, "v", text, text, IDS, **spark_schema(("id", "long"))))
+    catalog = open_catalog({"hive-views.row-text-for-trino": str(is_on).lower()})
+    entry = entry_of(plan_import(catalog, databases=[sales], options=ImportOptions()), "v")
+    assert entry.status is PlanStatus.READY
+    note = "the row's text is rewritten for Trino's Hive connector (join_conditions)"
+    assert (note in entry.changes) is is_on
