@@ -5,16 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import logging
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hive_views.errors import SqlError
+from hive_views.spark.java_features import SESSION_PACKAGE, SPARK_THROWABLE, Feature, can_use, class_in, has_methods
+from hive_views.spark.jvm import is_classic, java_class, static_method
 from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting
 from hive_views.sql.rewriting.quoting import quote_identifier
 
@@ -82,109 +83,16 @@ def open_connect_session(spark: SparkSession) -> SparkSession:
     return session
 
 
-def is_classic(session: SparkSession) -> bool:
-    """Whether a session runs in a JVM of this process, and not on a Spark Connect server."""
-    return hasattr(session, "_jsparkSession")
-
-
 def is_spark_3(session: SparkSession) -> bool:
     """Whether a session is one of Spark 3."""
     return str(session.version).startswith("3.")
-
-
-@cache
-def java_class(jvm: Any, name: str) -> Any:
-    """A class of the JVM or the value of a static field; for static methods see `static_method`.
-
-    Cached, since Py4J makes a call for each part of the name.
-    """
-    return reduce(getattr, name.split("."), jvm)
-
-
-def static_method(jvm: Any, class_name: str, name: str) -> Any:
-    """A static method of a class of the JVM; nothing is looked up before it is called.
-
-    As an attribute of the class, Py4J looks it up by its name alone, and rejects it if the JVM, which lists methods in
-    any order, lists an instance method of that name first: `SparkTableCache.get` on Java 17 with Iceberg 1.11 for Spark
-    3.5 and 4.0, but not for 4.1. A call selects the method by its arguments.
-    """
-    from py4j.java_gateway import JavaMember
-    from py4j.protocol import STATIC_PREFIX
-
-    return JavaMember(name, None, f"{STATIC_PREFIX}{class_name}", jvm._gateway_client)
-
-
-@dataclass(frozen=True)
-class JavaMethod:
-    """A public method of a class of the JVM that is called by name, so that another release may lack it."""
-
-    class_name: str
-    name: str
-    parameters: int
-    """The number of its parameters."""
-
-
-def missing_methods(jvm: Any, methods: Iterable[JavaMethod]) -> list[JavaMethod]:
-    """The methods that the classes of a classic session's JVM do not have."""
-    return [item for item in methods if (item.name, item.parameters) not in _public_methods(jvm, item.class_name)]
-
-
-@cache
-def _public_methods(jvm: Any, class_name: str) -> frozenset[tuple[str, int]]:
-    """The names and numbers of parameters of a class's public methods; empty if the class does not exist."""
-    from py4j.java_gateway import JavaClass, get_java_class
-
-    existing = java_class(jvm, class_name)
-    if not isinstance(existing, JavaClass):
-        return frozenset()
-    methods = get_java_class(existing).getMethods()
-    # As one text, `[public static int java.lang.Integer.compare(int,int), …]`, in place of three calls for each method.
-    # Py4J does not pass an array of methods as one of objects.
-    java_object = get_java_class(java_class(jvm, "java.lang.Object"))
-    copied = static_method(jvm, "java.lang.reflect.Array", "newInstance")(java_object, len(methods))
-    static_method(jvm, "java.lang.System", "arraycopy")(methods, 0, copied, 0, len(methods))
-    matches = _METHOD.findall(static_method(jvm, "java.util.Arrays", "deepToString")(copied))
-    return frozenset((name, len(parameters.split(",")) if parameters else 0) for name, parameters in matches)
-
-
-_METHOD = re.compile(r"([\w$]+)\(([^)]*)\)")
-
-
-def scala_list(sequence: Any) -> list[Any]:
-    """The items of a Scala sequence of a classic session's JVM."""
-    return [sequence.apply(position) for position in range(sequence.size())]
-
-
-def scala_sequence(jvm: Any, items: Any) -> Any:
-    """A Scala sequence with the items of a list, of Python or Java."""
-    return static_method(jvm, "org.apache.spark.api.python.PythonUtils", "toSeq")(items)
-
-
-def relation_with_output(jvm: Any, relation: Any, output: Any) -> Any:
-    """A DataSourceV2Relation of a plan with other attributes for its columns, a Scala sequence."""
-    kind = java_class(jvm, "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")
-    arguments = [relation.table(), output, relation.catalog(), relation.identifier(), relation.options()]
-    if relation.productArity() > len(arguments):  # Spark 4.1
-        arguments.append(relation.timeTravelSpec())
-    return kind(*arguments)
-
-
-def _session_class(name: str) -> str:
-    """The full name of a class in the package of classic sessions, which Spark 4 moved.
-
-    The version of Spark in the JVM is assumed to be that of PySpark.
-    """
-    from pyspark import __version__
-
-    package = "org.apache.spark.sql" if __version__.startswith("3.") else "org.apache.spark.sql.classic"
-    return f"{package}.{name}"
 
 
 def run_plan(session: SparkSession, plan: Any) -> DataFrame:
     """Run an analyzed plan of a classic session."""
     from pyspark.sql import DataFrame
 
-    datasets = java_class(session._jvm, _session_class("Dataset$.MODULE$"))
+    datasets = java_class(session._jvm, class_in(f"{SESSION_PACKAGE}.Dataset$.MODULE$", session.version))
     return DataFrame(datasets.ofRows(session._jsparkSession, plan), session)
 
 
@@ -194,7 +102,7 @@ def active_session(session: SparkSession) -> Iterator[None]:
     if not is_classic(session):
         yield
         return
-    sessions = _session_class("SparkSession")
+    sessions = class_in(f"{SESSION_PACKAGE}.SparkSession", session.version)
     set_active = static_method(session._jvm, sessions, "setActiveSession")
     previous = static_method(session._jvm, sessions, "getActiveSession")()
     set_active(session._jsparkSession)
@@ -230,12 +138,13 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
     PySpark's own getAll reads a map of the JVM entry by entry: about 150 round trips, 60 ms of a refresh's 200 ms
     (measured with 4.1.4, classic, on a busy machine).
     """
-    java_conf = getattr(spark.conf, "_jconf", None)
-    if java_conf is None or spark._jvm is None:
+    if not can_use(spark, Feature.SETTINGS):
         return dict(spark.conf.getAll)
-    settings = static_method(spark._jvm, "scala.collection.JavaConverters", "mapAsJavaMap")(java_conf.getAll())
+    jvm: Any = spark._jvm
+    java_settings = spark.conf._jconf.getAll()
+    settings = static_method(jvm, "scala.collection.JavaConverters", "mapAsJavaMap")(java_settings)
     # Jackson is part of Spark.
-    text = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(settings)
+    text = java_class(jvm, "com.fasterxml.jackson.databind.ObjectMapper")().writeValueAsString(settings)
     return {str(key): str(value) for key, value in json.loads(text).items()}
 
 
@@ -331,12 +240,13 @@ def error_condition(error: Exception) -> tuple[str | None, str | None]:
 def _java_error(error: Exception) -> Any:
     """The JVM's exception behind an error of PySpark 3.5, which itself has no error condition; None without one."""
     from py4j.java_gateway import is_instance_of
-    from pyspark import SparkContext
+    from pyspark import SparkContext, __version__
 
+    if SparkContext._jvm is None or not has_methods(SparkContext._jvm, Feature.ERROR_CONDITIONS, __version__):
+        return None
     cause = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     while cause is not None:
-        gateway = SparkContext._gateway
-        if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getErrorClass():
+        if is_instance_of(SparkContext._gateway, cause, SPARK_THROWABLE) and cause.getErrorClass():
             return cause
         cause = cause.getCause()
     return None

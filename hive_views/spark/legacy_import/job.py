@@ -55,8 +55,9 @@ from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.queries import read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
+from hive_views.spark.jvm import is_classic
 from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
-from hive_views.spark.sessions import is_classic, spark_exceptions
+from hive_views.spark.sessions import spark_exceptions
 from hive_views.spark.versions import check_spark_version
 
 if TYPE_CHECKING:

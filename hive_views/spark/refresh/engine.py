@@ -26,7 +26,9 @@ from hive_views.materialized.refresh.stage import (
     merged_type,
 )
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
-from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
+from hive_views.spark.java_features import Feature, can_use
+from hive_views.spark.jvm import is_classic, java_class, scala_list
+from hive_views.spark.refresh.file_comparison import FileComparison
 from hive_views.spark.refresh.key_conditions import KeyCondition, key_conditions
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
@@ -34,10 +36,8 @@ from hive_views.spark.sessions import (
     all_settings,
     end_session,
     error_condition,
-    is_classic,
     is_spark_3,
     result_settings,
-    scala_list,
     second_session,
     spark_exceptions,
 )
@@ -189,6 +189,9 @@ def _insert(work: StagingRequest) -> str:
     return f"INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
 
 
+_OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
+
+
 def _merge(session: SparkSession, work: StagingRequest, statement: str) -> None:
     """Run a MERGE whose snapshot gets the summary and the write options of a request."""
     settings = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.summary.items()}
@@ -204,10 +207,9 @@ def _merge(session: SparkSession, work: StagingRequest, statement: str) -> None:
 
 def _casts_relative_times(frame: DataFrame) -> bool:
     """Whether Spark's own rule for the words `now`, `today` … changes the analyzed plan of a query or subquery."""
-    session: Any = frame.sparkSession
-    rules = session._jvm.org.apache.spark.sql.catalyst.optimizer
-    replace = getattr(rules, "ReplaceExpressions$").__getattr__("MODULE$")
-    special = getattr(rules, "SpecialDatetimeValues$").__getattr__("MODULE$")
+    jvm = frame.sparkSession._jvm
+    replace = java_class(jvm, f"{_OPTIMIZER}.ReplaceExpressions$.MODULE$")
+    special = java_class(jvm, f"{_OPTIMIZER}.SpecialDatetimeValues$.MODULE$")
     analyzed = cast(Any, frame)._jdf.queryExecution().analyzed()
     for plan in (analyzed, *scala_list(analyzed.subqueriesAll())):
         # As FinishAnalysis does: functions such as to_date become casts first.
@@ -254,7 +256,7 @@ class SparkEngine:
         self._name = name or catalog.name
         # Iceberg 1.11 for Spark 3.5 does not give the snapshot of a MERGE the properties in the session's settings.
         self.can_replace_keys = not is_spark_3(spark)
-        self.can_compare_files = can_compare_files(spark)
+        self.can_compare_files = can_use(spark, Feature.FILE_COMPARISON)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
         """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
@@ -281,7 +283,7 @@ class SparkEngine:
 
     def casts_relative_times(self, work: StagingRequest) -> bool | None:
         """Whether Spark casts a constant text such as `now` or `today` to a date or time, by its analyzed plans."""
-        if not is_classic(self._spark):
+        if not can_use(self._spark, Feature.RELATIVE_TIMES):
             return None
         with self._session_for(work) as session:
             return any(_casts_relative_times(session.sql(query)) for query in work.queries)

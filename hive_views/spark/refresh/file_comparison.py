@@ -8,21 +8,17 @@ id, by which Spark reads them, as the procedure `rewrite_data_files` does.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from hive_views.spark.sessions import (
-    JavaMethod,
-    is_classic,
-    missing_methods,
+from hive_views.spark.jvm import (
     relation_with_output,
-    run_plan,
     scala_list,
     scala_sequence,
     static_method,
 )
+from hive_views.spark.sessions import run_plan
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -30,44 +26,19 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-logger = logging.getLogger(__name__)
-
 _SPARK = "org.apache.iceberg.spark"
 _ROW_LINEAGE = ("_row_id", "_last_updated_sequence_number")
 _Tasks = list[tuple[tuple[str, ...], Any]]
 """Tasks, each with its data file and the delete files that apply to it."""
 
 _LISTS = "org.apache.iceberg.relocated.com.google.common.collect.Lists"
-_METHODS = (
-    JavaMethod(f"{_SPARK}.Spark3Util", "loadIcebergTable", 2),
-    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "get", 0),
-    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "stageTasks", 3),
-    JavaMethod(f"{_SPARK}.ScanTaskSetManager", "removeTasks", 2),
-    JavaMethod(f"{_SPARK}.SparkTableCache", "get", 0),
-    JavaMethod(f"{_SPARK}.SparkTableCache", "add", 2),
-    JavaMethod(f"{_SPARK}.SparkTableCache", "remove", 1),
-    JavaMethod(_LISTS, "newArrayList", 1),
-)
-"""The internal methods of Iceberg's Spark runtime that a comparison calls: 1.11.0 for Spark 3.5, 4.0 and
-4.1 and 1.12.0 for 3.5 and 4.1 have them."""
-
-
-def can_compare_files(session: SparkSession) -> bool:
-    """Whether a session is a classic one whose Iceberg runtime has the methods that a comparison calls."""
-    if not is_classic(session):
-        return False
-    missing = missing_methods(session._jvm, _METHODS)
-    if missing and len(missing) < len(_METHODS):  # without Iceberg, all are missing
-        names = ", ".join(f"{item.class_name}.{item.name}" for item in missing)
-        logger.info("Refreshes compare the rows of snapshots and not their files: Iceberg's runtime lacks %s", names)
-    return not missing
 
 
 class FileComparison:
     """The tasks in which scans of two snapshots of a table differ; they are staged only by `read`."""
 
     def __init__(self, session: SparkSession, table: str, snapshots: Sequence[int | None]) -> None:
-        """Plan both scans.
+        """Plan both scans, in a session that can use `Feature.FILE_COMPARISON`.
 
         Args:
             session: A classic session.

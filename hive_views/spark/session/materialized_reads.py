@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from hive_views.errors import HiveViewsError, StaleRowsError
 from hive_views.materialized.properties import WhenStale
 from hive_views.materialized.refresh.plan import format_settings
+from hive_views.spark.java_features import Feature, can_use
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.stale_rows import StaleRows, stale_rows
-from hive_views.spark.sessions import active_session, is_classic, result_settings
+from hive_views.spark.sessions import active_session, result_settings
 from hive_views.spec.session_settings import differing_settings
 from hive_views.sql.rewriting.quoting import quote_name
 
@@ -164,7 +165,7 @@ class MaterializedReader:
         if partial is None:
             raise StaleRowsError(str(name), str(reading.freshness))
         condition, freshness = partial.stale.condition, str(partial.freshness)
-        if self._stale_rows is None or not is_classic(self._spark):
+        if self._stale_rows is None or not can_use(self._spark, Feature.STALE_PARTITIONS):
             raise StaleRowsError(str(name), freshness, condition)
         stored = self.load(partial.storage, partial.metadata_location, partial.snapshot_id)
         stale, frame = stale_rows(stored, name, partial.stale, freshness)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from hive_views.spark.jvm import java_class, relation_with_output, scala_list, scala_sequence, static_method
 from hive_views.spark.session.proven_plans import OPERATORS_OF_DEFINITIONS, RELATION, class_name, unproven_part
-from hive_views.spark.sessions import java_class, relation_with_output, scala_list, scala_sequence, static_method
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,16 +16,9 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import SqlError
-from hive_views.spark.sessions import (
-    GLOBAL_TEMP,
-    active_session,
-    is_classic,
-    java_class,
-    run_plan,
-    scala_list,
-    spark_exceptions,
-    static_method,
-)
+from hive_views.spark.java_features import Feature, can_use
+from hive_views.spark.jvm import java_class, scala_list, static_method
+from hive_views.spark.sessions import GLOBAL_TEMP, active_session, run_plan, spark_exceptions
 from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
 
 if TYPE_CHECKING:
@@ -126,11 +119,13 @@ class PlanReader:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self.has_objects = can_use(spark, Feature.PLANS)
+        """Whether plans are read as objects of the JVM, and not as EXPLAIN prints them."""
 
     def parsed(self, text: str, session: SparkSession | None = None) -> tuple[PlanNode, ...]:
         """The plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
         session = session or self._spark
-        if is_classic(session):
+        if self.has_objects:
             return tuple(plan_nodes(_printed(session, _parsed_plan(session, text))))
         return tuple(plan_nodes(_explained(session, text, None)["parsed"]))
 
@@ -138,7 +133,7 @@ class PlanReader:
         """A statement after Spark's analysis, without running it; None if Spark rejects it."""
         frame, plan, tree = None, None, ""
         try:
-            if is_classic(self._spark):
+            if self.has_objects:
                 if is_query(text):
                     frame = self._spark.sql(text) if args is None else self._spark.sql(text, args)
                     plan = frame._jdf.queryExecution().analyzed()
@@ -176,7 +171,7 @@ class PlanReader:
 
     def describes_table(self, text: str) -> Any:
         """The plan of a DESCRIBE of a table that Spark's session catalog does not read itself; None for all else."""
-        if not is_classic(self._spark):
+        if not self.has_objects:
             return None
         try:
             plan = self._command(text)
@@ -351,7 +346,7 @@ class AnalyzedQuery:
     def of(cls, frame: DataFrame) -> AnalyzedQuery:
         """Read a query's plan; the query is not run."""
         columns: StructType = frame.schema
-        if not is_classic(frame.sparkSession):
+        if not can_use(frame.sparkSession, Feature.PLAN_COMPARISON):
             return cls(columns)
         plan = frame._jdf.queryExecution().analyzed()
         reader = _PlanJson()

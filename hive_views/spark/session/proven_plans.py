@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hive_views.spark.sessions import scala_list
+from hive_views.spark.jvm import scala_list
 
 RELATION = "DataSourceV2Relation"
 """The class of the leaves that read Iceberg tables."""

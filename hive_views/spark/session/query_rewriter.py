@@ -64,7 +64,7 @@ from hive_views.spark.session.table_reads import (
     table_reads,
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
-from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, is_classic, spark_exceptions
+from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, spark_exceptions
 from hive_views.spark.versions import is_tested
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (
@@ -223,7 +223,7 @@ class QueryRewriter:
         if analyzed is not None and not _CACHE_TABLE.match(text):
             self._check_relations(analyzed.relations)
             self._warn_of_unreadable(analyzed.relations)
-        if analyzed is None and not is_classic(self._spark):
+        if analyzed is None and not self._plans.has_objects:
             # Spark will reject most of these statements. One that only EXPLAIN rejects must not read a view indirectly.
             self.check_unparsed(prepared.rewritten.text, "Spark cannot EXPLAIN it")
         self._materialized.check(stale_rows, analyzed)

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, SqlError, UsageError
+from hive_views.spark.jvm import is_classic
 from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
@@ -25,7 +26,7 @@ from hive_views.spark.session.source_text import (
     view_error_location,
 )
 from hive_views.spark.session.statements import StatementRunner
-from hive_views.spark.sessions import errors_not_logged, is_classic, spark_exceptions
+from hive_views.spark.sessions import errors_not_logged, spark_exceptions
 from hive_views.spark.versions import check_spark_version
 from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
 

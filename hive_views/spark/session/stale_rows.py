@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import StaleRowsError
-from hive_views.spark.sessions import run_plan, scala_list, spark_exceptions
+from hive_views.spark.jvm import scala_list
+from hive_views.spark.sessions import run_plan, spark_exceptions
 from hive_views.sql.rewriting.quoting import quote_identifier
 
 if TYPE_CHECKING:

@@ -16,11 +16,13 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.candidates import Candidate, CandidateFinder
 from hive_views.materialized.freshness.cache import BoundedCache
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
+from hive_views.spark.java_features import Feature, can_use
+from hive_views.spark.jvm import is_classic, scala_list
 from hive_views.spark.runtime import EXTENSIONS
 from hive_views.spark.session.names import NameContext, NameResolver
 from hive_views.spark.session.plan_blocks import INTEGERS, Definition, PlanBlocks, StoredRows
 from hive_views.spark.session.proven_plans import RELATION, unproven_part
-from hive_views.spark.sessions import active_session, is_classic, run_plan, scala_list, spark_exceptions
+from hive_views.spark.sessions import active_session, run_plan, spark_exceptions
 from hive_views.spark.versions import SPARK_LINES, spark_line
 from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
 
@@ -238,6 +240,8 @@ def _reason_against(spark: SparkSession, names: NameResolver) -> str | None:
     if not SPARK_LINES[spark_line(spark.version)].rewrites_queries:
         lines = ", ".join(line for line, properties in SPARK_LINES.items() if properties.rewrites_queries)
         return f"it needs Spark {lines}, and this is {spark.version}"
+    if not can_use(spark, Feature.REWRITING):
+        return f"Spark {spark.version} or its Iceberg runtime lacks methods that this needs; the log names them"
     if not names.has_iceberg_catalog:
         return "this Spark has no Iceberg catalog for the stored rows"
     others = {item.strip() for item in str(spark.conf.get("spark.sql.extensions", "")).split(",")} - {"", EXTENSIONS}

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
-from hive_views.spark.refresh.file_comparison import FileComparison, can_compare_files
+from hive_views.spark.java_features import Feature, can_use
+from hive_views.spark.refresh.file_comparison import FileComparison
 from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3, needs_spark_4
 from tests.suites import extended
@@ -124,8 +125,8 @@ def test_differences_equal_those_of_all_rows(spark: SparkSession, table: str, se
 
 
 def test_sessions_that_compare_files(spark: SparkSession, request: pytest.FixtureRequest) -> None:
-    assert can_compare_files(spark)
-    assert not can_compare_files(request.getfixturevalue("connect_spark"))
+    assert can_use(spark, Feature.FILE_COMPARISON)
+    assert not can_use(request.getfixturevalue("connect_spark"), Feature.FILE_COMPARISON)
 
 
 def test_staged_tasks_are_removed(spark: SparkSession, table: str) -> None:

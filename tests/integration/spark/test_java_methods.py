@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_views.spark.sessions import JavaMethod, missing_methods, static_method
+from hive_views import HiveViewCatalog
+from hive_views.errors import SqlError
+from hive_views.spark import ViewSession, java_features
+from hive_views.spark.java_features import METHODS, Feature, can_use, has_methods
+from hive_views.spark.jvm import CONSTRUCTOR, JavaMethod, missing_methods, static_method
+from hive_views.spark.sessions import all_settings
+from tests.integration.spark.spark_versions import HAS_ICEBERG, LINE, needs_iceberg
 
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_JOIN = "org.apache.spark.sql.catalyst.plans.logical.Join"
 
 
 @pytest.mark.parametrize(
@@ -27,11 +35,108 @@ def test_static_method_with_instance_method_of_same_name(
     assert static_method(spark._jvm, class_name, name)(*arguments) == result
 
 
+@needs_iceberg
 def test_cache_of_tables_is_available_on_each_version(spark: SparkSession) -> None:
     assert static_method(spark._jvm, _CACHE, "get")().getClass().getName() == _CACHE
 
 
+@needs_iceberg
 def test_missing_methods_are_those_that_no_class_has(spark: SparkSession) -> None:
-    existing = JavaMethod(_CACHE, "get", 0), JavaMethod(_CACHE, "get", 1), JavaMethod(_CACHE, "add", 2)
-    missing = JavaMethod(_CACHE, "get", 2), JavaMethod(_CACHE, "got", 0), JavaMethod(f"{_CACHE}s", "get", 0)
-    assert missing_methods(spark._jvm, (*existing, *missing)) == list(missing)
+    existing = [
+        JavaMethod(_CACHE, "get", (0,)),
+        JavaMethod(_CACHE, "get", (1,)),
+        JavaMethod(_CACHE, "add", (2,)),
+        JavaMethod(_CACHE, "add", (5, 2)),
+        JavaMethod(_CACHE, "hashCode", (0,)),
+        JavaMethod(_JOIN, CONSTRUCTOR, (5,)),
+        JavaMethod(_JOIN, "children", (0,)),
+        JavaMethod(f"{_JOIN}$", "unapply", (1,)),
+    ]
+    missing = [
+        JavaMethod(_CACHE, "get", (2,)),
+        JavaMethod(_CACHE, "got", (0,)),
+        JavaMethod(f"{_CACHE}s", "get", (0,)),
+        JavaMethod(_CACHE, CONSTRUCTOR, (1,)),
+        JavaMethod(_JOIN, CONSTRUCTOR, (4, 6)),
+        JavaMethod(_JOIN, "childrens", (0,)),
+    ]
+    assert missing_methods(spark._jvm, [*existing, *missing]) == missing
+
+
+LACKING: Mapping[str, Collection[Feature]] = {
+    "3.5": {Feature.REWRITING},
+    "4.0": {Feature.REWRITING},
+    "4.1": (),
+    "4.2": {Feature.REWRITING, Feature.FILE_COMPARISON},
+    "4.3": {Feature.REWRITING, Feature.FILE_COMPARISON},
+}
+"""The features for which each version of Spark, with Iceberg's runtime where there is one, lacks methods."""
+
+
+@pytest.mark.each_spark
+@pytest.mark.parametrize("feature", Feature)
+def test_features_that_each_version_has(
+    spark: SparkSession, feature: Feature, caplog: pytest.LogCaptureFixture
+) -> None:
+    has_methods.cache_clear()
+    lacking = {*LACKING[LINE], *(() if HAS_ICEBERG else LACKING["4.3"])}
+    assert can_use(spark, feature) is (feature not in lacking)
+    is_silent = feature not in lacking or (feature is Feature.FILE_COMPARISON and not HAS_ICEBERG)
+    assert (caplog.text == "") is is_silent, caplog.text
+
+
+OTHER = JavaMethod("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan", "analyzedByAnotherRelease", (0,))
+
+
+@pytest.fixture
+def lacks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Feature], None]]:
+    """Let a feature need a method that no Spark has."""
+
+    def change(feature: Feature) -> None:
+        monkeypatch.setattr(java_features, "METHODS", {**METHODS, feature: (*METHODS[feature], OTHER)})
+        has_methods.cache_clear()
+
+    yield change
+    has_methods.cache_clear()
+
+
+def test_lacking_methods_are_named_once(
+    spark: SparkSession, lacks: Callable[[Feature], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    lacks(Feature.STALE_PARTITIONS)
+    assert not can_use(spark, Feature.STALE_PARTITIONS)
+    assert not can_use(spark, Feature.STALE_PARTITIONS)
+    [message] = caplog.messages
+    assert message == (
+        f"This Spark {spark.version} lacks {OTHER.class_name}.analyzedByAnotherRelease, so that hive_views does not "
+        "prove that a query needs no stale partition: such a query is rejected, as on Spark Connect"
+    )
+
+
+def test_settings_are_read_one_by_one_without_the_methods(
+    spark: SparkSession, lacks: Callable[[Feature], None]
+) -> None:
+    expected = all_settings(spark)
+    lacks(Feature.SETTINGS)
+    assert all_settings(spark) == expected
+
+
+@pytest.mark.each_spark
+def test_session_reads_plans_as_text_without_the_methods(
+    spark: SparkSession, catalog: HiveViewCatalog, database: str, lacks: Callable[[Feature], None]
+) -> None:
+    lacks(Feature.PLANS)
+    lacks(Feature.PLAN_COMPARISON)
+    own = spark.newSession()
+    own.sql(f"USE {'prod' if HAS_ICEBERG else 'spark_catalog'}.{database}")
+    own.sql("CREATE TABLE numbers (number INT, day DATE)")
+    own.sql("INSERT INTO numbers VALUES (1, DATE'2026-11-28')")
+    with ViewSession(own, catalog) as session:
+        session.sql("CREATE VIEW doubled AS SELECT number * 2 AS twice, day FROM numbers")
+        own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # the view is replaced by its definition
+        [row] = session.sql("SELECT twice, day FROM doubled WHERE twice = 2").collect()
+        assert (row.twice, str(row.day)) == (2, "2026-11-28")
+        assert "twice" in session.sql("EXPLAIN SELECT twice FROM doubled").collect()[0][0]
+        assert [row.col_name for row in session.sql("DESCRIBE numbers").collect()][:2] == ["number", "day"]
+        with pytest.raises(SqlError, match="missing"):
+            session.sql("SELECT missing FROM doubled")

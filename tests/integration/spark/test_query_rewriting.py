@@ -16,9 +16,9 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidPropertyError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
+from hive_views.spark.jvm import scala_list
 from hive_views.spark.session.plan_blocks import PlanBlocks
 from hive_views.spark.session.proven_plans import unproven_part
-from hive_views.spark.sessions import scala_list
 from tests.conftest import empty_database
 from tests.integration.spark.query_forms import (
     DEFINITIONS,

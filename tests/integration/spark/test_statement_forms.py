@@ -12,7 +12,7 @@ from pyspark.sql.functions import udtf
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
-from hive_views.spark.sessions import is_classic
+from hive_views.spark.jvm import is_classic
 from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
 from tests.metastore_calls import count_calls
 from tests.suites import extended
