@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
 
 
-WITHOUT_ICEBERG = ("test_session.py", "test_plain_spark.py", "test_java_methods.py")
+WITHOUT_ICEBERG = ("test_session.py", "test_plain_spark.py", "test_java_methods.py", "test_gateway.py")
 """The modules that also run on plain Spark."""
 
 
