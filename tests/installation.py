@@ -8,6 +8,7 @@ from pathlib import Path
 import hive_views
 from hive_views import HiveViewCatalog
 from hive_views.errors import MetastoreUnavailableError
+from hive_views.spark import MissingSparkError, iceberg_session
 
 PACKAGE = Path(hive_views.__file__).parent
 COMMAND = Path(sys.executable).with_name("hive-views")
@@ -47,6 +48,12 @@ def main() -> None:
     assert unreachable.returncode == 6 and "Traceback" not in unreachable.stderr, unreachable
     no_spark = run("metastore", "start")
     assert no_spark.returncode != 0 and "hive_views[spark]" in no_spark.stderr, no_spark
+    try:
+        iceberg_session("thrift://127.0.0.1:1", "")
+    except MissingSparkError as error:
+        assert "hive_views[spark]" in str(error), error
+    else:
+        raise AssertionError("a session was started")
     try:
         HiveViewCatalog("test", uri="thrift://127.0.0.1:1").list_namespaces()
     except MetastoreUnavailableError:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hive_views.spark.session.materialized_reads import Note as Note
     from hive_views.spark.session.session import ViewSession as ViewSession
     from hive_views.spark.sessions import end_session as end_session
+    from hive_views.spark.versions import MissingSparkError as MissingSparkError
     from hive_views.spark.versions import NoIcebergRuntimeError as NoIcebergRuntimeError
     from hive_views.spark.versions import UnsupportedSparkError as UnsupportedSparkError
 

@@ -13,13 +13,12 @@ import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.spark.gateway import start_context
-from hive_views.spark.versions import SPARK_LINES, check_spark_version, iceberg_release, spark_line
+from hive_views.spark.versions import SPARK_LINES, check_spark_version, iceberg_release, installed_spark, spark_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +32,7 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 def iceberg_coordinates() -> str:
     """Return the Maven coordinates of Iceberg's runtime for the installed Spark, `group:artifact:version`."""
-    installed = version("pyspark")
+    installed = installed_spark()
     release = iceberg_release(installed)
     line = spark_line(installed)
     return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{SPARK_LINES[line].scala}:{release}"
@@ -49,6 +48,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
         The path of the jar.
 
     Raises:
+        MissingSparkError: If PySpark is not installed.
         UnsupportedSparkError: If the installed Spark is not supported.
         NoIcebergRuntimeError: If there is no runtime for it.
         ArtifactFetchError: If it cannot be fetched.
@@ -63,7 +63,7 @@ def fetch_runtime(cache: str | Path = ".cache") -> Path:
 
 def fetch_s3(cache: str | Path = ".cache") -> Path:
     """Fetch the AWS bundle that Iceberg needs for S3, unless it is in the cache; see `fetch_runtime`."""
-    bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", iceberg_release(version("pyspark")))
+    bundle = Artifact("org.apache.iceberg", "iceberg-aws-bundle", iceberg_release(installed_spark()))
     return fetch([bundle], cache)[0]
 
 
@@ -96,6 +96,7 @@ def iceberg_session(
         The session, with log level ERROR and no console output; a local one listens on loopback only.
 
     Raises:
+        MissingSparkError: If PySpark is not installed.
         UnsupportedSparkError: If the installed Spark is not supported.
         NoIcebergRuntimeError: If there is no runtime for it.
         ArtifactFetchError: If it is not in `cache` and cannot be fetched.
@@ -130,6 +131,7 @@ def plain_session(uri: str, warehouse: str, *, conf: Mapping[str, str] | None = 
         The session, with log level ERROR and no console output; a local one listens on loopback only.
 
     Raises:
+        MissingSparkError: If PySpark is not installed.
         UnsupportedSparkError: If the installed Spark is not supported.
     """
     return _session(uri, warehouse, conf or {})
@@ -162,10 +164,10 @@ def _logging_option() -> str:
 
 
 def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
+    check_spark_version(installed_spark())
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-    check_spark_version(version("pyspark"))
     settings = {
         "spark.master": "local[2]",
         "spark.app.name": "hive_views",

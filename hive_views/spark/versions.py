@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 
 from hive_views.errors import HiveViewsError, UntestedSparkWarning
@@ -59,6 +60,13 @@ class UnsupportedSparkError(HiveViewsError):
         self.spark_version = spark_version
 
 
+class MissingSparkError(HiveViewsError):
+    """PySpark is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("PySpark is missing, which starts sessions: pip install 'hive_views[spark]'")
+
+
 class NoIcebergRuntimeError(HiveViewsError):
     """There is no Iceberg runtime for the installed Spark, `spark_version`, among those that this release knows."""
 
@@ -69,6 +77,18 @@ class NoIcebergRuntimeError(HiveViewsError):
             "which reads views over Hive tables"
         )
         self.spark_version = spark_version
+
+
+def installed_spark() -> str:
+    """Return the version of the installed PySpark.
+
+    Raises:
+        MissingSparkError: If it is not installed.
+    """
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        raise MissingSparkError from None
 
 
 def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
