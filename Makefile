@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -52,6 +52,13 @@ test-hive: env
 test-trino: env
 	$(BIN)/python -m tests.integration.trino.server
 	HIVE_VIEWS_TEST_TRINO=1 $(BIN)/python -m pytest tests/integration/trino --durations 5 $(PYTEST_ARGS)
+
+# Rebuilds the estate that `tests/estate` loads, with Hive, Spark, Iceberg, PyIceberg and Trino, and shows what changed; then
+# its answers are recorded with HIVE_VIEWS_RECORD_ANSWERS=1 pytest tests/estate. The first run downloads 900 MB.
+estate: env
+	$(BIN)/python -m tests.integration.hive.reader
+	$(BIN)/python -m tests.integration.trino.server
+	$(BIN)/python -m tests.estate build
 
 # Each wire call of all that the catalog does with each fault, on the server that HIVE_VIEWS_TEST_SERVER names (`test`
 # has a choice); writes docs/servers.md.

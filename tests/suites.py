@@ -14,6 +14,7 @@ import pytest
 TESTS = Path(__file__).parent
 
 EXTENDED = (
+    "estate",
     "faults/test_cluster.py",
     "faults/test_database_commits.py",
     "faults/test_fault_matrix.py",
