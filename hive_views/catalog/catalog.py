@@ -183,7 +183,7 @@ class HiveViewCatalog(TableCatalog):
             Name (lower case) and Hive type of each column, partition columns last; empty if there is no such object.
         """
         row = self.store.get_row(self._name(identifier))
-        return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.columns)
+        return () if row is None else tuple((column.lower(), kind) for column, kind, _ in row.declared_columns)
 
     # -- Creating and changing views ----------------------------------------------------------------------------------
 

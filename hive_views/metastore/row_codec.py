@@ -29,7 +29,7 @@ from hive_views.errors import (
     NotAnIcebergViewError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.metastore import trino_encoding
+from hive_views.metastore import spark_schema, trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
@@ -171,8 +171,9 @@ class Row(NamedTuple):
 
     @property
     def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
-        """The columns of the object; for a view of Trino, those in its text, because its row has only a placeholder."""
-        return trino_encoding.columns_of(self.texts) or self.columns
+        """The columns of the object; where its row has only a placeholder, those that Trino or Spark recorded."""
+        recorded = trino_encoding.columns_of(self.texts) or spark_schema.columns_of(self.parameters, self.columns)
+        return recorded or self.columns
 
     @property
     def input_format(self) -> str:

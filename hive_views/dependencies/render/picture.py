@@ -195,7 +195,7 @@ def make_picture(
             tuple(dict.fromkeys(reasons)),
             None if texts is None else texts.original,
             None if texts is None else texts.expanded,
-            () if row is None else tuple(row.columns),
+            () if row is None else tuple(row.declared_columns),
             (column_sources or {}).get(name, {}),
         )
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)

@@ -27,6 +27,7 @@ from hive_views.legacy_import.legacy_view import (
     decode_mojibake,
 )
 from hive_views.metastore.row_codec import Row
+from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, hive_type, read_list, schema_fields
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED
 from hive_views.sql.parsing.parser import (
@@ -42,9 +43,8 @@ _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
 _OUTPUT = "view.query.out."
 _SETTING = "view.sqlConfig."
-_SCHEMA = "spark.sql.sources.schema"
 _VERSION = "spark.sql.create.version"
-_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, _SCHEMA, _VERSION)
+_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, SCHEMA, _VERSION)
 _SCHEMA_MODE = "view.schemaMode"
 _COLLATION = "collation"
 """The parameter for DEFAULT COLLATION, which Spark (4.1) gives to the literals and casts in a view's text."""
@@ -81,9 +81,6 @@ installed Spark; the defaults of Spark 3.1 to 4.0 were not checked. Settings who
 such as timeParserPolicy, are left out."""
 _PARSER_SETTINGS = frozenset({*PARSER_SETTINGS, CASE_SENSITIVE})
 """Settings that change the meaning of a text; a view whose text depends on one is not converted."""
-_PLACEHOLDER = ("col", "array<string>")
-"""The column of a row whose columns have types that Hive lacks (Spark's HiveExternalCatalog.EMPTY_DATA_SCHEMA)."""
-_TYPE_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 def is_spark_row(row: Row) -> bool:
@@ -98,7 +95,7 @@ def is_kept_parameter(key: str) -> bool:
     then plain Spark cannot read the view. Spark's version and the settings under which the text was written are kept:
     without them plain Spark would run the same text under other rules, e.g. ANSI mode.
     """
-    return not key.startswith((_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SCHEMA, "view.referredTemp", "view.schemaMode"))
+    return not key.startswith((_NAMESPACE, _OLD_DATABASE, _OUTPUT, SCHEMA, "view.referredTemp", "view.schemaMode"))
 
 
 def settings_note(settings: Mapping[str, str]) -> str | None:
@@ -121,8 +118,8 @@ def read(row: Row) -> LegacyView:
     parameters = row.parameters
     text = row.texts.expanded or row.texts.original
     try:
-        namespace = _read_list(parameters, f"{_NAMESPACE}numParts", f"{_NAMESPACE}part.")
-        query_columns = _read_list(parameters, f"{_OUTPUT}numCols", f"{_OUTPUT}col.")
+        namespace = read_list(parameters, f"{_NAMESPACE}numParts", f"{_NAMESPACE}part.")
+        query_columns = read_list(parameters, f"{_OUTPUT}numCols", f"{_OUTPUT}col.")
         columns = _read_columns(row)
         problem = _find_problem(row, text, namespace)
     except ValueError as error:
@@ -196,7 +193,7 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
             f"its strings have the default collation {collation}, which other readers do not apply: create it again "
             "with COLLATE in the query",
         )
-    for field in _schema_fields(row.parameters) or ():
+    for field in schema_fields(row.parameters) or ():
         type_problem = _reason_against_type(field)
         if type_problem is not None:
             return Problem(Reason.TYPE, f"column {field['name']} {type_problem}")
@@ -207,53 +204,27 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
     return None
 
 
-def _read_list(parameters: Mapping[str, str], count_key: str, prefix: str) -> tuple[str, ...] | None:
-    if count_key not in parameters:
-        return None
-    try:
-        return tuple(parameters[f"{prefix}{number}"] for number in range(int(parameters[count_key])))
-    except KeyError as error:
-        raise ValueError(f"{error.args[0]} is missing") from None
-
-
-def _schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None:
-    """The fields of the view's schema in Spark's JSON form; None if it is not recorded."""
-    text = parameters.get(_SCHEMA)
-    if text is None:
-        parts = _read_list(parameters, f"{_SCHEMA}.numParts", f"{_SCHEMA}.part.")
-        text = None if parts is None else "".join(parts)
-    if text is None:
-        return None
-    try:
-        fields = parse_json(text)["fields"]
-        for field in fields:
-            _hive_type(field["type"]), field["name"], field.get("metadata", {}).items()
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{_SCHEMA} is not a schema of Spark: {error!r}") from None
-    return list(fields)
-
-
 def _reason_against_type(field: Mapping[str, Any]) -> str | None:
     """Why readers of an Iceberg view would not get the type of a field; None if they would."""
     collations = field.get("metadata", {}).get(_COLLATIONS)
     if collations:
         return f"has a collation ({', '.join(sorted(set(map(str, collations.values()))))}), which Iceberg does not have"
-    time = _TIME.search(_hive_type(field["type"]))
+    time = _TIME.search(hive_type(field["type"]))
     # Iceberg has a type for it, which Iceberg's Spark catalog (1.11) does not read.
     return None if time is None else f"is of type {time.group()}, which Spark does not read through Iceberg"
 
 
 def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
     """Read the columns with the case of their names, which the row has in lower case."""
-    fields = _schema_fields(row.parameters)
+    fields = schema_fields(row.parameters)
     row_columns = declared_columns(row)
     if fields is None:
         return row_columns
     schema_columns = tuple(
-        LegacyColumn(field["name"], _hive_type(field["type"]), field.get("metadata", {}).get("comment"))
+        LegacyColumn(field["name"], hive_type(field["type"]), field.get("metadata", {}).get("comment"))
         for field in fields
     )
-    if [(column.name, column.type) for column in row_columns] == [_PLACEHOLDER]:
+    if [(column.name, column.type) for column in row_columns] == [PLACEHOLDER]:
         return schema_columns
     if [column.name.lower() for column in schema_columns] != [column.name.lower() for column in row_columns]:
         # Another program (e.g. Hive's ALTER VIEW) changed the row since; readers use the columns of the row.
@@ -267,17 +238,3 @@ def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
         )
         for schema_column, row_column in zip(schema_columns, row_columns, strict=True)
     )
-
-
-def _hive_type(value: Any) -> str:
-    """Return a type of Spark's JSON schema as a Hive type text."""
-    if isinstance(value, str):
-        return _TYPE_NAMES.get(value, value)
-    kind = value["type"]
-    if kind == "array":
-        return f"array<{_hive_type(value['elementType'])}>"
-    if kind == "map":
-        return f"map<{_hive_type(value['keyType'])},{_hive_type(value['valueType'])}>"
-    if kind == "struct":
-        return f"struct<{','.join(field['name'] + ':' + _hive_type(field['type']) for field in value['fields'])}>"
-    raise ValueError(f"{kind} is not a type that a metastore has")

@@ -155,9 +155,41 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
     parts = tuple(part.name for part in node.parts)
     if query.text.dialect == "trino":  # "table$files"
         return (*parts[:-1], parts[-1].partition("$")[0] or parts[-1])
+    if _is_file(query.text.dialect, parts):
+        return ()
     # `database.table.files`, and the same with a catalog
     is_metadata = len(parts) == 3 and parts[-1].lower() in _METADATA_TABLES and parts[0] != "spark_catalog"
     return parts[:-1] if len(parts) > 3 or is_metadata else parts
+
+
+def _is_file(dialect: str, parts: tuple[str, ...]) -> bool:
+    """Whether a name is a directory or file with its format, such as csv.`s3://bucket/x`, which Spark reads."""
+    # A row's text of dialect hive may be Spark's.
+    is_format = dialect != "trino" and len(parts) == 2 and parts[0].lower() in _FILE_FORMATS
+    return is_format and (":/" in parts[1] or parts[1].startswith("/"))
+
+
+def unmodelled_source(query: str | ParsedQuery, dialect: str) -> str | None:
+    """Return what a query reads whose columns no row has: files, metadata of Iceberg tables; None if nothing.
+
+    Raises:
+        SqlError: If the text is no query.
+    """
+    if isinstance(query, str):
+        query = parse_query(query, dialect)
+    for node in relation_nodes(query.tree):
+        parts = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else ()
+        if _is_file(dialect, parts):
+            return f"the files {parts[1]}"
+        if dialect == "spark" and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
+            return f"metadata of the table {'.'.join(parts[:-1])}"
+    if dialect == "spark" and any(_HIDDEN in {part.name.lower() for part in node.parts} for node in _columns(query)):
+        return f"Spark's column {_HIDDEN} of the files of a table"
+    return None
+
+
+def _columns(query: ParsedQuery) -> Iterator[exp.Column]:
+    return query.tree.find_all(exp.Column)
 
 
 def _other_name(query: ParsedQuery, node: exp.Expr, parts: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -185,6 +217,10 @@ def _constant_text(node: exp.Expr) -> str | None:
     return None if not values or None in values else "".join(filter(None, values))
 
 
+_HIDDEN = "_metadata"
+"""The column of each table of files that no schema has (Spark's FileFormat.METADATA_NAME)."""
+_FILE_FORMATS = frozenset("avro binaryfile csv delta json orc parquet text xml".split())
+"""Formats of files that Spark reads by `format.path` (the providers of its DataSourceRegister files)."""
 _NAME_PART = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _TABLE_FUNCTIONS = (
     HIVE_FUNCTIONS | SPARK_FUNCTIONS | {"generate_series", "sequence", "unnest"}

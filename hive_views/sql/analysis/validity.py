@@ -17,6 +17,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName, components
 from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.rewriting.expand import Expansion
 
@@ -191,7 +192,9 @@ def find_problems(
         except SqlError as error:
             # The author knows the typed text, so an error with a position in that text is preferred.
             shown = outdated if outdated is not None and outdated.line is not None else error
-            return [ViewProblem(Validity.INVALID, shown.reason, shown.line, shown.column)], None
+            # Its engine may read what this package cannot.
+            validity = Validity.UNKNOWN if isinstance(error, ParseTextError) else Validity.INVALID
+            return [ViewProblem(validity, shown.reason, shown.line, shown.column)], None
         is_row_text_checked = True
     assert stored is not None, "a text that cannot be resolved has returned"
     problems = [] if outdated is None else [outdated]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
@@ -500,3 +502,38 @@ def test_strict_mode_rejects_table_rename_with_dependents(strict, catalog, datab
     strict.drop_view(f"{database}.top")
     strict.rename_table(f"{database}.sums", f"{database}.other")
     assert catalog.table_exists(f"{database}.other")
+
+
+SPARK = {"spark.sql.create.version": "4.1.4"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT id FROM csv.`file:/data/x`", "it reads the files file:/data/x"),
+        ("SELECT count(*) AS id FROM prod.{d}.orders.snapshots", "it reads metadata of the table"),
+        ("SELECT _metadata.file_size AS id FROM {d}.orders", "it reads Spark's column _metadata"),
+        ("SELECT v:a::int AS id FROM {d}.orders", "Cannot read the text"),
+    ],
+)
+def test_views_of_what_only_spark_can_resolve_are_unknown(catalog, database, hive_table, hive_view, sql, reason):
+    hive_table("orders")
+    hive_view("v", sql.format(d=database), "id", **SPARK)
+    checked = catalog.check_view(f"{database}.v")
+    assert checked.validity is Validity.UNKNOWN
+    assert reason in checked.problems[0].reason
+    missing = [node for node in catalog.graph(database).nodes.values() if node.kind.value == "missing"]
+    assert missing == [] or "snapshots" in sql
+
+
+def test_views_over_tables_whose_columns_only_spark_records_are_valid(catalog, raw, database, hive_view):
+    fields = [{"name": "Id", "type": "long", "nullable": True, "metadata": {}}]
+    fields.append({"name": "nt", "type": "timestamp_ntz", "nullable": True, "metadata": {}})
+    schema = json.dumps({"type": "struct", "fields": fields})
+    parameters = {"spark.sql.sources.provider": "parquet", "spark.sql.sources.schema": schema}
+    row = hive_row(database, "placeholder", "MANAGED_TABLE", **parameters)
+    columns(("col", "array<string>"))(row)
+    raw.create_table(row)
+    hive_view("v", f"SELECT id, hour(nt) AS h FROM {database}.placeholder", "id", "h", **SPARK)
+    assert catalog.columns(f"{database}.placeholder") == (("id", "bigint"), ("nt", "timestamp_ntz"))
+    assert catalog.check_view(f"{database}.v").problems == ()

@@ -11,6 +11,7 @@ from hive_views.sql.analysis.references import (
     may_call_registered_functions,
     may_read_unnamed_tables,
     references,
+    unmodelled_source,
 )
 
 CALLS = [
@@ -113,3 +114,28 @@ def test_every_relation_is_read_or_unknown(dialects: str, sql: str, reads: str) 
         # A search for dependents does not parse texts without the words of a name.
         if not may_read_unnamed_tables(sql.lower()):
             assert not is_opaque and all(part in sql for name in names for part in name.split("."))
+
+
+UNMODELLED = [
+    ("spark", "SELECT * FROM csv.`/data/x`", "the files /data/x"),
+    ("spark", "SELECT a.id FROM d.t a JOIN parquet.`s3://bucket/x` b ON a.id = b.id", "the files s3://bucket/x"),
+    ("hive", "select * from csv.`file:/x`", "the files file:/x"),
+    ("spark", "SELECT count(*) FROM prod.d.t.snapshots", "metadata of the table prod.d.t"),
+    ("spark", "SELECT _metadata.file_name, id FROM d.t", "Spark's column _metadata of the files of a table"),
+    ("spark", "SELECT t._metadata FROM d.t", "Spark's column _metadata of the files of a table"),
+    ("hive", "select * from d.t", None),
+    ("hive", "select `_metadata` from d.t", None),
+    ("spark", "SELECT * FROM csv.t JOIN d.snapshots JOIN prod.d.snapshots", None),
+    ("trino", 'SELECT * FROM csv."/x"', None),
+]
+
+
+@pytest.mark.parametrize(("dialect", "sql", "expected"), UNMODELLED, ids=[sql for _, sql, _ in UNMODELLED])
+def test_sources_whose_columns_no_row_has(dialect: str, sql: str, expected: str | None) -> None:
+    assert unmodelled_source(sql, dialect) == expected
+
+
+def test_files_are_no_tables() -> None:
+    for dialect in ("hive", "spark"):
+        tables = references("SELECT a.id FROM d.t a JOIN csv.`file:/x` b ON a.id = b.id", dialect).tables
+        assert [table.parts for table in tables] == [("d", "t")]

@@ -1,0 +1,80 @@
+"""The schema that Spark records in the parameters of a row.
+
+Spark writes the columns' case and types into `spark.sql.sources.schema`, split into `….part.N` up to Spark 3.1. If a
+type is one that Hive lacks, such as TIMESTAMP_NTZ or VARIANT, the row's own columns are only a placeholder. Source:
+Spark's HiveExternalCatalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hive_views.spec.json_text import parse_json
+
+SCHEMA = "spark.sql.sources.schema"
+"""The parameter with the schema in Spark's JSON form."""
+PLACEHOLDER = ("col", "array<string>")
+"""The column of a row whose columns have types that Hive lacks (HiveExternalCatalog.EMPTY_DATA_SCHEMA)."""
+
+_TYPE_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+
+Column = tuple[str, str, str | None]
+"""Name, Hive type and comment."""
+
+
+def columns_of(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tuple[Column, ...] | None:
+    """Return the columns that Spark recorded; None if the row's columns are no placeholder, or nothing is recorded."""
+    # The partition columns of a table follow the placeholder, and are in the schema as well.
+    if not columns or columns[0][:2] != PLACEHOLDER:
+        return None
+    try:
+        fields = schema_fields(parameters)
+    except ValueError:
+        return None
+    if fields is None:
+        return None
+    return tuple(
+        (field["name"].lower(), hive_type(field["type"]), field.get("metadata", {}).get("comment")) for field in fields
+    )
+
+
+def schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    """Return the fields of the schema in Spark's JSON form; None if it is not recorded; raises ValueError."""
+    text = parameters.get(SCHEMA)
+    if text is None:
+        parts = read_list(parameters, f"{SCHEMA}.numParts", f"{SCHEMA}.part.")
+        text = None if parts is None else "".join(parts)
+    if text is None:
+        return None
+    try:
+        fields = parse_json(text)["fields"]
+        for field in fields:
+            hive_type(field["type"]), field["name"], field.get("metadata", {}).items()
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{SCHEMA} is not a schema of Spark: {error!r}") from None
+    return list(fields)
+
+
+def read_list(parameters: Mapping[str, str], count_key: str, prefix: str) -> tuple[str, ...] | None:
+    """Return the values of numbered parameters; None if there is no number of them; raises ValueError."""
+    if count_key not in parameters:
+        return None
+    try:
+        return tuple(parameters[f"{prefix}{number}"] for number in range(int(parameters[count_key])))
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]} is missing") from None
+
+
+def hive_type(value: Any) -> str:
+    """Return a type of Spark's JSON schema as a Hive type text; raises ValueError."""
+    if isinstance(value, str):
+        return _TYPE_NAMES.get(value, value)
+    kind = value["type"]
+    if kind == "array":
+        return f"array<{hive_type(value['elementType'])}>"
+    if kind == "map":
+        return f"map<{hive_type(value['keyType'])},{hive_type(value['valueType'])}>"
+    if kind == "struct":
+        return f"struct<{','.join(field['name'] + ':' + hive_type(field['type']) for field in value['fields'])}>"
+    raise ValueError(f"{kind} is not a type that a metastore has")
