@@ -420,11 +420,12 @@ class NotAnIcebergViewError(NoSuchViewError):
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
         what_to_do = "Choose another name"
-        if table_type == "VIRTUAL_VIEW" and not format_type:
+        importable = {"VIRTUAL_VIEW": "a plain Hive view", "MATERIALIZED_VIEW": "a materialized view of Hive"}
+        if table_type in importable and not format_type:
             import shlex
 
             command = f"hive-views import plan --view {shlex.quote(identifier)}"
-            what_to_do = f"It is a plain Hive view: `{command}` plans its import"
+            what_to_do = f"It is {importable[table_type]}: `{command}` plans its import"
         HiveViewsError.__init__(
             self,
             f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). {what_to_do}",

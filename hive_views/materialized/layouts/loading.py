@@ -218,9 +218,11 @@ def load_materialized(
             raise NotMaterializedError(str(name), "it is a plain view")
     except InvalidRefreshStateError as error:
         raise error.of(str(name)) from error.__cause__
-    if trino_encoding.is_materialized(row.texts.original or ""):
+    is_trinos = trino_encoding.is_materialized(row.texts.original or "")
+    if is_trinos or row.table_type == "MATERIALIZED_VIEW":
         advice = f"`hive-views import plan --view {shlex.quote(str(name))}` plans its import"
-        raise NotMaterializedError(str(name), f"it is a materialized view of Trino. {advice}")
+        author = "Trino" if is_trinos else "Hive"
+        raise NotMaterializedError(str(name), f"it is a materialized view of {author}. {advice}")
     raise NotMaterializedError(str(name), f"it is a {row.kind.value}")
 
 

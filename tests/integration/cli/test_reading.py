@@ -14,6 +14,7 @@ from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.reading import iso_time
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli, make_hive_view
 from tests.integration.metastore.rpc import connect
 
@@ -304,3 +305,14 @@ def test_diff_compares_typed_text_without_representation(cli: Cli, catalog: Hive
 )
 def test_iso_time(milliseconds: int, expected: str) -> None:
     assert iso_time(milliseconds) == expected
+
+
+def test_materialized_view_of_hive_is_called_what_it_is(cli: Cli, metastore: EmbeddedMetastore, database: str) -> None:
+    with connect(metastore.port) as client:
+        row = hive_row(database, "mv", "MATERIALIZED_VIEW")
+        row.viewOriginalText = row.viewExpandedText = "select 1 as a"
+        client.create_table(row)
+    for words in (("show",), ("history",), ("mv", "status"), ("mv", "rows")):
+        done = cli(*words, f"{database}.mv")
+        assert "a materialized view of Hive" in done.err, words
+        assert f"`hive-views import plan --view {database}.mv` plans its import" in done.err, words
