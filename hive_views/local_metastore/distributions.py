@@ -63,6 +63,8 @@ class Release:
     """Jars that are neither in the archive nor in PySpark."""
     server: Artifact | None = None
     """The jar of the server, if the archive belongs to an earlier release."""
+    schema: str = ""
+    """The version of its schema, if the archive's is another one."""
     oldest_java: int = OLDEST_JAVA
     """The oldest Java version that runs it."""
     schema_tool: str = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
@@ -98,9 +100,14 @@ RELEASES = {
                 _ARCHIVE_4_0,
                 (*_DATANUCLEUS, _COLLECTIONS, _SLF4J, _HDFS),
                 server=Artifact("org.apache.hive", "hive-exec", version),
+                schema=schema,
                 oldest_java=java,
             )
-            for version, java in (("4.1.0", OLDEST_JAVA), ("4.2.0", 21))
+            for version, schema, java in (
+                ("4.1.0", "4.1.0", OLDEST_JAVA),
+                ("4.2.0", "4.2.0", 21),
+                ("4.2.1", "4.2.0", 21),
+            )
         ),
     )
 }
@@ -169,7 +176,7 @@ def _convert_archive(home: Path, release: Release) -> None:
     for jar in (home / "lib").glob("*.jar"):
         if jar.name.startswith(_IN_HIVE_EXEC):
             jar.unlink()
-    write_schemas(home / "scripts" / "metastore" / "upgrade", release.version)
+    write_schemas(home / "scripts" / "metastore" / "upgrade", release.schema)
 
 
 def _fix_derby_schema(home: Path) -> None:

@@ -55,14 +55,14 @@ def start(directory: Path | None = None, port: int = PORT, version: str | None =
     """Start a metastore in the background.
 
     It listens on 127.0.0.1 only, and answers when this command ends. It needs Java 17 and PySpark, whose jars contain
-    Hive Metastore 2.3.10; other releases (3.1.3, 4.0.1, 4.1.0, 4.2.0) are downloaded from Maven Central and cached.
-    4.2.0 needs Java 21.
+    Hive Metastore 2.3.10; other releases (3.1.3, 4.0.1, 4.1.0, 4.2.0, 4.2.1) are downloaded from Maven Central and
+    cached. 4.2 needs Java 21.
 
     Args:
         directory: The directory of its data, log and warehouse; created if missing. A directory belongs to one release:
             other releases cannot read its data.
         port: The port to listen on; 0 chooses a free one.
-        version: The release: 2.3.10 (default), 3.1.3, 4.0.1, 4.1.0 or 4.2.0.
+        version: The release: 2.3.10 (default), 3.1.3, 4.0.1, 4.1.0, 4.2.0 or 4.2.1.
 
     Raises:
         EmbeddedMetastoreError: If one runs there already, a requirement is missing, or the port is in use.

@@ -16,7 +16,7 @@ from tests.integration.matrix.page import update_table
 
 ROOT = Path(__file__).parents[3]
 HEADING = "Test results by server"
-RELEASES = ("3.1.3", "4.0.1", "4.1.0", "4.2.0")
+RELEASES = ("3.1.3", "4.0.1", "4.1.0", "4.2.0", "4.2.1")
 SERVERS = ("2.3.10", *(f"{release}{database}" for release in RELEASES for database in ("", "/postgresql", "/mysql")))
 SUITES = ("tests/integration/metastore", "tests/conformance", "tests/integration/catalog", "tests/faults")
 EXCLUDED = (
