@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs test-tools release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -173,6 +173,10 @@ test-programs: env
 	$(PYTHON) -m venv build/programs/dbt && build/programs/dbt/bin/pip install --quiet '.[spark]' 'dbt-core==1.10.*' 'dbt-spark==1.10.*'
 	$(PYTHON) -m venv build/programs/airflow && build/programs/airflow/bin/pip install --quiet apache-airflow-providers-apache-spark==6.3.4
 	$(BIN)/python -m pytest tests/integration/spark/test_programs.py $(PYTEST_ARGS)
+
+# dbt, sqlmesh, Great Expectations and Airflow, each in one environment with the wheel of this package.
+test-tools: env dist
+	HIVE_VIEWS_TEST_TOOLS=1 $(BIN)/python -m pytest tests/versions/test_tools.py $(PYTEST_ARGS)
 
 demo: env
 	$(BIN)/python -m examples.demo

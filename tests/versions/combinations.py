@@ -133,7 +133,7 @@ COMBINATIONS: tuple[Combination, ...] = (
     *(_sqlglot(minor) for minor in SQLGLOTS),
     *(
         Combination(name=name, table=Table.SUITES, target=f"test-{name}")
-        for name in ("hive", "trino", "docker", "programs", "upgrade")
+        for name in ("hive", "trino", "docker", "programs", "tools", "upgrade")
     ),
 )
 
