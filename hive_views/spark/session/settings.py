@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
-from hive_views.spark.sessions import is_spark_3, spark_exceptions
+from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.versions import spark_line
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS
@@ -56,15 +57,20 @@ APPLIED_BY_EXECUTION = {
     }.items()
 }
 """Settings that Spark reads when it computes rows, and the parts of a text that they apply to (measured with 4.1.4)."""
-_APPLIED_BY_EXECUTION_ON_SPARK_3 = {
-    **APPLIED_BY_EXECUTION,
-    "spark.sql.decimalOperations.allowPrecisionLoss": re.compile(r"[-+*/%]|\b(avg|div|mean|mod|sum)\b", re.IGNORECASE),
+_MORE_APPLIED_BY_EXECUTION = {
+    line: {
+        "spark.sql.decimalOperations.allowPrecisionLoss": re.compile(
+            r"[-+*/%]|\b(avg|div|mean|mod|sum)\b", re.IGNORECASE
+        )
+    }
+    for line in ("3.5", "4.0")
 }
+"""Those of older versions of Spark (measured with 3.5.9 and 4.0.5), which read them from a view since 4.1."""
 
 
 def applied_by_execution(spark: SparkSession) -> dict[str, re.Pattern[str]]:
     """The settings that a session reads when it computes rows, and the parts of a text that they apply to."""
-    return _APPLIED_BY_EXECUTION_ON_SPARK_3 if is_spark_3(spark) else APPLIED_BY_EXECUTION
+    return {**APPLIED_BY_EXECUTION, **_MORE_APPLIED_BY_EXECUTION.get(spark_line(spark.version), {})}
 
 
 _LEGACY = "spark.sql.legacy."

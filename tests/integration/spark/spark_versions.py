@@ -12,6 +12,7 @@ from hive_views.spark.versions import SPARK_LINES, spark_line
 LINE = spark_line(pyspark.__version__)
 IS_SPARK_3 = pyspark.__version__.startswith("3.")
 IS_BEFORE_4_1 = IS_SPARK_3 or pyspark.__version__.startswith("4.0.")
+needs_spark_4_1 = pytest.mark.skipif(IS_BEFORE_4_1, reason="needs Spark 4.1")
 needs_spark_4 = pytest.mark.skipif(IS_SPARK_3, reason="needs Spark 4.0")
 HAS_ICEBERG = bool(SPARK_LINES[LINE].iceberg) and os.environ.get("HIVE_VIEWS_TEST_PLAIN") != "1"
 """Whether the session of the tests has Iceberg's runtime."""

@@ -14,7 +14,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from tests.integration.spark.plain_reader import PlainReader
 from tests.integration.spark.session_kinds import RefusedError, SessionClient
-from tests.integration.spark.spark_versions import needs_spark_4
+from tests.integration.spark.spark_versions import needs_spark_4_1
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def test_failures_in_view_point_into_its_definition(session: ViewSession, spark:
         assert (caught.value.view, caught.value.line, caught.value.column) == (f"{home}.v", 1, 16)
 
 
-@needs_spark_4
+@needs_spark_4_1  # scripts are off by default in 4.0
 def test_unparsable_statement_is_not_rewritten(session: ViewSession, home: str) -> None:
     session.sql("CREATE VIEW v AS SELECT a FROM iced")
     scripted = f"BEGIN SELECT a FROM {home}.v; END"

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from hive_views.spark.sessions import captured_settings, end_session, second_session
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
-from tests.integration.spark.spark_versions import needs_spark_4
+from tests.integration.spark.spark_versions import needs_spark_4_1
 
 POLICY = "spark.sql.legacy.timeParserPolicy"
 
@@ -19,7 +19,7 @@ def modifiable_entries(spark: SparkSession) -> list[str]:
     return [key for key in keys if spark.conf.isModifiable(key)]
 
 
-@needs_spark_4  # another signature
+@needs_spark_4_1  # another signature
 def test_settings_captured_with_a_view_are_those_that_spark_captures(spark: SparkSession):
     java = spark._jvm
     keys = modifiable_entries(spark)

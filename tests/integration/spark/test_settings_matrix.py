@@ -17,7 +17,7 @@ from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution
 from hive_views.spark.sessions import captured_settings, error_condition
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
-from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
+from tests.integration.spark.spark_versions import IS_BEFORE_4_1, IS_SPARK_3, needs_spark_4
 
 LEGACY = "spark.sql.legacy."
 BOOLEANS = ("true", "false")
@@ -204,7 +204,7 @@ def test_applied_settings_are_entries_of_spark(spark: SparkSession) -> None:
     entries = getattr(spark._jvm.org.apache.spark.sql.internal, "SQLConf$").__getattr__("MODULE$").getConfigEntries()
     keys = {entry.key() for entry in entries.toArray()}
     unknown = {*APPLIED_BY_ANALYSIS, *applied_by_execution(spark)} - keys
-    assert not unknown or IS_SPARK_3  # the lists are those of Spark 4
+    assert not unknown or IS_BEFORE_4_1  # the lists are those of Spark 4.1
 
 
 @needs_spark_4  # the second setting is one of Spark 4
