@@ -46,6 +46,7 @@ _META_EXCEPTIONS = (
     r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
     r"Failed to create external path ",  # the directory of a database; 4.2.0
+    r"Can not drop default database",  # 2.3.10, 4.1.0
     # DataNucleus compares lengths before it sends a statement; 2.3.10, 4.2.0.
     r'(\w+: )?Attempt to store value ".*" in column ".*" that has maximum length of \d+',
     r".*failed : .*A truncation error was encountered trying to shrink",  # Derby; 2.3.10

@@ -65,3 +65,9 @@ def test_database_statements(
 def test_wrong_database_statement_is_located(catalog: HiveViewCatalog, statement: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         catalog.execute(statement)
+
+
+def test_drop_of_the_default_database_is_refused(cli: Cli) -> None:
+    done = cli("database", "drop", "default", "--yes")
+    assert (done.code, "Can not drop default database" in done.err) == (1, True), done
+    assert "default" in cli("database", "list").out
