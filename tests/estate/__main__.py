@@ -1,6 +1,6 @@
 """Build the estate, show what changed against the record, and record it: `python -m tests.estate build`.
 
-`build PROGRAM…` runs only some programs, and records nothing.
+`build PROGRAM…` runs only some programs, and records nothing. `report` prints the kinds, and what each command answers.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 
-from tests.estate import build
+from tests.estate import build, report
 from tests.estate.copy import HERE
 
 
 def main(words: list[str]) -> int:
     """Run the command."""
+    if words == ["report"]:
+        print(*report.lines(), sep="\n")
+        return 0
     if words[:1] != ["build"]:
         print(__doc__)
         return 2

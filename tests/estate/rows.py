@@ -23,12 +23,12 @@ _BATCH = 500
 MAX_TEXT = 600
 """Longer texts are recorded by their beginning, length and checksum."""
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 _NUMBER = re.compile(r"\b\d{9,}\b")
 _VOLATILE = ("createTime", "lastAccessTime", "writeId", "id")
 _VOLATILE_PARAMETERS = re.compile(
     r"transient_lastDdlTime|totalSize|rawDataSize|total-(files|data)-?.*|.*snapshot-(id|timestamp-ms|summary)|"
-    r"last_(modified_time|commit_time)|uuid|materialized.*|COLUMN_STATS_ACCURATE|spark\.app\.id|.*timestamp.*"
+    r"last_(modified_time|commit_time)|uuid|trino_query_id|materialized.*|COLUMN_STATS_ACCURATE|spark\.app\.id|.*timestamp.*"
 )
 
 
@@ -81,14 +81,23 @@ def _value(item: Any) -> Any:
 
 def stable(row: Row) -> Row:
     """A row without what differs between two builds: times, UUIDs, identifiers of snapshots, sizes."""
-    result = {key: value for key, value in row.items() if key not in _VOLATILE}
-    if "parameters" in result:
-        result["parameters"] = {
-            key: value for key, value in result["parameters"].items() if not _VOLATILE_PARAMETERS.fullmatch(key)
-        }
+    result = _without_volatile(row)
     text = _UUID.sub("<uuid>", json.dumps(result, ensure_ascii=False, sort_keys=True))
     value: Row = _cut(json.loads(_NUMBER.sub("999999999", text)))
     return value
+
+
+def _without_volatile(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_volatile(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_row = "parameters" in value
+    result = {key: _without_volatile(item) for key, item in value.items() if not (is_row and key in _VOLATILE)}
+    if is_row:
+        parameters = value["parameters"].items()
+        result["parameters"] = {key: item for key, item in parameters if not _VOLATILE_PARAMETERS.fullmatch(key)}
+    return result
 
 
 def _cut(value: Any) -> Any:
