@@ -81,7 +81,7 @@ def _value(item: Any) -> Any:
 
 def stable(row: Row) -> Row:
     """A row without what differs between two builds: times, UUIDs, identifiers of snapshots, sizes."""
-    result = _without_volatile(row)
+    result = {key: value for key, value in _without_volatile(row).items() if key not in _VOLATILE}
     text = _UUID.sub("<uuid>", json.dumps(result, ensure_ascii=False, sort_keys=True))
     value: Row = _cut(json.loads(_NUMBER.sub("999999999", text)))
     return value

@@ -95,9 +95,12 @@ DATABASE_FORMS = (
     Form("import plan {}", ("views",)),
     Form("mv list {}"),
     Form("mv status --database {}"),
-    Form("mv abandoned {}"),
+    Form("mv abandoned {}", each=False),
 )
 """Commands over one database that change nothing."""
+
+FEW_DATABASES = ("own_views", "iceberg_views")
+"""For a command that reads all rows of the metastore for each database."""
 
 WHOLE_FORMS = (
     Form("database list"),
@@ -190,7 +193,7 @@ def test_command_over_each_object(estate: Estate, calls: list[str], form: Form) 
 @pytest.mark.parametrize("form", DATABASE_FORMS, ids=lambda form: form.id)
 def test_command_over_each_database(estate: Estate, calls: list[str], form: Form) -> None:
     answers = {}
-    for name in databases():
+    for name in databases() if form.each else FEW_DATABASES:
         calls.clear()
         done = run(estate, form.line(name), MAX_SECONDS_ALL)
         answers[name] = answer_of(done, len(calls), form.fields)
@@ -206,7 +209,7 @@ def test_command_over_everything(estate: Estate, calls: list[str], form: Form) -
 @pytest.mark.parametrize("form", (*OBJECT_FORMS, *DATABASE_FORMS), ids=lambda form: form.id)
 def test_text_has_the_same_outcome_as_json(estate: Estate, form: Form) -> None:
     """For one object or database of each kind: the exit code is that of the JSON form, and there is some text."""
-    quiet = [name for name in databases() if name != NOISE_DATABASE]
+    quiet = [name for name in databases() if name != NOISE_DATABASE] if form.each else FEW_DATABASES
     names = representatives()[:: form.step] if form in OBJECT_FORMS else quiet
     for name in names:
         text, document = estate.cli(*form.line(name)), estate.cli("--json", *form.line(name))
