@@ -25,18 +25,9 @@ OBJECT_CALLS: Mapping[str, Call] = {
     "load_view": lambda catalog, name: [str(field) for field in catalog.load_view(name).schema().fields],
     "view_exists": lambda catalog, name: catalog.view_exists(name),
     "columns": lambda catalog, name: catalog.columns(name),
-    "lineage": lambda catalog, name: catalog.lineage(name),
-    "column_lineage": lambda catalog, name: {
-        key: [str(item) for item in value] for key, value in catalog.column_lineage(name, deep=True).items()
-    },
-    "dependents": lambda catalog, name: sorted(str(item) for item in catalog.dependents(name)),
-    "check_view": lambda catalog, name: catalog.check_view(name),
-    "check_engines": lambda catalog, name: catalog.check_engines(name),
-    "list_partitions": lambda catalog, name: catalog.list_partitions(name),
-    "partition_dependencies": lambda catalog, name: str(catalog.partition_dependencies(name)),
     "materialized_load": lambda catalog, name: catalog.materialized.load(name).layout.value,
 }
-FEW = ("dependents", "materialized_load", "check_engines", "partition_dependencies")
+FEW = ("materialized_load",)
 """Calls over fewer objects, because they read many rows."""
 DATABASE_CALLS: Mapping[str, Call] = {
     "list_tables": lambda catalog, name: catalog.list_tables(name),
@@ -44,11 +35,6 @@ DATABASE_CALLS: Mapping[str, Call] = {
     "load_namespace_properties": lambda catalog, name: catalog.load_namespace_properties(name),
     "namespace_exists": lambda catalog, name: catalog.namespace_exists(name),
     "list_namespaces": lambda catalog, name: catalog.list_namespaces(name),
-    "graph": lambda catalog, name: sorted(str(node) for node in catalog.graph(name).nodes),
-    "check_views": lambda catalog, name: [(str(item.view), item.validity.value) for item in catalog.check_views(name)],
-    "materialized_listing": lambda catalog, name: [
-        (str(item.name), item.freshness.verdict.value) for item in catalog.materialized.listing(name)
-    ],
 }
 
 
