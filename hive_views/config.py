@@ -355,7 +355,10 @@ def _metastore_catalog(properties: Mapping[str, str]) -> str:
 
 
 def metadata_schemes(properties: Mapping[str, str]) -> frozenset[str] | None:
-    """The schemes of `hive-views.metadata-schemes` in lower case, `file` for plain paths; None if it is not set."""
+    """Return the schemes of `hive-views.metadata-schemes` in lower case, `file` for plain paths.
+
+    None if it is not set.
+    """
     value = properties.get(METADATA_SCHEMES)
     if value is None:
         return None
@@ -418,7 +421,7 @@ def split_uri(uri: str) -> tuple[str, str, str, str]:
 
 @cache
 def current_user() -> str:
-    """The user of this process, or `unknown` if it has no name; the owner of new objects."""
+    """Return the user of this process, or `unknown` if it has no name; the owner of new objects."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -460,7 +463,7 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> Credentials | No
 
 
 def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> str:
-    """A secret from the properties, a file, or the environment; errors do not contain it."""
+    """Return a secret from the properties, a file, or the environment; errors do not contain it."""
     if properties.get(key):
         return properties[key]
     path = properties.get(file_key)

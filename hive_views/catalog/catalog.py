@@ -943,7 +943,7 @@ class HiveViewCatalog(TableCatalog):
     # -- Internals ----------------------------------------------------------------------------------------------------
 
     def _checked_properties(self, properties: Properties, *, with_defaults: bool = True) -> dict[str, str]:
-        """The properties of a view, with the catalog's defaults and overrides."""
+        """Return the properties of a view, with the catalog's defaults and overrides."""
         from hive_views.materialized.properties import SETTINGS
 
         merged = configured_properties(self._config, properties, with_defaults=with_defaults)

@@ -22,7 +22,7 @@ HIVE_TYPES = ("hive", None)
 
 
 def configured_catalog(name: str | None, *, any_type: bool = False) -> tuple[str, dict[str, str]]:
-    """The name and properties of a catalog, or of the default one, in PyIceberg's configuration.
+    """Return the name and properties of a catalog, or of the default one, in PyIceberg's configuration.
 
     With `any_type`, it may be another one than a Hive Metastore.
     """
@@ -121,7 +121,7 @@ def _converted_errors(name: str | None) -> Iterator[None]:
 
 
 def _source() -> str:
-    """The source of PyIceberg's configuration: the first file that exists, otherwise the environment."""
+    """Return the source of PyIceberg's configuration: the first file that exists, otherwise the environment."""
     for directory in (os.environ.get("PYICEBERG_HOME"), str(Path.home()), str(Path.cwd())):
         if directory and (Path(directory) / ".pyiceberg.yaml").is_file():
             return str(Path(directory) / ".pyiceberg.yaml")

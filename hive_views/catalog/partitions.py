@@ -21,7 +21,7 @@ PartitionSpec = Mapping[str, str | None] | Sequence[tuple[str, str | None]]
 
 
 def list_partitions(store: MetastoreStore, name: ViewName, spec: PartitionSpec) -> tuple[str, ...]:
-    """The names of a view's partitions that have the given values, sorted."""
+    """Return the names of a view's partitions that have the given values, sorted."""
     row = _load_row(store, name)
     wanted = checked_values(row, spec, whole=False)
     partitions = partition_values(store.client, row)

@@ -43,7 +43,7 @@ class HiveView(View):
         return f"HiveView({'.'.join(self._identifier)}, version {self.metadata.current_version_id})"
 
     def _repr_html_(self) -> str:
-        """The view as a table, for notebooks."""
+        """Return the view as a table, for notebooks."""
         from hive_views.rendering import html_table
 
         rows: list[tuple[str, object]] = [
@@ -64,15 +64,15 @@ class HiveView(View):
     # -- PyIceberg's View -------------------------------------------------------------------------------------------
 
     def schema(self) -> Schema:
-        """The schema of the current version."""
+        """Return the schema of the current version."""
         return self.metadata.current_schema()
 
     def schemas(self) -> dict[int, Schema]:
-        """All schemas of the metadata by id."""
+        """Return all schemas of the metadata by id."""
         return {schema.schema_id: schema for schema in self.metadata.schemas}
 
     def current_version(self) -> ViewVersion:
-        """The current version."""
+        """Return the current version."""
         return self.metadata.current_version()
 
     @property
@@ -81,15 +81,15 @@ class HiveView(View):
         return list(self.metadata.versions)
 
     def version(self, version_id: int) -> ViewVersion | None:
-        """A version by its id; None if the metadata does not have it (any more)."""
+        """Return a version by its id; None if the metadata does not have it (any more)."""
         return self.metadata.version(version_id)
 
     def history(self) -> list[ViewHistoryEntry]:  # type: ignore[override]
-        """The changes of the current version, oldest first; a version that was rolled back to occurs twice."""
+        """Return the changes of the current version, oldest first; a version that was rolled back to occurs twice."""
         return list(self.metadata.version_log)
 
     def sql_for(self, dialect: str, *, fallback: bool = False) -> SQLViewRepresentation | None:
-        """The text of the current version for a dialect.
+        """Return the text of the current version for a dialect.
 
         Args:
             dialect: E.g. `spark`, `hive`, `trino`; case-insensitive.

@@ -79,7 +79,7 @@ class Application(TyperGroup):
         raise SystemExit(int(code))
 
     def _is_interrupted(self) -> bool:
-        """Whether Ctrl-C was pressed, although a library replaced the KeyboardInterrupt, as Py4J does."""
+        """Return whether Ctrl-C was pressed, although a library replaced the KeyboardInterrupt, as Py4J does."""
         try:
             return self.received_signals is not None and signal.SIGINT in os.read(self.received_signals, 1000)
         except BlockingIOError:

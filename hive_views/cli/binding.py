@@ -121,7 +121,10 @@ def bind(
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
-    """The types of the parameters that become options; those of others may be imported for type checkers only."""
+    """Return the types of the parameters that become options.
+
+    Those of others may be imported for type checkers only.
+    """
     own = {key: hint for key, hint in function.__annotations__.items() if key not in (CATALOG, EMIT, "return")}
     holder = SimpleNamespace(__annotations__=own)
     return get_type_hints(holder, globalns=function.__globals__, include_extras=True)
@@ -145,7 +148,7 @@ def _plain_help(text: str) -> str:
 
 
 def _documented(name: str, annotation: Any, text: str | None) -> Any:
-    """The annotation with the help text of its option or argument: the function's, else the annotation's own."""
+    """Return the annotation with the help text of its option or argument: the function's, else the annotation's own."""
     if annotation is bool:
         # Named, so that Typer does not add `--no-…`.
         return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)]

@@ -34,7 +34,10 @@ def parse_columns(texts: Sequence[str]) -> Schema:
 
 
 def query_columns(texts: Sequence[str]) -> dict[str, Any]:
-    """The arguments of `create_view_from_sql` for `name`, `name:type` or `name:type:comment`; the type may be empty."""
+    """Return the arguments of `create_view_from_sql` for `name`, `name:type` or `name:type:comment`.
+
+    The type may be empty.
+    """
     if not texts:
         return {}
     names, kinds, comments = zip(*map(_split, texts), strict=True)
@@ -61,7 +64,7 @@ def parse_type(text: str, column: str) -> IcebergType:
 
 
 def type_text(kind: Any) -> str:
-    """The text of a type in a metadata file (a name or an object), such as `list<struct<a: int>>`."""
+    """Return the text of a type in a metadata file (a name or an object), such as `list<struct<a: int>>`."""
     if isinstance(kind, str):
         return kind
     if kind["type"] == "list":

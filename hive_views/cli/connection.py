@@ -88,13 +88,13 @@ def open_catalog(name: str, *, warehouse: str | None = None) -> Catalog:
 
 
 def default_directory() -> Path:
-    """The default directory of a local metastore: `hive-views/metastore` in the user's data directory (XDG)."""
+    """Return the default directory of a local metastore: `hive-views/metastore` in the user's data directory (XDG)."""
     data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "hive-views" / "metastore"
 
 
 def _local_metastore() -> dict[str, str] | None:
-    """The properties of the metastore that `metastore start` started on this machine; None if none runs."""
+    """Return the properties of the metastore that `metastore start` started on this machine; None if none runs."""
     from hive_views.local_metastore.process import running_metastore
 
     directory = os.environ.get(METASTORE_DIRECTORY_VARIABLE) or default_directory()

@@ -88,7 +88,10 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
 
 
 def exit_code(error: errors.HiveViewsError) -> ExitCode:
-    """The exit code of an error; that of a partly completed operation does not state that nothing was changed."""
+    """Return the exit code of an error.
+
+    That of a partly completed operation does not state that nothing was changed.
+    """
     code = next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
     if isinstance(error, errors.MetastoreConnectionLostError) and error.may_take_effect:
         return ExitCode.UNKNOWN
@@ -96,7 +99,7 @@ def exit_code(error: errors.HiveViewsError) -> ExitCode:
 
 
 def error_document(error: BaseException) -> dict[str, Any]:
-    """The JSON object that `--json` prints on stderr: the message, the class and the attributes of an error."""
+    """Return the JSON object that `--json` prints on stderr: the message, the class and the attributes of an error."""
     operands = vars(error) if isinstance(error, errors.HiveViewsError) else {}
     return {
         "error": str(error),

@@ -59,7 +59,7 @@ def print_json(value: Any) -> None:
 
 
 def console() -> Console:
-    """A console on stdout, with colors if it is a terminal that has them and NO_COLOR is not set."""
+    """Return a console on stdout, with colors if it is a terminal that has them and NO_COLOR is not set."""
     from rich.console import Console
 
     class Output(Console):

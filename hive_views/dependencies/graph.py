@@ -493,7 +493,7 @@ class Graph:
         object.__setattr__(self, "_dependents", dependents)
 
     def _repr_html_(self) -> str:
-        """The edges as a table, for notebooks."""
+        """Return the edges as a table, for notebooks."""
         rows = ((edge.view, edge.target, edge.state.value) for edge in self.edges)
         return html_table(f"{len(self.nodes)} objects", rows, ("view", "reads", "state"))
 

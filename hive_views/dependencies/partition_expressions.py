@@ -72,7 +72,7 @@ _SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
 
 
 def _is_supported(node: exp.Expr) -> bool:
-    """Whether an expression can be evaluated, and no part without the column makes it TRUE or FALSE for NULL."""
+    """Return whether an expression can be evaluated, and no part without the column makes it TRUE or FALSE for NULL."""
     arguments = _SUPPORTED.get(type(node))
     if arguments is None or any(value and name not in arguments for name, value in node.args.items()):
         return False

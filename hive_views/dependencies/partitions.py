@@ -373,7 +373,7 @@ class _AnalyzedTable:
     )
 
     def may_match(self, values: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """Whether a partition with the given values may be needed."""
+        """Return whether a partition with the given values may be needed."""
         return any(may_match(values, restrictions, self.types, given) for restrictions in self.by_use)
 
     def absent_constants(self, given: Mapping[str, str]) -> set[Spec]:
@@ -543,7 +543,7 @@ def may_match(
     types: Mapping[str, str],
     given: Mapping[str, str],
 ) -> bool:
-    """Whether a partition may hold rows for the given values; unknown values match."""
+    """Return whether a partition may hold rows for the given values; unknown values match."""
     for column, equal in restrictions.items():
         value = values.get(column)
         for restriction in equal:
@@ -561,7 +561,10 @@ def may_match(
 
 
 def _may_hold(restriction: Restriction, value: str, kind: str, text: str | None) -> bool:
-    """Whether an expression of a partition's value may be true or equal to a text; True if its value is unknown."""
+    """Return whether an expression of a partition's value may be true or equal to a text.
+
+    True if its value is unknown.
+    """
     if value == DEFAULT_PARTITION:
         return False  # all supported expressions are NULL for NULL
     if restriction.is_condition:

@@ -229,7 +229,7 @@ def _expanded_names(text: ViewText) -> list[str] | None:
 
 
 def _is_table_change(old: Sequence[str], new: Sequence[str], unnamed: Sequence[str] = ()) -> bool:
-    """Whether the new names can only result from a table change: some were added or some removed, none moved."""
+    """Return whether the new names can only result from a table change: some were added or some removed, none moved."""
     old = [name.lower() for name in old]
     if unnamed:
         return all(old_name == name for old_name, name in zip(old, new, strict=True) if name not in unnamed)
@@ -259,7 +259,7 @@ def keep_spelling(new: Schema, old: Schema) -> Schema:
 
 
 def _is_same_definition(version: ViewVersion, other: ViewVersion) -> bool:
-    """Whether two versions have the same definition, regardless of other summary entries."""
+    """Return whether two versions have the same definition, regardless of other summary entries."""
     return _definition(version) == _definition(other)
 
 

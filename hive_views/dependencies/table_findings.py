@@ -94,7 +94,7 @@ def _is_full_acid(row: Row) -> bool:
 
 
 def _has_native_reader(row: Row) -> bool:
-    """Whether Spark reads the files with its own reader, which ignores directories, and not with Hive's."""
+    """Return whether Spark reads the files with its own reader, which ignores directories, and not with Hive's."""
     return _has_provider(row) or row.input_format in (
         "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",

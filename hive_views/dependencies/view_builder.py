@@ -314,7 +314,10 @@ def _default_catalog(store: MetastoreStore, rows: Mapping[ViewName, Row]) -> str
 
 
 def _needs_iceberg(store: MetastoreStore, name: ViewName, results: dict[ViewName, bool]) -> bool:
-    """Whether a view reads Iceberg tables, directly or through views; the session catalog does not serve those."""
+    """Return whether a view reads Iceberg tables, directly or through views.
+
+    The session catalog does not serve those.
+    """
     if name not in results:
         results[name] = False  # while its sources are visited: another program may have written a cycle
         try:

@@ -15,7 +15,7 @@ the numbers of finished and of all views. No finding is reported before the cont
 
 
 def show_nothing(_step: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """A `ProgressDisplay` that displays nothing."""
+    """Return a `ProgressDisplay` that displays nothing."""
     return nullcontext(lambda _finished, _all: None)
 
 

@@ -160,7 +160,7 @@ class MetadataFiles:
             raise MetadataWriteError(location, _describe(error, location)) from error
 
     def exists(self, location: str) -> bool:
-        """Whether a file exists; raises the errors of the storage."""
+        """Return whether a file exists; raises the errors of the storage."""
         return self.io(location).new_input(location).exists()
 
     def delete(self, location: str) -> bool:

@@ -479,7 +479,7 @@ class _DefinitionBuilder:
 
 
 def _is_readable(actual: str, declared: str, *, is_equal_required: bool) -> bool:
-    """Whether readers of a view get a table's column in the declared type; True if a type is not known here."""
+    """Return whether readers of a view get a table's column in the declared type; True if a type is not known here."""
     try:
         # A Hive row does not show whether a timestamp is an instant.
         actual_type, declared_type = (parse_type(_TIMESTAMP.sub("timestamptz", text)) for text in (actual, declared))

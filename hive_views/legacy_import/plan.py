@@ -167,7 +167,7 @@ class ImportPlan:
     """The addresses of the metastore or REST catalog for the new views; None for the metastore of the legacy views."""
 
     def _repr_html_(self) -> str:
-        """The entries as a table, for notebooks."""
+        """Return the entries as a table, for notebooks."""
         rows = (
             (entry.name, entry.status.value, entry.problem and entry.problem.reason.value) for entry in self.entries
         )

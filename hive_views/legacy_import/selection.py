@@ -37,14 +37,14 @@ class ViewPattern:
         return self.text.startswith(_REASON)
 
     def matches_row(self, row: Row) -> bool:
-        """Whether the row of a view matches; a pattern with a reason never does."""
+        """Return whether the row of a view matches; a pattern with a reason never does."""
         if self.text.startswith(_OWNER):
             return fnmatchcase(row.owner or "", self.text.removeprefix(_OWNER))
         name = str(row.name) if "." in self.text else row.name.database
         return not self.is_reason and fnmatchcase(name, self.text.lower())
 
     def matches_reason(self, reason: Reason | None) -> bool:
-        """Whether a plan entry's reason matches."""
+        """Return whether a plan entry's reason matches."""
         return self.is_reason and reason is not None and reason.value == self.text.removeprefix(_REASON)
 
 
@@ -59,7 +59,10 @@ class ViewSelection:
     exclude: tuple[ViewPattern, ...] = ()
 
     def names(self, rows: Iterable[Row]) -> list[ViewName]:
-        """The views to plan; patterns with a reason do not apply, since reasons are not known before planning."""
+        """Return the views to plan.
+
+        Patterns with a reason do not apply, since reasons are not known before planning.
+        """
         by_row = [pattern for pattern in self.select if not pattern.is_reason]
         return [
             row.name
@@ -69,7 +72,7 @@ class ViewSelection:
         ]
 
     def plan(self, plan: ImportPlan) -> ImportPlan:
-        """The plan with the entries whose reasons match."""
+        """Return the plan with the entries whose reasons match."""
         by_reason = [pattern for pattern in self.select if pattern.is_reason]
 
         def is_selected(reason: Reason | None) -> bool:

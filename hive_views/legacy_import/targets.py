@@ -162,7 +162,7 @@ class RestTarget(ImportTarget):
         return tuple(notes)
 
     def _functions(self, definition: LegacyDefinition) -> list[FunctionReference]:
-        """The functions of a definition that may not be built into the engines."""
+        """Return the functions of a definition that may not be built into the engines."""
         return [
             function
             for dialect, text in sql_texts(definition.definition.version).items()

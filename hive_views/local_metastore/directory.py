@@ -126,7 +126,7 @@ class MetastoreDirectory:
         self._incomplete_marker.unlink(missing_ok=True)
 
     def in_use(self) -> bool:
-        """Whether a metastore runs or starts in this directory."""
+        """Return whether a metastore runs or starts in this directory."""
         try:
             descriptor = os.open(self._lock, os.O_RDWR)
         except FileNotFoundError:
@@ -185,7 +185,7 @@ class MetastoreDirectory:
             site.write("\n".join(lines) + "\n")
 
     def log_tail(self, start: int) -> str:
-        """The last 15 lines of the log after an offset in bytes."""
+        """Return the last 15 lines of the log after an offset in bytes."""
         with self.log.open("rb") as log:
             log.seek(start)
             return "\n".join(log.read().decode(errors="replace").splitlines()[-15:])
@@ -235,7 +235,7 @@ class MetastoreDirectory:
 
 
 def command_line(pid: int) -> list[str]:
-    """The command line of a process; empty if there is no such process."""
+    """Return the command line of a process; empty if there is no such process."""
     proc = Path("/proc")
     if (proc / "self").exists():
         try:

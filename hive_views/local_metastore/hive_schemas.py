@@ -37,7 +37,7 @@ def write_schemas(scripts: Path, version: str) -> None:
 
 
 def newer_schema(base: str, kind: str, version: str) -> str:
-    """The script that creates the schema of a version in an empty database."""
+    """Return the script that creates the schema of a version in an empty database."""
     statements = [*_to_4_1(kind)]
     if version != "4.1.0":
         statements += _to_4_2(kind)

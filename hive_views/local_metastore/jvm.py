@@ -92,7 +92,10 @@ def _packaged_java() -> str | None:
 
 
 def _java_version(java: str) -> int | None:
-    """The major version of a Java, from the file `release` of its installation; None if there is no such file."""
+    """Return the major version of a Java, from the file `release` of its installation.
+
+    None if there is no such file.
+    """
     try:
         text = (Path(java).resolve().parent.parent / "release").read_text(encoding="utf-8")
     except OSError:
@@ -238,7 +241,7 @@ class MetastoreJvm(GatewayProcess):
 
 
 def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
-    """The options of the `java` command, including the class path."""
+    """Return the options of the `java` command, including the class path."""
     return [
         directory.marker,
         f"-Xmx{launch.max_memory_mb}m",
@@ -258,7 +261,7 @@ def java_options(directory: MetastoreDirectory, launch: Launch) -> list[str]:
 
 
 def printed_version(java: str) -> str | None:
-    """The version that a `java` command prints; None if it prints none."""
+    """Return the version that a `java` command prints; None if it prints none."""
     result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20, check=False)
     version = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
     return version[1] if version else None

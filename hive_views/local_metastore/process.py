@@ -51,14 +51,14 @@ class MetastoreProcess(ABC):
 
     @abstractmethod
     def _site(self) -> Mapping[str, str]:
-        """The metastore's configuration."""
+        """Return the metastore's configuration."""
 
     def _prepare_database(self, launch: Launch) -> None:
         """Prepare the database for the start; called after the site file is written."""
         self._directory.prepare_database()
 
     def _is_ready(self, port: int, timeout_s: float) -> bool:
-        """Whether the metastore answers on this port."""
+        """Return whether the metastore answers on this port."""
         return is_ready(port, timeout_s)
 
     @property
@@ -183,7 +183,7 @@ def stop_metastore(directory: str | os.PathLike[str]) -> MetastoreRecord | None:
 
 
 def is_ready(port: int, timeout_s: float = 5.0) -> bool:
-    """Whether a metastore on this port of 127.0.0.1 answers, and has its default database."""
+    """Return whether a metastore on this port of 127.0.0.1 answers, and has its default database."""
     if not is_listening(port, timeout_s):
         return False
     socket = TSocket(LOOPBACK, port)
@@ -215,7 +215,7 @@ def _get_all_databases(protocol: TBinaryProtocolAccelerated) -> list[str]:
 
 
 def is_listening(port: int, timeout_s: float = 5.0) -> bool:
-    """Whether a server listens on this port of 127.0.0.1."""
+    """Return whether a server listens on this port of 127.0.0.1."""
     try:
         with create_connection((LOOPBACK, port), timeout_s):
             return True

@@ -231,7 +231,7 @@ def _start_lock_cleaner(gateway: Any, lock_cleaner: str) -> None:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 on which no server listens at this moment."""
+    """Return a port of 127.0.0.1 on which no server listens at this moment."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

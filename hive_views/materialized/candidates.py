@@ -80,7 +80,7 @@ class CandidateFinder:
             self._searched_s = float("-inf")
 
     def over(self, tables: Collection[ViewName]) -> list[Candidate]:
-        """The fresh materialized views that read only tables that a query reads, those with few rows first."""
+        """Return the fresh materialized views that read only tables that a query reads, those with few rows first."""
         candidates = []
         for name in sorted(self._names(tables)):
             try:
@@ -107,7 +107,7 @@ class CandidateFinder:
         return Candidate(view, sources, query, settings)
 
     def _names(self, tables: Collection[ViewName]) -> set[ViewName]:
-        """The names of the views that may be materialized views over some tables."""
+        """Return the names of the views that may be materialized views over some tables."""
         with self._lock:
             now = time.monotonic()
             if now - self._searched_s > SEARCH_INTERVAL_S:
@@ -137,7 +137,7 @@ class CandidateFinder:
                 logger.debug("%s is not used for queries: %s", name, error)
 
     def _search_materialized_tables(self) -> Iterator[ViewName]:
-        """The materialized views of the layout `table`, which are no dependents: they have the rows of tables."""
+        """Yield the materialized views of the layout `table`, which are no dependents: they have the rows of tables."""
         rows = self._checker.rows()
         for database in database_names(self._store):
             names = names_with_parameter(self._store, database, METADATA) or ()

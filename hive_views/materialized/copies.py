@@ -74,7 +74,7 @@ def _readable_copies(
     decide: Callable[[ViewName], tuple[MaterializedView, Reading]],
     catalogs: frozenset[str],
 ) -> Iterator[tuple[MaterializedView, Reading]]:
-    """The copies whose rows are exactly those of the view now."""
+    """Yield the copies whose rows are exactly those of the view now."""
     if view.layout is Layout.TABLE:
         return  # its name means a table to other programs, whose rows a text would copy
     try:
@@ -92,7 +92,7 @@ def _readable_copies(
 
 
 def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[str]) -> bool:
-    """Whether the definition of a materialized view is all rows and columns of another one, and nothing else."""
+    """Return whether the definition of a materialized view is all rows and columns of another one, and nothing else."""
     fields, copied = (
         [(field.name, field.field_type) for field in item.metadata.current_schema().fields] for item in (view, copy)
     )

@@ -204,7 +204,7 @@ def _sharing_reasons(
 
 
 def _sharing_rows(store: MetastoreStore, *owners: FileOwner) -> tuple[list[SharingRow], list[SharingRow]]:
-    """The views and the tables that reference files of some owners, without staging tables."""
+    """Return the views and the tables that reference files of some owners, without staging tables."""
     sharing_rows = [
         sharing for sharing in find_rows_sharing_files(store, *owners) if not is_staging_name(sharing.row.name.name)
     ]
@@ -239,13 +239,13 @@ def _reason_not_own(view: MaterializedView, view_uuid: str) -> str | None:
 
 
 def _is_storage_row(row: Row, storage: Table | None, view_uuid: str) -> bool:
-    """Whether a row is a view's storage table: by the table, or by the row if the table cannot be read."""
+    """Return whether a row is a view's storage table: by the table, or by the row if the table cannot be read."""
     owner = row.parameters.get(STORAGE_OF, "").lower() if storage is None else _view_uuid_of(storage)
     return row.kind is RowKind.ICEBERG_TABLE and owner == view_uuid
 
 
 def _view_uuid_of(storage: Table) -> str:
-    """The UUID of the view that a storage table belongs to."""
+    """Return the UUID of the view that a storage table belongs to."""
     return str(storage.metadata.properties.get(STORAGE_OF, "")).lower()
 
 
@@ -309,7 +309,7 @@ def _remove(
 
 
 def _check_again(store: MetastoreStore, view: MaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
-    """The plan without what other rows were registered from since it was made; the view is dropped already."""
+    """Return the plan without what other rows were registered from since it was made; the view is dropped already."""
     owners = [definition]
     if view.storage is not None and (plan.storage_row is not None or plan.storage_files is not None):
         owners.append(table_owner(view.storage, plan.storage_row))

@@ -209,7 +209,7 @@ def _create_storage(
 
 
 def _storage_schema(schema: Schema) -> Schema:
-    """The columns of a storage table: the view's, all optional."""
+    """Return the columns of a storage table: the view's, all optional."""
     fields = schema.model_copy(deep=True).fields
     return Schema(*(field.model_copy(update={"required": False}) for field in fields))
 
@@ -283,7 +283,7 @@ def to_materialized(
 
 
 def _add_version(metadata: ViewMetadata, link: StorageLink | None) -> AddVersion:
-    """The current version with another storage table."""
+    """Return the current version with another storage table."""
     schema = metadata.raw_schema(metadata.current_schema_id)
     assert schema is not None, "the metadata was validated when it was read"
     return AddVersion(schema, with_link(metadata.current_version(), link), may_lose_dialects=True)

@@ -42,7 +42,7 @@ _HEADINGS = (
 
 
 def overview_page(statuses: Sequence[ListedView]) -> str:
-    """An HTML page with a graph and a table of materialized views, which opens from disk."""
+    """Return an HTML page with a graph and a table of materialized views, which opens from disk."""
     rows = "\n".join(map(_table_row, statuses))
     headings = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
     body = f"<h1>Materialized views</h1>\n{_graph(statuses)}\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
@@ -74,7 +74,7 @@ _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 240, 26, 60, 12
 
 
 def _graph(statuses: Sequence[ListedView]) -> str:
-    """The materialized views that read each other, from left to right; empty if none does."""
+    """Return the materialized views that read each other, from left to right; empty if none does."""
     reads = {status.name: status.reads for status in statuses}
     related = {name for items in reads.values() for name in items} | {name for name, items in reads.items() if items}
     shown = [status for status in statuses if status.name in related]
@@ -108,7 +108,7 @@ def _graph(statuses: Sequence[ListedView]) -> str:
 
 
 def _direct(name: ViewName, reads: Mapping[ViewName, Sequence[ViewName]]) -> list[ViewName]:
-    """The views that one reads and none of the others that it reads does."""
+    """Return the views that one reads and none of the others that it reads does."""
     sources = reads.get(name, ())
     return [source for source in sources if not any(source in reads.get(other, ()) for other in sources)]
 

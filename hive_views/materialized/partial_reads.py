@@ -64,7 +64,7 @@ class PartialReading:
 
 
 def may_have_fresh_partitions(view: MaterializedView, freshness: Freshness) -> bool:
-    """Whether some partitions of a stale materialized view may be fresh. Nothing is read."""
+    """Return whether some partitions of a stale materialized view may be fresh. Nothing is read."""
     is_partitioned = view.storage is not None and view.snapshot is not None and bool(partition_columns(view.storage))
     return is_partitioned and bool(changed_tables(freshness))
 
@@ -72,7 +72,7 @@ def may_have_fresh_partitions(view: MaterializedView, freshness: Freshness) -> b
 def stale_partitions(
     store: MetastoreStore, tables: TableOperations, view: MaterializedView, checker: FreshnessChecker
 ) -> StalePartitions | None:
-    """The stale partitions; None if all rows are fresh, or any may be stale."""
+    """Return the stale partitions; None if all rows are fresh, or any may be stale."""
     planned = _plan_by_partitions(store, tables, view, checker, None)
     if planned is None:
         return None
@@ -111,7 +111,7 @@ def _plan_by_partitions(
     checker: FreshnessChecker,
     engine: Engine | None,
 ) -> tuple[Observation, PreparedRefresh, RefreshPlan, Table, Snapshot] | None:
-    """The plan of a refresh by partitions; None if there is none, or if what is needed for it cannot be read."""
+    """Return the plan of a refresh by partitions; None if there is none, or if what is needed for it cannot be read."""
     if view.storage is None or view.snapshot is None or not partition_columns(view.storage):
         return None
     try:

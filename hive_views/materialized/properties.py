@@ -122,7 +122,7 @@ _RESERVED = frozenset({METADATA, STORAGE_TABLE_COPY, STORAGE_OF, STAGED_WRITES, 
 
 
 def effective_properties(layout: Layout, metadata: ViewMetadata, storage: Table | None) -> Mapping[str, str]:
-    """The effective properties of a materialized view."""
+    """Return the effective properties of a materialized view."""
     if layout is Layout.TABLE and storage is not None:
         return {**metadata.properties, **storage.metadata.properties}
     if storage is None:
@@ -131,7 +131,7 @@ def effective_properties(layout: Layout, metadata: ViewMetadata, storage: Table 
 
 
 def allows_stale_data(layout: Layout, properties: Mapping[str, str]) -> bool:
-    """Whether rows that are not fresh may answer a query."""
+    """Return whether rows that are not fresh may answer a query."""
     return is_stale_data_allowed(properties) if layout is Layout.ATTACHED else is_true(properties)
 
 
@@ -153,7 +153,7 @@ def max_keys_time_percent(properties: Mapping[str, str]) -> int:
 
 
 def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
-    """Whether queries that do not name the view may read its rows."""
+    """Return whether queries that do not name the view may read its rows."""
     # REPEATABLE states what cannot be checked.
     return not is_true(properties, REPEATABLE) and properties.get(REWRITE_QUERIES, "").lower() != "false"
 
@@ -189,7 +189,7 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
 
 
 def copy_names(properties: Mapping[str, str], database: str) -> tuple[ViewName, ...]:
-    """The copies that a materialized view of a database names; raises InvalidPropertyError."""
+    """Return the copies that a materialized view of a database names; raises InvalidPropertyError."""
     text = properties.get(COPIES, "")
     names = [part.strip() for part in text.split(",") if part.strip()]
     try:
@@ -199,7 +199,7 @@ def copy_names(properties: Mapping[str, str], database: str) -> tuple[ViewName, 
 
 
 def target_lag_ms(properties: Mapping[str, str]) -> int | None:
-    """The target lag in milliseconds, `DOWNSTREAM`, or None without one; raises InvalidPropertyError."""
+    """Return the target lag in milliseconds, `DOWNSTREAM`, or None without one; raises InvalidPropertyError."""
     text = properties.get(TARGET_LAG)
     if text is None:
         return None
@@ -220,7 +220,7 @@ _NAMES = ", ".join(sorted(SETTINGS))
 
 
 def is_due(freshness: Freshness, lag_ms: int | None, now_ms: int) -> bool:
-    """Whether rows are not fresh, and the refresh that wrote them started longer ago than a target lag."""
+    """Return whether rows are not fresh, and the refresh that wrote them started longer ago than a target lag."""
     if lag_ms is None or lag_ms == DOWNSTREAM or freshness.is_fresh:
         return False
     return freshness.refreshed_ms is None or now_ms - freshness.refreshed_ms >= lag_ms
@@ -235,7 +235,7 @@ def split_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], dic
 def user_properties(
     layout: Layout, metadata: ViewMetadata, storage: Table | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The properties that users set, of a materialized view and of its storage table."""
+    """Return the properties that users set, of a materialized view and of its storage table."""
 
     def visible(properties: Mapping[str, str]) -> dict[str, str]:
         return {
@@ -255,10 +255,10 @@ def user_properties(
 
 
 def is_storage_property(key: str) -> bool:
-    """Whether a property belongs to the storage table."""
+    """Return whether a property belongs to the storage table."""
     return key.startswith(_STORAGE_PREFIXES)
 
 
 def is_view_property(key: str) -> bool:
-    """Whether a property belongs to the view."""
+    """Return whether a property belongs to the view."""
     return not is_storage_property(key) or key.startswith(_VIEW_PREFIXES)

@@ -96,12 +96,12 @@ def redefine(
 
 
 def _storage_steps(view: MaterializedView, is_changed: bool) -> list[str]:
-    """The completed steps of an operation that changes the view after its storage table."""
+    """Return the completed steps of an operation that changes the view after its storage table."""
     return [f"properties of the storage table of {view.name} were changed"] if is_changed else []
 
 
 def _keep_schema(metadata: ViewMetadata, definition: ViewDefinition) -> Schema:
-    """The schema of a new definition: the current one if the columns stay the same."""
+    """Return the schema of a new definition: the current one if the columns stay the same."""
     current = metadata.current_schema()
     return current if _has_same_columns(current, definition.schema) else definition.schema
 
@@ -273,7 +273,7 @@ def _schema_ids(metadata: TableMetadata) -> tuple[int, ...]:
 
 
 def new_storage_columns(view: MaterializedView) -> Schema | None:
-    """The columns that a refresh gives to the storage table; None if the definition's columns did not change."""
+    """Return the columns that a refresh gives to the storage table; None if the definition's columns did not change."""
     problem = column_mismatch(view)
     if problem is None:
         return None
@@ -287,18 +287,18 @@ def new_storage_columns(view: MaterializedView) -> Schema | None:
 
 
 def _is_state_of(state: RefreshState, metadata: ViewMetadata) -> bool:
-    """Whether a refresh was of the current definition; the id of an expired version is reused."""
+    """Return whether a refresh was of the current definition; the id of an expired version is reused."""
     has_same_fingerprint = state.definition is None or state.definition == fingerprint(metadata)
     return has_same_fingerprint and state.view_version_id == metadata.current_version_id
 
 
 def schema_updates(schema: Schema) -> tuple[TableUpdate, ...]:
-    """The updates that make a schema the current one of a storage table."""
+    """Return the updates that make a schema the current one of a storage table."""
     return AddSchemaUpdate(schema=schema), SetCurrentSchemaUpdate.model_validate({"schema-id": schema.schema_id})
 
 
 def next_storage_schema(name: str, metadata: TableMetadata, wanted: Schema) -> Schema:
-    """The next schema of a storage table, for another definition.
+    """Return the next schema of a storage table, for another definition.
 
     A column with the same name and type keeps its id; every other gets an id that was never used, so that no row of an
     earlier refresh is read as one of that column.
@@ -334,7 +334,7 @@ def _has_same_type(field: NestedField, other: NestedField) -> bool:
 
 
 def _has_same_columns(schema: Schema, other: Schema) -> bool:
-    """Whether two schemas have the same column names and types, whatever their ids and comments."""
+    """Return whether two schemas have the same column names and types, whatever their ids and comments."""
     columns = [
         [(field.name, field.field_type) for field in assign_fresh_schema_ids(item).fields] for item in (schema, other)
     ]

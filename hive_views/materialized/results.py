@@ -125,7 +125,7 @@ class ListedView:
             return None  # another program set it
 
     def to_json(self) -> dict[str, Any]:
-        """The view in an overview as JSON values."""
+        """Return the view in an overview as JSON values."""
         last = self.last
         return {
             "view": self.name,

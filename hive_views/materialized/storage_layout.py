@@ -110,7 +110,7 @@ def _transform(term: str, name: str, number: str | None, clause: str) -> Transfo
 
 
 def partitions_of(storage: Table) -> tuple[str, ...]:
-    """The terms of a storage table's partition spec, as PARTITIONED BY reads them."""
+    """Return the terms of a storage table's partition spec, as PARTITIONED BY reads them."""
     return tuple(
         _term(storage, field.source_id, field.transform)
         for field in storage.spec().fields
@@ -119,7 +119,7 @@ def partitions_of(storage: Table) -> tuple[str, ...]:
 
 
 def sorting_of(storage: Table) -> tuple[str, ...]:
-    """The terms of a storage table's sort order, as SORTED BY reads them."""
+    """Return the terms of a storage table's sort order, as SORTED BY reads them."""
     terms = (
         (_term(storage, field.source_id, field.transform), field.direction.name, _NULL_ORDERS[field.null_order])
         for field in storage.sort_order().fields

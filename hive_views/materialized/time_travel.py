@@ -50,7 +50,7 @@ def format_time(timestamp_ms: int) -> str:
 def stored_rows(
     view: MaterializedView, *, version: int | str | None = None, at_ms: int | None = None
 ) -> StoredSnapshot:
-    """The current stored rows of a materialized view, or those of a snapshot, a branch or tag, or a time."""
+    """Return the current stored rows of a materialized view, or those of a snapshot, a branch or tag, or a time."""
     storage = view.readable_storage()
     metadata = storage.metadata
     snapshot_id = metadata.current_snapshot_id
@@ -70,7 +70,7 @@ def stored_rows(
 
 
 def _available_snapshots(metadata: TableMetadata) -> tuple[int, ...]:
-    """The snapshots that were current at some time and have not expired, oldest first."""
+    """Return the snapshots that were current at some time and have not expired, oldest first."""
     snapshot_ids = {snapshot.snapshot_id for snapshot in metadata.snapshots}
     log = (entry.snapshot_id for entry in metadata.snapshot_log)
     return tuple(dict.fromkeys(snapshot_id for snapshot_id in log if snapshot_id in snapshot_ids))

@@ -78,13 +78,13 @@ class TrinoRefresh:
 
 
 def is_materialized_view(parameters: Mapping[str, str]) -> bool:
-    """Whether a row with these parameters is a materialized view of Trino."""
+    """Return whether a row with these parameters is a materialized view of Trino."""
     is_view = parameters.get(trino_encoding.FLAG, "").lower() == "true"
     return is_view and parameters.get("comment") == trino_encoding.MATERIALIZED_VIEW_COMMENT
 
 
 def is_trino_row(row: Row | None) -> bool:
-    """Whether a row is a materialized view of Trino."""
+    """Return whether a row is a materialized view of Trino."""
     return row is not None and row.kind is RowKind.HIVE_VIEW and is_materialized_view(row.parameters)
 
 
@@ -193,7 +193,7 @@ class TrinoViews:
         self._cache = cache
 
     def row(self, name: ViewName) -> Row:
-        """The row of a materialized view of Trino."""
+        """Return the row of a materialized view of Trino."""
         row = self._store.get_row(name)
         if row is None:
             raise NoSuchViewError(str(name))
@@ -202,7 +202,7 @@ class TrinoViews:
         return row
 
     def definition(self, name: ViewName) -> TrinoDefinition:
-        """The definition of a materialized view."""
+        """Return the definition of a materialized view."""
         row = self.row(name)
         try:
             return definition(row.texts.original)
@@ -210,7 +210,7 @@ class TrinoViews:
             raise error.of(str(row.name)) from error.__cause__
 
     def storage(self, row: Row) -> str:
-        """The metadata file of the storage table."""
+        """Return the metadata file of the storage table."""
         if STORAGE_TABLE in row.parameters:
             schema = row.parameters.get(STORAGE_SCHEMA, row.name.database)
             return self._tables.load_table((schema, row.parameters[STORAGE_TABLE])).metadata_location

@@ -893,7 +893,7 @@ class MaterializedViews:
         return {name: sources[name] for name in ordered}
 
     def _listing(self, database: str, rows: RowCache) -> list[ListedView]:
-        """The materialized views of a database; rows are read in batches, and shared."""
+        """Return the materialized views of a database; rows are read in batches, and shared."""
         names = [ViewName(database, table) for table in sorted(self._store.client.get_all_tables(database))]
         rows.load(names)
         rows.load(source for name in names for source in self._checker.expected_rows(rows.find(name)))

@@ -58,7 +58,7 @@ def _read(client: MetastoreClient, name: str) -> Database | None:
 
 
 def _is_stored(client: MetastoreClient, sent: Database) -> bool:
-    """Whether the stored database has all values that were sent."""
+    """Return whether the stored database has all values that were sent."""
     try:
         stored = client.get_database(sent.name)
     except NoSuchNamespaceError:

@@ -111,7 +111,10 @@ def find_new_properties(row: Row, metadata: ViewMetadata) -> dict[str, str]:
 
 
 def has_contradictory_flag(row: Row) -> bool:
-    """Whether a row has Trino's mark but not its encoding; Trino 483 lists no views of a catalog with such a row."""
+    """Return whether a row has Trino's mark but not its encoding.
+
+    Trino 483 lists no views of a catalog with such a row.
+    """
     return trino_encoding.FLAG in row.parameters and not trino_encoding.is_encoded(row.texts.original)
 
 

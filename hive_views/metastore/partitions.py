@@ -99,7 +99,7 @@ _LAST_SECOND = 253_402_300_799
 
 
 def _time(seconds: int | None) -> datetime | None:
-    """The time of a number of seconds that the metastore has; None for none, and for no time of a calendar."""
+    """Return the time of a number of seconds that the metastore has; None for none, and for no time of a calendar."""
     return datetime.fromtimestamp(seconds, timezone.utc) if seconds and 0 < seconds <= _LAST_SECOND else None
 
 

@@ -294,7 +294,7 @@ def row_kind(table: Table) -> RowKind:
 
 
 def _is_written_by_create_view(table: Table) -> bool:
-    """Whether plain Spark's CREATE VIEW wrote a row: it has Spark's parameter, no location and Hive's formats.
+    """Return whether plain Spark's CREATE VIEW wrote a row: it has Spark's parameter, no location and Hive's formats.
 
     Spark's ALTER VIEW adds the parameter too, but keeps location and formats. Rows written by hand lack the parameter.
     """
@@ -457,7 +457,7 @@ def row_properties(metadata: ViewMetadata) -> dict[str, str]:
 
 
 def is_written_by_spark(row: Row) -> bool:
-    """Whether plain Spark created or altered a row."""
+    """Return whether plain Spark created or altered a row."""
     return _SPARK_VERSION in row.parameters
 
 
@@ -730,7 +730,7 @@ def converted_row(
 
 
 def is_user_parameter(key: str) -> bool:
-    """Whether a user may have set a row parameter (TBLPROPERTIES), as opposed to a program."""
+    """Return whether a user may have set a row parameter (TBLPROPERTIES), as opposed to a program."""
     return (
         key not in _NOT_PROPERTIES
         and not key.startswith(_SPARK_PREFIXES)
@@ -740,7 +740,7 @@ def is_user_parameter(key: str) -> bool:
 
 
 def is_reserved_parameter(key: str) -> bool:
-    """Whether a parameter has a meaning only in the row of an Iceberg view, or belongs to this package."""
+    """Return whether a parameter has a meaning only in the row of an Iceberg view, or belongs to this package."""
     return key in _ICEBERG_KEYS or (key.startswith(("hive-views.", "hive_views_")) and key != HIVE_UUID)
 
 

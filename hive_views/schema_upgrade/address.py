@@ -37,11 +37,11 @@ class Password:
         self._text = text
 
     def reveal(self) -> str:
-        """The password itself, which only the driver may get."""
+        """Return the password itself, which only the driver may get."""
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """A message of the driver with every occurrence of the password masked."""
+        """Return a message of the driver with every occurrence of the password masked."""
         return text.replace(self._text, "***") if self._text else text
 
     def __repr__(self) -> str:
@@ -144,7 +144,7 @@ def parse_address(
 
 
 def find_password(file: Path | None) -> Password | None:
-    """The password from a file or the environment.
+    """Return the password from a file or the environment.
 
     Args:
         file: A file whose first line is the password; None reads the environment variable only.
@@ -176,7 +176,7 @@ def _derby(text: str, user: str, password: Password, schema: str | None) -> Addr
 
 
 def _requires_tls(key: str, value: str) -> bool:
-    """Whether a parameter of a JDBC URL, in lower case, forbids connections without TLS."""
+    """Return whether a parameter of a JDBC URL, in lower case, forbids connections without TLS."""
     return value not in _OPTIONAL_TLS if key == "sslmode" else key in _TLS_FLAGS and value in ("", "true")
 
 

@@ -22,7 +22,7 @@ _HIVE_TYPES = {
 
 
 def assumed_schema(dialect: str, version: str) -> Schema:
-    """The schema that Hive's scripts create, for rendering a script without a connection.
+    """Return the schema that Hive's scripts create, for rendering a script without a connection.
 
     Args:
         dialect: The database, one of `hive_views.schema_upgrade.dialects.registry.NAMES`.
@@ -70,7 +70,7 @@ def assumed_schema(dialect: str, version: str) -> Schema:
 
 
 def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:
-    """A column as Hive's scripts declare it; of several types, the one that a script has to change."""
+    """Return a column as Hive's scripts declare it; of several types, the one that a script has to change."""
     kind = column.type
     for widening in WIDENINGS:
         if (widening.table, widening.column) == (table, column.name) and kind.kind != "view_text":

@@ -64,14 +64,14 @@ class DatabaseSchemas:
         self._databases: set[str] | None = None
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """The columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
+        """Return the columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
         key = ViewName(database, name)
         if key not in self._cache:
             self._read(key.database, [key.name])
         return self._cache[key]
 
     def is_view(self, table: ViewName) -> bool:
-        """Whether a name is that of a view or materialized view."""
+        """Return whether a name is that of a view or materialized view."""
         columns = self.table(table.database, table.name)
         return columns is not None and columns.kind != "table"
 
@@ -114,7 +114,7 @@ class DatabaseSchemas:
 
 
 def view_batches(session: Session, schema: Schema) -> Iterator[list[ViewRow]]:
-    """All views, in batches by TBL_ID that fit into memory."""
+    """Yield all views, in batches by TBL_ID that fit into memory."""
     sql = session.dialect.sql
     view_types = ", ".join(f"'{kind}'" for kind in _TEXT_TYPES)
     catalog = "d.[CTLG_NAME]" if schema.column("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"

@@ -149,7 +149,7 @@ class DerbySession(Session):
             source._detach()
 
     def _schema(self) -> str:
-        """The schema that contains TBLS: preferably the user's, which Hive's scripts use, or else APP."""
+        """Return the schema that contains TBLS: preferably the user's, which Hive's scripts use, or else APP."""
         schemas = {
             str(row[0])
             for row in self.query(

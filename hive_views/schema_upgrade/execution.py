@@ -150,7 +150,7 @@ def _warnings(other_sessions: Sequence[str], left_out: Sequence[str]) -> Iterato
 
 
 def _with_dependent_steps(steps: Sequence[Step], skip: Sequence[str]) -> set[str]:
-    """The skipped steps and those that would fail without them."""
+    """Return the skipped steps and those that would fail without them."""
     left_out = {step.id for step in steps if step.id in skip}
     for step in steps:
         if not left_out.isdisjoint(_prerequisites(step)):
@@ -159,7 +159,7 @@ def _with_dependent_steps(steps: Sequence[Step], skip: Sequence[str]) -> set[str
 
 
 def _prerequisites(step: Step) -> Iterator[str]:
-    """The IDs of the steps that create what a step uses; in a plan they precede it, unless they are complete."""
+    """Yield the IDs of the steps that create what a step uses; in a plan they precede it, unless they are complete."""
     table, requirement = step.table.upper(), REQUIREMENTS.get(step.id)
     if step.kind is Kind.CREATE_TABLE and isinstance(requirement, NeededTable):
         yield from (key.table for key in requirement.foreign_keys)
@@ -213,7 +213,10 @@ def _reject_steps_of_scripts(session: Session, schema: Schema, target: str, step
 
 
 def _transactional(table: Table) -> bool:
-    """Whether changes of this table are transactional; MySQL 5.1 created MyISAM tables, whose changes are not."""
+    """Return whether changes of this table are transactional.
+
+    MySQL 5.1 created MyISAM tables, whose changes are not.
+    """
     return table.name.upper() not in VIEW_TABLES or table.engine in (None, "InnoDB")
 
 
@@ -245,12 +248,12 @@ def _remaining(session: Session, plan: UpgradePlan, schema: Schema) -> tuple[Ste
 
 
 def _belongs(step: Step, planned: Container[str]) -> bool:
-    """Whether a step is one of a plan; a table that an interrupted run created may lack its privileges."""
+    """Return whether a step is one of a plan; a table that an interrupted run created may lack its privileges."""
     return step.id in planned or (step.kind is Kind.OWNER and step.id.removesuffix(OWNER_SUFFIX) in planned)
 
 
 def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
-    """Whether the journal has rows of the plan."""
+    """Return whether the journal has rows of the plan."""
     if journal.JOURNAL.name not in schema.own_tables:
         return False
     sql = session.dialect.sql(f"SELECT COUNT(*) FROM [{journal.JOURNAL.name}] WHERE [PLAN_ID] = :plan_id")
@@ -329,10 +332,10 @@ def _write_row(session: Session, plan_id: str, step_id: str, state: str, check: 
 
 
 def recorded(undo: Undo) -> str:
-    """The statements of an undo as the journal records them, for administrators."""
+    """Return the statements of an undo as the journal records them, for administrators."""
     return ";\n".join(undo.statements)
 
 
 def without_rows(plan: UpgradePlan) -> UpgradePlan:
-    """A plan without its row steps, e.g. while an old Hive still writes rows without types."""
+    """Return a plan without its row steps, e.g. while an old Hive still writes rows without types."""
     return replace(plan, steps=tuple(step for step in plan.steps if step.kind.is_schema or step.kind is Kind.FIRST_ROW))

@@ -139,6 +139,6 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
 
 
 def _without_privileges(table: Table, tbls: Table) -> set[str]:
-    """The users who may read and change TBLS, as a metastore's user may, but not this table."""
+    """Return the users who may read and change TBLS, as a metastore's user may, but not this table."""
     users = {user for user, privilege in tbls.metastore_grants if not table.allows(user, privilege)}
     return users if table.is_usable or tbls.owner is None else users | {tbls.owner}

@@ -117,14 +117,14 @@ Those of 0.7 to 0.12, 1.1, 2.1, 2.3, 3.2 and 4.0.0-alpha-2 to 4.2 make no step."
 
 
 def scripts_with(step_id: str, database: str) -> Iterator[tuple[str, Form]]:
-    """The versions whose scripts make a step, in order; `database` is Hive's name of the database."""
+    """Yield the versions whose scripts make a step, in order; `database` is Hive's name of the database."""
     for row in SCRIPTED_STEPS:
         if database in row.databases.split() and step_id in row.steps.split(", "):
             yield row.version, row.form
 
 
 def script_of(step_id: str, database: str, version: str) -> str | None:
-    """The name of the first script after a version that makes a step, else of the script that made it before."""
+    """Return the name of the first script after a version that makes a step, else of the script that made it before."""
     with_step = [since for since, _ in scripts_with(step_id, database)]
     later = [since for since in with_step if not versions.at_least(version, since)]
     return next((versions.script_to(database, since) for since in (*later, *with_step)), None)
@@ -189,7 +189,7 @@ def early_objects(schema: Schema) -> tuple[EarlyObject, ...]:
 
 
 def _existing(schema: Schema) -> Iterator[str]:
-    """The IDs of the steps whose columns, tables and indexes exist."""
+    """Yield the IDs of the steps whose columns, tables and indexes exist."""
     yield from (table.id for table in TABLES if schema.table(table.name))
     yield from (each.id for each in ADDITIONS if schema.column(each.table, each.column.name))
     for index in INDEXES:

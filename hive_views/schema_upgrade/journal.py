@@ -51,7 +51,7 @@ BACKUP = NeededTable(
 
 
 def statements(dialect: Dialect) -> dict[str, str]:
-    """The CREATE TABLE statements of both tables."""
+    """Return the CREATE TABLE statements of both tables."""
     own = type(dialect)()
     # Set on the instance: only these tables have columns of this type.
     own.types = {**dialect.types, "own_text": dialect.own_text}
@@ -73,7 +73,10 @@ def pack(ids: list[int]) -> str:
 
 
 def unpack(text: str, limit: int) -> list[int]:
-    """The row IDs of a text, at most `limit`; the inverse of `pack`. Raises ValueError if the text is not valid."""
+    """Return the row IDs of a text, at most `limit`.
+
+    The inverse of `pack`. Raises ValueError if the text is not valid.
+    """
     ids: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -42,7 +42,7 @@ _NOTED_BYTES = 1 << 20
 def find_obstacles(
     session: Session, schema: Schema, *, long_transaction_s: float = LONG_TRANSACTION_S
 ) -> tuple[Obstacle, ...]:
-    """The obstacles to steps of any plan for a schema."""
+    """Return the obstacles to steps of any plan for a schema."""
     find = {"postgresql": _postgresql, "mariadb": _mysql, "mysql": _mysql}.get(session.dialect.name)
     return tuple(find(session, schema, long_transaction_s)) if find else ()
 
@@ -256,7 +256,7 @@ def _mysql_transactions(session: Session, granted: set[str], long_transaction_s:
 
 
 def _disk_space(schema: Schema, sizes: list[tuple[str, int, str, str]], kinds: tuple[Kind, ...]) -> Iterator[Obstacle]:
-    """The disk space for copies of tables; free space is known only if the server's files are on this machine."""
+    """Yield the disk space for copies of tables; free space is known only if the server's files are on this machine."""
     for table, size, file, directory in sizes:
         if table.upper() not in VIEW_TABLES or int(size or 0) < _NOTED_BYTES:
             continue
@@ -314,7 +314,7 @@ def _granted(session: Session) -> set[str]:
 
 
 def _may_grant(session: Session) -> bool:
-    """Whether the user may grant privileges on new tables."""
+    """Return whether the user may grant privileges on new tables."""
     rows = session.query(
         f"SELECT 1 FROM INFORMATION_SCHEMA.USER_PRIVILEGES WHERE GRANTEE = {_ME} AND IS_GRANTABLE = 'YES' UNION "
         f"SELECT 1 FROM INFORMATION_SCHEMA.SCHEMA_PRIVILEGES WHERE GRANTEE = {_ME} AND IS_GRANTABLE = 'YES' "
@@ -324,5 +324,5 @@ def _may_grant(session: Session) -> bool:
 
 
 def _has_role(session: Session) -> bool:
-    """Whether a role is active, whose privileges `_granted` does not list."""
+    """Return whether a role is active, whose privileges `_granted` does not list."""
     return session.query("SELECT CURRENT_ROLE()")[0][0] not in (None, "NONE")

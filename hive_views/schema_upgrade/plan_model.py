@@ -78,7 +78,7 @@ class Step:
 
 
 def grouped(steps: Sequence[Step], *, by_table: bool) -> list[tuple[Step, ...]]:
-    """The steps in order, in groups; `by_table` moves those that alter one table to the group of the first."""
+    """Return the steps in order, in groups; `by_table` moves those that alter one table to the group of the first."""
     groups: dict[str, list[Step]] = {}
     for step in steps:
         is_alter = by_table and step.kind in (Kind.ADD_COLUMN, Kind.WIDEN, Kind.RECODE)
@@ -122,18 +122,18 @@ class UpgradePlan:
     """The database schema of the tables; empty on MySQL and MariaDB and for an assumed schema."""
 
     def step(self, step_id: str) -> Step | None:
-        """The step with this ID; None if there is none."""
+        """Return the step with this ID; None if there is none."""
         return next((step for step in self.steps if step.id == step_id), None)
 
 
 def identified(plan: UpgradePlan) -> UpgradePlan:
-    """The plan with the ID computed from its content."""
+    """Return the plan with the ID computed from its content."""
     bare = replace(plan, id="")
     return replace(bare, id=hashlib.sha256(dumps(bare).encode()).hexdigest()[:16])
 
 
 def dumps(plan: UpgradePlan) -> str:
-    """A plan as JSON.
+    """Return a plan as JSON.
 
     Args:
         plan: The plan.
@@ -145,7 +145,7 @@ def dumps(plan: UpgradePlan) -> str:
 
 
 def loads(text: str) -> UpgradePlan:
-    """A plan from its JSON.
+    """Return a plan from its JSON.
 
     Args:
         text: What `dumps` returned.

@@ -87,7 +87,7 @@ def plan(schema: Schema, target: str | None = None) -> UpgradePlan:
 
 
 def _matching(step: Step, schema: Schema) -> list[Obstacle]:
-    """The obstacles to a step."""
+    """Return the obstacles to a step."""
     text = " ".join(step.statements)
     return [
         obstacle
@@ -100,7 +100,7 @@ def _matching(step: Step, schema: Schema) -> list[Obstacle]:
 
 
 def _blocked(step: Step, obstacles: list[Obstacle]) -> Step:
-    """The step with the reasons why it would fail."""
+    """Return the step with the reasons why it would fail."""
     reasons = [step.blocked] if step.blocked else []
     reasons += [obstacle.reason for obstacle in obstacles if not obstacle.is_note]
     return replace(step, blocked="; ".join(dict.fromkeys(reasons))) if reasons else step
@@ -126,7 +126,7 @@ def _check_version_rows(schema: Schema) -> None:
 
 
 def added_columns(table: str, version: str) -> tuple[NeededColumn, ...]:
-    """The columns that Hive added to a table up to a version."""
+    """Return the columns that Hive added to a table up to a version."""
     return tuple(
         addition.column
         for addition in ADDITIONS
@@ -151,7 +151,7 @@ def _target(schema: Schema, target: str | None) -> str:
 
 
 def table_at(table: NeededTable, version: str) -> NeededTable:
-    """A table with the columns that it has in a version."""
+    """Return a table with the columns that it has in a version."""
     columns = tuple(
         replace(column, nullable=False)
         if column.required_since and versions.at_least(version, column.required_since)
@@ -226,7 +226,7 @@ class _Planner:
         self._sql = dialect
 
     def steps(self) -> Iterator[Step]:
-        """All steps, in their order."""
+        """Yield all steps, in their order."""
         for table in TABLES:
             if versions.at_least(self._target, table.since):
                 yield from self._table(table)
@@ -258,7 +258,7 @@ class _Planner:
         earlier: Column | None = None,
         blocked: str | None = None,
     ) -> Step:
-        """A step that meets a requirement; `earlier` is the declaration of a column that it changes."""
+        """Return a step that meets a requirement; `earlier` is the declaration of a column that it changes."""
         undo = undo_of(self._sql, requirement.id, table, declaration_of(earlier) if earlier else None)
         if undo is None:
             undo_note = "not undone: all versions of Hive read the new type"
@@ -387,7 +387,10 @@ class _Planner:
             )
 
     def _holder(self, index: str, table: Table | None) -> str | None:
-        """The table that already has an index of this name; most databases require unique index names in a schema."""
+        """Return the table that already has an index of this name.
+
+        Most databases require unique index names in a schema.
+        """
         in_scope = [table] if table and self._sql.has_indexes_by_table else self._schema.tables
         return next((each.name for each in in_scope if any(item.name == index for item in each.indexes)), None)
 

@@ -472,5 +472,5 @@ REQUIREMENTS = {each.id: each for each in _ALL}
 
 
 def filled_column(name: str) -> NeededColumn:
-    """The column of TBLS in which a plan replaces invalid values by the default."""
+    """Return the column of TBLS in which a plan replaces invalid values by the default."""
     return next(each.column for each in ADDITIONS if each.id == f"TBLS.{name}")

@@ -126,7 +126,7 @@ def rollback(
 
 
 def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
-    """The rows of the backup, the latest first."""
+    """Return the rows of the backup, the latest first."""
     sql = "SELECT [PLAN_ID], [STEP], [TABLE_NAME], [FIELD], [FIRST_ID], [ROW_IDS], [WRITTEN_AT] "
     sql += f"FROM [{journal.BACKUP.name}]{' WHERE [PLAN_ID] = :plan_id' if plan_id else ''}"
     listed = session.query(session.dialect.sql(sql), {"plan_id": plan_id} if plan_id else None)
@@ -141,7 +141,7 @@ def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
 
 
 def _check(session: Session, change: _RecordedChange) -> list[int]:
-    """The row IDs of a backup row; raises UpgradeError if hive_views did not write it."""
+    """Return the row IDs of a backup row; raises UpgradeError if hive_views did not write it."""
     if change.table == "TBLS" and change.field in _FIELDS:
         with suppress(ValueError, OverflowError):
             return journal.unpack(change.ids, _MAX_IDS)
@@ -225,7 +225,10 @@ def _restore_change(
 def _rows_with_value(
     session: Session, field: str, ids: list[int], value: str | None, simulated: _Simulated | None
 ) -> list[int]:
-    """The rows that still hold a value, locked until the transaction ends; in a dry run, those that would hold it."""
+    """Return the rows that still hold a value, locked until the transaction ends.
+
+    In a dry run, those that would hold it.
+    """
     lock = session.dialect.locked if simulated is None else ""
     sql = f"SELECT [TBL_ID], [{field}] FROM [TBLS] WHERE [TBL_ID] IN ({in_list(ids)}) ORDER BY [TBL_ID]{lock}"
     rows = session.query(session.dialect.sql(sql))
@@ -235,7 +238,7 @@ def _rows_with_value(
 
 
 def _same(stored: object, expected: str | None) -> bool:
-    """Whether a stored value equals the text of the backup; flags are bits or booleans in some databases."""
+    """Return whether a stored value equals the text of the backup; flags are bits or booleans in some databases."""
     if isinstance(stored, bytes):
         stored = bool(int.from_bytes(stored, "big"))
     if isinstance(stored, bool):
@@ -362,7 +365,7 @@ def _undo_step(
 
 
 def _is_met(schema: Schema, requirement: Requirement, declaration: str | None) -> bool:
-    """Whether the object that a step added exists, or a changed column differs from its earlier declaration."""
+    """Return whether the object that a step added exists, or a changed column differs from its earlier declaration."""
     table = schema.table(requirement.table)
     if table is None:
         return False

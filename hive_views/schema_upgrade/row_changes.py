@@ -142,14 +142,14 @@ def _progress_of_statement(progress: ProgressCallback, step_id: str, done: int, 
 
 
 def count_rows_by_kind(session: Session) -> list[tuple[TableRow, int]]:
-    """Each combination of the values that determine a row's type, with the number of its rows."""
+    """Return each combination of the values that determine a row's type, with the number of its rows."""
     listed = session.dialect.names(_DECISIVE)
     rows = session.query(f"SELECT {listed}, COUNT(*) FROM ({_decisive_values(session.dialect)}) b GROUP BY {listed}")
     return [(_table_row(*values), int(count)) for *values, count in rows]
 
 
 def doubtful_rows(session: Session) -> list[Doubt]:
-    """All rows whose type cannot be determined or contradicts the rest of the row."""
+    """Return all rows whose type cannot be determined or contradicts the rest of the row."""
     doubts: list[Doubt] = []
     after, size = -1, session.dialect.batch_size
     while True:
@@ -273,7 +273,7 @@ _DECISIVE = ("TBL_TYPE", "ORIGINAL", "EXPANDED", "STORAGE", "EXTERNAL")
 
 
 def _decisive_values(sql: Dialect) -> str:
-    """A query for the values that determine each row's type, and the TBL_ID; the alias of TBLS is `t`."""
+    """Return a query for the values that determine each row's type, and the TBL_ID; the alias of TBLS is `t`."""
     has_value = (f"CASE WHEN t.[{name}] IS NULL THEN 0 ELSE 1 END" for name in (*view_texts.COLUMNS, "SD_ID"))
     parts = ["t.[TBL_TYPE]", *has_value, sql.short_text("p.[PARAM_VALUE]")]
     columns = ", ".join(f"{part} AS [{name}]" for part, name in zip(parts, _DECISIVE, strict=True))
@@ -288,7 +288,7 @@ def _table_row(kind: Any, original: Any, expanded: Any, storage: Any, external: 
 
 
 def _group_rows(session: Session, after: int, size: int) -> Iterator[tuple[TableRow, list[int]]]:
-    """Each combination of the `_DECISIVE` values in a batch, with the IDs of its rows."""
+    """Yield each combination of the `_DECISIVE` values in a batch, with the IDs of its rows."""
     key = session.dialect.quote("TBL_ID")
     batch = f"{_decisive_values(session.dialect)} WHERE t.{key} > :after ORDER BY t.{key} {session.dialect.limit(size)}"
     gathered = session.dialect.gather(key)

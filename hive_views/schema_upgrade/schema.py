@@ -93,11 +93,11 @@ class Table:
     """Whether the owner of TBLS may read and change its rows, on PostgreSQL; True elsewhere."""
 
     def column(self, name: str) -> Column | None:
-        """The column with this name, ignoring case; None if there is none."""
+        """Return the column with this name, ignoring case; None if there is none."""
         return next((column for column in self.columns if column.name.upper() == name.upper()), None)
 
     def has_index_on(self, *columns: str) -> bool:
-        """Whether an index begins with these columns."""
+        """Return whether an index begins with these columns."""
         prefix = [name.upper() for name in columns]
         return any([name.upper() for name in index.columns[: len(prefix)]] == prefix for index in self.indexes)
 
@@ -110,7 +110,7 @@ class Table:
         return tuple(grant for grant in self.grants if len(users[grant[0]]) == len(_DML))
 
     def allows(self, user: str, privilege: str) -> bool:
-        """Whether a user has a privilege, as far as the schema shows."""
+        """Return whether a user has a privilege, as far as the schema shows."""
         return user == self.owner or (user, privilege) in self.grants
 
 
@@ -194,11 +194,11 @@ class Schema:
     """Obstacles to steps for the user who read the schema."""
 
     def table(self, name: str) -> Table | None:
-        """The table with this name, ignoring case; None if there is none."""
+        """Return the table with this name, ignoring case; None if there is none."""
         return next((table for table in self.tables if table.name.upper() == name.upper()), None)
 
     def column(self, table: str, name: str) -> Column | None:
-        """The column with this name, ignoring case; None if the table or the column is missing."""
+        """Return the column with this name, ignoring case; None if the table or the column is missing."""
         matching_table = self.table(table)
         return matching_table.column(name) if matching_table else None
 
@@ -255,5 +255,5 @@ LANDMARKS: dict[str, tuple[str, str | None]] = {
 
 
 def last_landmark(version: str) -> str:
-    """The newest version with a landmark, up to this version."""
+    """Return the newest version with a landmark, up to this version."""
     return [candidate for candidate in (versions.CHAIN[0], *LANDMARKS) if versions.at_least(version, candidate)][-1]

@@ -22,7 +22,7 @@ class Session(Protocol):
     """Name and version reported by the server."""
 
     def query(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         ...
 
     def execute(self, sql: str, values: Values | None = None) -> int:

@@ -70,7 +70,7 @@ def _check(row: TableRow, external: str) -> Decision:
 
 
 def decidable(sql: Dialect, table: str) -> str:
-    """The SQL condition for rows to which `decide` assigns a type, for counts and scripts."""
+    """Return the SQL condition for rows to which `decide` assigns a type, for counts and scripts."""
     no_text = f"{table}.[VIEW_ORIGINAL_TEXT] IS NULL AND {table}.[VIEW_EXPANDED_TEXT] IS NULL"
     return sql.sql(
         f"(({table}.[TBL_TYPE] IS NULL AND ({table}.[VIEW_ORIGINAL_TEXT] IS NOT NULL OR ({no_text} "
@@ -80,7 +80,7 @@ def decidable(sql: Dialect, table: str) -> str:
 
 
 def new_type(sql: Dialect, table: str) -> str:
-    """The SQL expression for the type that `decide` assigns to a `decidable` row."""
+    """Return the SQL expression for the type that `decide` assigns to a `decidable` row."""
     return sql.sql(
         f"CASE WHEN {table}.[VIEW_ORIGINAL_TEXT] IS NOT NULL THEN '{VIEW}' "
         f"WHEN EXISTS ({_external(sql, table, 'IN', ('TRUE',))}) THEN '{EXTERNAL}' ELSE '{MANAGED}' END"

@@ -23,12 +23,15 @@ _ROW_IDS = {"HIVE_LOCKS": "HL_LOCK_EXT_ID"}
 
 
 def declaration_of(column: Column) -> str:
-    """A column's declaration for the journal."""
+    """Return a column's declaration for the journal."""
     return json.dumps(asdict(column), sort_keys=True)
 
 
 def declared(text: str | None) -> Column | None:
-    """The column that a declaration from the journal describes; None if it is invalid. Its values are not trusted."""
+    """Return the column that a declaration from the journal describes.
+
+    None if it is invalid. Its values are not trusted.
+    """
     try:
         values = parse_json(text or "")
         column = Column(**values)

@@ -48,7 +48,7 @@ _PATTERN = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-(alpha|beta)-?(\d+)?)?")
 
 
 def chain_version(text: str) -> str | None:
-    """The schema version that a version string stands for: the newest of `CHAIN` that is not newer.
+    """Return the schema version that a version string stands for: the newest of `CHAIN` that is not newer.
 
     So `3.1.3` is `3.1.0`, `0.13.1` is `0.13.0`, and a vendor's `1.1.0-cdh5.12.0` is `1.1.0`.
     """
@@ -60,7 +60,7 @@ def chain_version(text: str) -> str | None:
 
 
 def known_version(text: str) -> str | None:
-    """The schema version of a release, such as `3.1.0` of `3.1.3`; None if no Hive of that name is known.
+    """Return the schema version of a release, such as `3.1.0` of `3.1.3`; None if no Hive of that name is known.
 
     Patch releases do not change the schema, so unknown ones are accepted; unknown minor versions are not.
     """
@@ -75,28 +75,28 @@ def known_version(text: str) -> str | None:
 
 
 def position(version: str) -> int:
-    """The position of a version in `CHAIN`."""
+    """Return the position of a version in `CHAIN`."""
     return CHAIN.index(version)
 
 
 def at_least(version: str, other: str) -> bool:
-    """Whether a version is the same as or newer than another; both are members of `CHAIN`."""
+    """Return whether a version is the same as or newer than another; both are members of `CHAIN`."""
     return position(version) >= position(other)
 
 
 def scripts(database: str, start: str, end: str) -> tuple[str, ...]:
-    """The names of Hive's upgrade scripts between two versions, in order."""
+    """Return the names of Hive's upgrade scripts between two versions, in order."""
     steps = CHAIN[position(start) : position(end) + 1]
     return tuple(script_name(database, older, newer) for older, newer in pairwise(steps))
 
 
 def script_name(database: str, older: str, newer: str) -> str:
-    """The file name of the script between two adjacent versions."""
+    """Return the file name of the script between two adjacent versions."""
     return f"upgrade-{older}-to-{newer}.{database}.sql"
 
 
 def script_to(database: str, version: str) -> str:
-    """The file name of Hive's script that upgrades to a version."""
+    """Return the file name of Hive's script that upgrades to a version."""
     return script_name(database, CHAIN[position(version) - 1], version)
 
 

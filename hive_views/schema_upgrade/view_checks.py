@@ -59,7 +59,7 @@ _VARIABLE = re.compile(
 
 
 def has_fixed_columns(text: str) -> bool:
-    """Whether the number of columns of a Hive text cannot change with the tables; the text is not parsed."""
+    """Return whether the number of columns of a Hive text cannot change with the tables; the text is not parsed."""
     return not _VARIABLE.search(text) and not may_call_registered_functions(text)
 
 
@@ -117,7 +117,7 @@ def _collecting_new_objects_only() -> Iterator[None]:
 def _prefetched(
     session: Session, schema: Schema, schemas: dict[str, DatabaseSchemas]
 ) -> Iterator[tuple[ViewRow, list[str]]]:
-    """All views with the texts to check; the tables that the texts of a batch name are read together."""
+    """Yield all views with the texts to check; the tables that the texts of a batch name are read together."""
     for batch in view_batches(session, schema):
         checked = [(view, _checked_texts(view)) for view in batch]
         texts: dict[str, list[str]] = defaultdict(list)
@@ -129,7 +129,7 @@ def _prefetched(
 
 
 def _checked_texts(view: ViewRow) -> list[str]:
-    """The expanded text, and the original text if the number of its columns may have changed."""
+    """Return the expanded text, and the original text if the number of its columns may have changed."""
     texts = dict.fromkeys(text for text in (view.expanded, view.original) if text)
     return [text for number, text in enumerate(texts) if not number or not has_fixed_columns(text)]
 
@@ -156,7 +156,7 @@ def _check(
 
 
 def _outdated(view: ViewRow, original: ViewText, schemas: DatabaseSchemas) -> list[ViewProblem]:
-    """A problem if the original text now has another number of columns than the view.
+    """Return a problem if the original text now has another number of columns than the view.
 
     Hive removes quotes from the original text and does not record the current database of its author, so a text that
     cannot be parsed or resolved in the view's database is not a problem.

@@ -63,7 +63,7 @@ class DamagedTexts:
 
 
 def decode_mojibake(text: str) -> str | None:
-    """The original of a text that is mojibake as a whole; None if it is not."""
+    """Return the original of a text that is mojibake as a whole; None if it is not."""
     if text.isascii():
         return None
     try:
@@ -74,12 +74,15 @@ def decode_mojibake(text: str) -> str | None:
 
 
 def repair(text: str) -> str | None:
-    """The repaired text; None if the repair is not certain, as for texts that process such characters themselves."""
+    """Return the repaired text.
+
+    None if the repair is not certain, as for texts that process such characters themselves.
+    """
     return None if text.isascii() or _HANDLES_CHARACTERS.search(text) else decode_mojibake(text)
 
 
 def suspicion_reason(text: str) -> str | None:
-    """The reason why a text looks damaged and cannot be repaired; None if it looks intact.
+    """Return the reason why a text looks damaged and cannot be repaired; None if it looks intact.
 
     A character that is not in the character set of its column was stored as `?`. Queries contain `?` in literals only,
     so elsewhere it replaces a character; in a literal it may be intended.
@@ -107,7 +110,7 @@ def _excerpt(text: str, offset: int) -> str:
 
 
 def is_truncated(text: str, column: Column) -> bool:
-    """Whether a text fills a length limit of its column, past or present, and so is probably truncated."""
+    """Return whether a text fills a length limit of its column, past or present, and so is probably truncated."""
     limit = column.length or LIMITS.get(column.type)
     sizes = {len(text), len(text.encode("utf-8"))}
     if limit is not None and any(size >= limit - 3 for size in sizes):
@@ -117,7 +120,7 @@ def is_truncated(text: str, column: Column) -> bool:
 
 
 def texts(session: Session, schema: Schema) -> Iterator[tuple[int, str | None, str | None]]:
-    """All view texts, in batches by TBL_ID."""
+    """Yield all view texts, in batches by TBL_ID."""
     if any(schema.column("TBLS", name) is None for name in COLUMNS):
         return
     for ids in id_batches(session, "[VIEW_ORIGINAL_TEXT] IS NOT NULL OR [VIEW_EXPANDED_TEXT] IS NOT NULL"):
@@ -126,13 +129,13 @@ def texts(session: Session, schema: Schema) -> Iterator[tuple[int, str | None, s
 
 
 def read_texts(session: Session, ids: Sequence[int]) -> list[tuple[Any, ...]]:
-    """The TBL_ID, the original and the expanded text of some rows, by TBL_ID."""
+    """Return the TBL_ID, the original and the expanded text of some rows, by TBL_ID."""
     sql = f"FROM [TBLS] WHERE [TBL_ID] IN ({in_list(ids)}) ORDER BY [TBL_ID]"
     return session.query(session.dialect.sql(f"SELECT [TBL_ID], [VIEW_ORIGINAL_TEXT], [VIEW_EXPANDED_TEXT] {sql}"))
 
 
 def id_batches(session: Session, condition: str) -> Iterator[list[int]]:
-    """The TBL_IDs of the rows that satisfy a condition, in batches whose texts fit into memory together."""
+    """Yield the TBL_IDs of the rows that satisfy a condition, in batches whose texts fit into memory together."""
     length = " + ".join(f"COALESCE({session.dialect.byte_length(f'[{name}]')}, 0)" for name in COLUMNS)
     sql = session.dialect.sql(
         f"SELECT [TBL_ID], {length} FROM [TBLS] WHERE [TBL_ID] > :after AND ({condition}) ORDER BY [TBL_ID] "
@@ -187,7 +190,7 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
 
 
 def _encoding(session: Session) -> str | None:
-    """The encoding of a PostgreSQL database; None if it is UTF-8, and for other databases."""
+    """Return the encoding of a PostgreSQL database; None if it is UTF-8, and for other databases."""
     if session.dialect.name != "postgresql":
         return None
     encoding = str(session.query("SHOW server_encoding")[0][0])
@@ -195,7 +198,7 @@ def _encoding(session: Session) -> str | None:
 
 
 def _is_storable(text: str, encoding: str | None) -> bool:
-    """Whether an encoding has all characters of a text; False if Python does not know the encoding."""
+    """Return whether an encoding has all characters of a text; False if Python does not know the encoding."""
     try:
         text.encode((encoding or "utf-8").replace("WIN", "cp"))
     except (LookupError, UnicodeEncodeError):
@@ -204,7 +207,7 @@ def _is_storable(text: str, encoding: str | None) -> bool:
 
 
 def _iceberg_views(session: Session, ids: Sequence[int]) -> set[int]:
-    """The TBL_IDs of rows with a metadata file, from which their texts can be generated again."""
+    """Return the TBL_IDs of rows with a metadata file, from which their texts can be generated again."""
     iceberg_views: set[int] = set()
     for start in range(0, len(ids), _BATCH):
         listed = in_list(ids[start : start + _BATCH])

@@ -52,7 +52,7 @@ _PRIMITIVES: dict[str, IcebergType] = {
 
 
 def schema_of(spark: SparkSession, query: str) -> Schema:
-    """The columns of a query, as Spark analyzes it.
+    """Return the columns of a query, as Spark analyzes it.
 
     Args:
         spark: The session.

@@ -59,7 +59,7 @@ def engine_on_spark(
 
 
 def analyze_in_spark(catalog: HiveViewCatalog, query: str, database: str, expanded: str) -> Schema:
-    """The columns of a query; raises SqlError if Spark analyzes its expanded text differently."""
+    """Return the columns of a query; raises SqlError if Spark analyzes its expanded text differently."""
     spark = open_session(catalog, {"spark.master": "local[1]"}, name=catalog.name)
     try:
         with ViewSession(spark, catalog) as session:
@@ -103,7 +103,7 @@ def open_session(
 
 
 def storage_settings(properties: Mapping[str, str]) -> dict[str, str]:
-    """The settings of Iceberg's catalog in Spark for the storage that PyIceberg's properties configure."""
+    """Return the settings of Iceberg's catalog in Spark for the storage that PyIceberg's properties configure."""
     storage_properties = {key: value for key, value in properties.items() if key.startswith(("s3.", "client."))}
     if not storage_properties and urlparse(properties.get("warehouse", "")).scheme not in _S3_SCHEMES:
         return {}

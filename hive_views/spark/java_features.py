@@ -61,7 +61,7 @@ class Feature(Enum):
 
 
 def _methods(class_name: str, names: str) -> tuple[JavaMethod, ...]:
-    """The methods of a class, written as `name/parameters`; `5|6` is either number, `new` a constructor."""
+    """Return the methods of a class, written as `name/parameters`; `5|6` is either number, `new` a constructor."""
     methods = []
     for item in names.split():
         name, _, counts = item.partition("/")
@@ -209,24 +209,24 @@ METHODS: Mapping[Feature, tuple[JavaMethod, ...]] = MappingProxyType(
 
 
 def can_use(session: SparkSession, feature: Feature) -> bool:
-    """Whether a session is a classic one whose JVM has the methods of a feature; logs once which it lacks."""
+    """Return whether a session is a classic one whose JVM has the methods of a feature; logs once which it lacks."""
     return is_classic(session) and has_methods(session._jvm, feature, str(session.version))
 
 
 def methods_of(feature: Feature, spark_version: str) -> Iterator[JavaMethod]:
-    """The methods of a feature with the names that their classes have in a version of Spark."""
+    """Yield the methods of a feature with the names that their classes have in a version of Spark."""
     for item in METHODS[feature]:
         yield JavaMethod(class_in(item.class_name, spark_version), item.name, item.parameters)
 
 
 def class_in(name: str, spark_version: str) -> str:
-    """The name of a class in a version of Spark: version 4 moved classic sessions to a package of their own."""
+    """Return the name of a class in a version of Spark: version 4 moved classic sessions to a package of their own."""
     return name.replace(".{classic}", "" if spark_version.startswith("3.") else ".classic")
 
 
 @cache
 def has_methods(jvm: Any, feature: Feature, spark_version: str) -> bool:
-    """Whether a JVM with a version of Spark has the methods of a feature; logs once which it lacks."""
+    """Return whether a JVM with a version of Spark has the methods of a feature; logs once which it lacks."""
     missing = missing_methods(jvm, methods_of(feature, spark_version))
     if not missing:
         return True

@@ -21,13 +21,13 @@ _PUBLIC = re.compile(r"public (?:[\w$.\[\]]+ )*([\w$.]+)\(([^)]*)\)")
 
 
 def is_classic(session: SparkSession) -> bool:
-    """Whether a session runs in a JVM of this process, and not on a Spark Connect server."""
+    """Return whether a session runs in a JVM of this process, and not on a Spark Connect server."""
     return hasattr(session, "_jsparkSession")
 
 
 @cache
 def java_class(jvm: Any, name: str) -> Any:
-    """A class of the JVM or the value of a static field; for static methods see `static_method`.
+    """Return a class of the JVM or the value of a static field; for static methods see `static_method`.
 
     Cached, since Py4J makes a call for each part of the name.
     """
@@ -35,7 +35,7 @@ def java_class(jvm: Any, name: str) -> Any:
 
 
 def static_method(jvm: Any, class_name: str, name: str) -> Any:
-    """A static method of a class of the JVM; nothing is looked up before it is called.
+    """Return a static method of a class of the JVM; nothing is looked up before it is called.
 
     As an attribute of the class, Py4J looks it up by its name alone, and rejects it if the JVM, which lists methods in
     any order, lists an instance method of that name first: `SparkTableCache.get` on Java 17 with Iceberg 1.11 for Spark
@@ -61,7 +61,7 @@ class JavaMethod:
 
 
 def missing_methods(jvm: Any, methods: Iterable[JavaMethod]) -> list[JavaMethod]:
-    """The methods that the classes of a classic session's JVM do not have.
+    """Return the methods that the classes of a classic session's JVM do not have.
 
     A class takes four calls, unless methods are listed that it inherits: all methods of an operator of Spark's plans
     take 50 ms to print.
@@ -83,7 +83,7 @@ def missing_methods(jvm: Any, methods: Iterable[JavaMethod]) -> list[JavaMethod]
 
 
 def _mirror(jvm: Any, class_name: str) -> Any:
-    """The object of Java's reflection for a class; None if there is none."""
+    """Return the object of Java's reflection for a class; None if there is none."""
     from py4j.java_gateway import JavaClass, get_java_class
 
     existing = java_class(jvm, class_name)
@@ -92,13 +92,13 @@ def _mirror(jvm: Any, class_name: str) -> Any:
 
 @cache
 def _inherited(jvm: Any, mirror: Any) -> frozenset[tuple[str, int]]:
-    """The names and numbers of parameters of all public methods of a class."""
+    """Return the names and numbers of parameters of all public methods of a class."""
     members = [] if mirror is None else _members(jvm, [mirror.getMethods()])
     return frozenset((name.rpartition(".")[2], count) for name, count in members)
 
 
 def _members(jvm: Any, arrays: Sequence[Any]) -> set[tuple[str, int]]:
-    """The names, with their classes, and numbers of parameters in arrays of Java's methods and constructors."""
+    """Return the names, with their classes, and numbers of parameters in arrays of Java's methods and constructors."""
     # As one text, in place of three calls for each method. Py4J does not pass an array of methods as one of objects.
     java_object = _mirror(jvm, "java.lang.Object")
     copied = static_method(jvm, "java.lang.reflect.Array", "newInstance")(java_object, len(arrays))
@@ -109,17 +109,17 @@ def _members(jvm: Any, arrays: Sequence[Any]) -> set[tuple[str, int]]:
 
 
 def scala_list(sequence: Any) -> list[Any]:
-    """The items of a Scala sequence of a classic session's JVM."""
+    """Return the items of a Scala sequence of a classic session's JVM."""
     return [sequence.apply(position) for position in range(sequence.size())]
 
 
 def scala_sequence(jvm: Any, items: Any) -> Any:
-    """A Scala sequence with the items of a list, of Python or Java."""
+    """Return a Scala sequence with the items of a list, of Python or Java."""
     return static_method(jvm, "org.apache.spark.api.python.PythonUtils", "toSeq")(items)
 
 
 def relation_with_output(jvm: Any, relation: Any, output: Any) -> Any:
-    """A DataSourceV2Relation of a plan with other attributes for its columns, a Scala sequence."""
+    """Return a DataSourceV2Relation of a plan with other attributes for its columns, a Scala sequence."""
     kind = java_class(jvm, "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")
     arguments = [relation.table(), output, relation.catalog(), relation.identifier(), relation.options()]
     if relation.productArity() > len(arguments):  # Spark 4.1

@@ -68,7 +68,7 @@ def fetch_s3(cache: str | Path = ".cache") -> Path:
 
 
 def cache_directory() -> Path:
-    """The command line's cache for Iceberg's runtime: `hive-views` in the user's cache directory (XDG)."""
+    """Return the command line's cache for Iceberg's runtime: `hive-views` in the user's cache directory (XDG)."""
     xdg_cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(xdg_cache) if xdg_cache else Path.home() / ".cache") / "hive-views"
 
@@ -156,7 +156,7 @@ def spark_settings(uri: str, warehouse: str, conf: Mapping[str, str]) -> dict[st
 
 
 def _logging_option() -> str:
-    """The option of the JVM for this package's logging configuration; empty if this Spark has one of its own."""
+    """Return the option of the JVM for this package's logging configuration; empty if this Spark has one of its own."""
     folders = (os.environ.get("SPARK_CONF_DIR"), os.environ.get("SPARK_HOME") and f"{os.environ['SPARK_HOME']}/conf")
     if any(folder and Path(folder, "log4j2.properties").is_file() for folder in folders):
         return ""

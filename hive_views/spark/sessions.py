@@ -84,7 +84,7 @@ def open_connect_session(spark: SparkSession) -> SparkSession:
 
 
 def is_spark_3(session: SparkSession) -> bool:
-    """Whether a session is one of Spark 3."""
+    """Return whether a session is one of Spark 3."""
     return str(session.version).startswith("3.")
 
 
@@ -133,7 +133,7 @@ def end_session(session: SparkSession) -> None:
 
 
 def all_settings(spark: SparkSession) -> dict[str, str]:
-    """All settings of a session, as `spark.conf.getAll` returns them, in one call.
+    """Return all settings of a session, as `spark.conf.getAll` returns them, in one call.
 
     PySpark's own getAll reads a map of the JVM entry by entry: about 150 round trips, 60 ms of a refresh's 200 ms
     (measured with 4.1.4, classic, on a busy machine).
@@ -161,7 +161,7 @@ def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -
 
 
 def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str, str]:
-    """The settings of a session that can change results and do not have their defaults; `keys` in any case."""
+    """Return the settings of a session that can change results and do not have their defaults; `keys` in any case."""
     settings = captured_settings(spark, can_change_results)
     optional = [key for key in settings if key not in RECORDED and key not in keys]
     if optional:
@@ -215,7 +215,7 @@ class ErrorContext:
 
 
 def error_contexts(error: Exception) -> list[ErrorContext]:
-    """The parts of texts that an error is about."""
+    """Return the parts of texts that an error is about."""
     if hasattr(error, "getQueryContext"):
         contexts = [context for context in error.getQueryContext() if context.contextType().name == "SQL"]
     else:
@@ -228,7 +228,7 @@ def error_contexts(error: Exception) -> list[ErrorContext]:
 
 
 def error_condition(error: Exception) -> tuple[str | None, str | None]:
-    """The name of an error's condition, such as `TABLE_OR_VIEW_NOT_FOUND`, and its SQLSTATE."""
+    """Return the name of an error's condition, such as `TABLE_OR_VIEW_NOT_FOUND`, and its SQLSTATE."""
     from pyspark.errors import PySparkException
 
     if isinstance(error, PySparkException) and hasattr(error, "getCondition"):
@@ -238,7 +238,10 @@ def error_condition(error: Exception) -> tuple[str | None, str | None]:
 
 
 def _java_error(error: Exception) -> Any:
-    """The JVM's exception behind an error of PySpark 3.5, which itself has no error condition; None without one."""
+    """Return the JVM's exception behind an error of PySpark 3.5, which itself has no error condition.
+
+    None without one.
+    """
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext, __version__
 

@@ -144,7 +144,7 @@ def apply(base: ViewMetadata, changes: Iterable[Change], *, identifier: str, now
 
 
 def version_at(metadata: ViewMetadata, timestamp_ms: int) -> ViewVersion | None:
-    """The version that was current at a given time; None if the log starts later, or the version has expired."""
+    """Return the version that was current at a given time; None if the log starts later, or the version has expired."""
     version_ids = [entry.version_id for entry in metadata.version_log if entry.timestamp_ms <= timestamp_ms]
     return metadata.version(version_ids[-1]) if version_ids else None
 
@@ -268,7 +268,7 @@ class _MetadataBuilder:
         return version.version_id
 
     def _schema(self, schema: object) -> dict[str, Any]:
-        """The JSON object of a caller's schema, with a provisional id."""
+        """Return the JSON object of a caller's schema, with a provisional id."""
         if isinstance(schema, Schema):
             document = self._stored(schema_from_pyiceberg(schema))
         elif isinstance(schema, Mapping):
@@ -284,7 +284,7 @@ class _MetadataBuilder:
         return document
 
     def _version(self, version: object, schema: dict[str, Any]) -> ViewVersion:
-        """A caller's version as it will be written, with the next id."""
+        """Return a caller's version as it will be written, with the next id."""
         if not isinstance(version, iceberg.ViewVersion):
             raise self._invalid("it has no definition: pass a ViewVersion")
         if getattr(version, "default_namespace", None) is None:
@@ -344,7 +344,7 @@ class _MetadataBuilder:
         return max(highest + 1, least)
 
     def _stored(self, document: dict[str, Any]) -> dict[str, Any]:
-        """A copy of a caller's document, as it will be read from a file."""
+        """Return a copy of a caller's document, as it will be read from a file."""
         try:
             copy = json.loads(json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
         except (TypeError, ValueError, RecursionError) as error:
@@ -378,7 +378,7 @@ def _expire(versions: Sequence[ViewVersion], max_versions: int, current_id: int)
 
 
 def _trim(log: Iterable[ViewHistoryEntry], retained: set[int]) -> list[ViewHistoryEntry]:
-    """The part of the log after the last entry for a version that is not retained."""
+    """Return the part of the log after the last entry for a version that is not retained."""
     trimmed: list[ViewHistoryEntry] = []
     for entry in log:
         if entry.version_id in retained:
@@ -389,7 +389,7 @@ def _trim(log: Iterable[ViewHistoryEntry], retained: set[int]) -> list[ViewHisto
 
 
 def _is_equal_version(existing: ViewVersion, new: ViewVersion) -> bool:
-    """Whether an existing version equals a new one; see **Reuse** in the docstring of the module."""
+    """Return whether an existing version equals a new one; see **Reuse** in the docstring of the module."""
     return (
         (existing.schema_id, existing.default_catalog, existing.default_namespace)
         == (new.schema_id, new.default_catalog, new.default_namespace)

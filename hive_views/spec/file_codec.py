@@ -61,7 +61,7 @@ def parse_table(data: bytes, location: str) -> dict[str, Any]:
 
 
 def table_text(data: bytes, location: str) -> str:
-    """The JSON text of a table's metadata file; only checks its size."""
+    """Return the JSON text of a table's metadata file; only checks its size."""
     return _decode(data, location, MAX_TABLE_BYTES, MAX_TABLE_SYMBOLS)
 
 
@@ -95,7 +95,7 @@ def compression_codec(properties: Mapping[str, str]) -> Codec:
 
 
 def metadata_directory(metadata: ViewMetadata) -> str:
-    """The directory of a view's new metadata files."""
+    """Return the directory of a view's new metadata files."""
     path = metadata.properties.get(METADATA_PATH)
     if path is None:
         return f"{_without_slash(metadata.location)}/metadata"
@@ -112,7 +112,7 @@ def new_location(metadata: ViewMetadata, previous_location: str | None, unique: 
 
 
 def file_number(location: str) -> int:
-    """The number at the start of a metadata file's name; -1 if there is none."""
+    """Return the number at the start of a metadata file's name; -1 if there is none."""
     match = re.match(r"([0-9]{1,10})-", location.rpartition("/")[2])
     number = int(match[1]) if match else -1
     return number if number < INT_MAX else -1

@@ -110,7 +110,7 @@ def representation_document(representation: BaseModel) -> dict[str, Any]:
 
 
 def nests_deeper(value: object, levels: int) -> bool:
-    """Whether a JSON value nests objects and lists deeper than the given number of levels."""
+    """Return whether a JSON value nests objects and lists deeper than the given number of levels."""
     inner: list[Any] = [value] if type(value) in (dict, list) else []
     for _ in range(levels):
         if not inner:
@@ -121,7 +121,7 @@ def nests_deeper(value: object, levels: int) -> bool:
 
 
 def describe_error(error: ValidationError) -> tuple[str, str]:
-    """The path and the message of pydantic's first validation error."""
+    """Return the path and the message of pydantic's first validation error."""
     problem = error.errors(include_url=False, include_context=False)[0]
     if problem["type"] == "missing":
         return _path(problem["loc"]), "it is missing"

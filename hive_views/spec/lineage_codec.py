@@ -103,13 +103,13 @@ def decode(text: str) -> tuple[Dependency, ...] | None:
 
 
 def lineage_of_version(version: ViewVersion) -> tuple[Dependency, ...] | None:
-    """The lineage of a version; None if it has none."""
+    """Return the lineage of a version; None if it has none."""
     text = version.summary.get(LINEAGE)
     return None if text is None else decode(text)
 
 
 def file_id(version: ViewVersion) -> str:
-    """The unique part of the name of a new metadata file.
+    """Return the unique part of the name of a new metadata file.
 
     The name is marked if the row gets a lineage, because Hive's filter can compare a parameter only with a constant: if
     the row points to a file without the mark, e.g. after a commit by Iceberg's Java catalog, its lineage is obsolete.
@@ -121,13 +121,13 @@ def file_id(version: ViewVersion) -> str:
 
 
 def row_parameters(version: ViewVersion, location: str) -> dict[str, str]:
-    """The lineage parameters of a row, for its current version."""
+    """Return the lineage parameters of a row, for its current version."""
     text = _row_text(lineage_of_version(version))
     return {ROW_LINEAGE: text, ROW_LINEAGE_OF: _file_name(location)} if text else {}
 
 
 def lineage_in_row(parameters: Mapping[str, str], location: str | None) -> tuple[Dependency, ...] | None:
-    """The lineage in a row; None if it has none, or it is obsolete or invalid."""
+    """Return the lineage in a row; None if it has none, or it is obsolete or invalid."""
     text = parameters.get(ROW_LINEAGE)
     if not text or location is None or parameters.get(ROW_LINEAGE_OF) != _file_name(location):
         return None
@@ -150,7 +150,7 @@ def lineage_in_row(parameters: Mapping[str, str], location: str | None) -> tuple
 
 
 def row_pattern(*, uuid: str | None = None, name: ViewName | None = None) -> str:
-    """A pattern for `like` in Hive's filter that matches `ROW_LINEAGE` of the views that read an object."""
+    """Return a pattern for `like` in Hive's filter that matches `ROW_LINEAGE` of the views that read an object."""
     return f".*:{uuid}:.*" if name is None else f".*:{_row_name(name)}|.*"
 
 

@@ -32,18 +32,18 @@ def check_schema(schema: object, location: str, path: str) -> None:
 
 
 def is_id(value: object) -> bool:
-    """Whether a JSON value is a 32-bit integer, as Java's ids; true and "1" are not."""
+    """Return whether a JSON value is a 32-bit integer, as Java's ids; true and "1" are not."""
     return type(value) is int and -(2**31) <= value < 2**31
 
 
 def shorten(value: object) -> str:
-    """The repr of a value for a message, at most 60 characters long."""
+    """Return the repr of a value for a message, at most 60 characters long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def is_same_schema(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two schemas have the same columns, like Java's `Schema.sameSchema`.
+    """Return whether two schemas have the same columns, like Java's `Schema.sameSchema`.
 
     Compares id, name, type, comment, defaults and `required` of the columns, but neither unknown keys nor schema ids.
     """
@@ -173,7 +173,7 @@ def _value(value: object) -> object:
 
 
 def _unknown_types(struct: dict[str, Any], path: str) -> Iterator[tuple[str, object]]:
-    """The types that PyIceberg does not have, each with its path."""
+    """Yield the types that PyIceberg does not have, each with its path."""
     for index, field in enumerate(struct["fields"]):
         yield from _unknown_type(field["type"], f"{path}.fields[{index}].type")
 

@@ -158,12 +158,12 @@ _SAME_RESULTS = (
 
 
 def is_captured_by_spark(key: str) -> bool:
-    """Whether Spark stores a setting with a view, provided that it was set and can be modified."""
+    """Return whether Spark stores a setting with a view, provided that it was set and can be modified."""
     return key in _CAPTURED_BY_SPARK or not _is_in(key, _NOT_CAPTURED_BY_SPARK)
 
 
 def can_change_results(key: str) -> bool:
-    """Whether a setting can change the rows of a query, provided that it can be modified."""
+    """Return whether a setting can change the rows of a query, provided that it can be modified."""
     return is_captured_by_spark(key) and key.startswith(_SPARK) and not _is_in(key, _SAME_RESULTS)
 
 
@@ -177,7 +177,7 @@ def encode(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
-    """The recorded settings of a version that can change its rows, from its summary."""
+    """Return the recorded settings of a version that can change its rows, from its summary."""
     keys = (key.removeprefix(PREFIX) for key in summary if key.startswith(PREFIX))
     return {key: summary[PREFIX + key] for key in keys if can_change_results(key)}
 
@@ -197,7 +197,7 @@ def differing_settings(recorded: Mapping[str, str], current: Mapping[str, str]) 
 
 
 def is_same_setting(key: str, one: str, other: str) -> bool:
-    """Whether two values of a setting are equivalent."""
+    """Return whether two values of a setting are equivalent."""
     if key == TIME_ZONE:
         return one == other
     return one == other or (one.lower() == other.lower() and one.lower() in ("true", "false"))

@@ -23,12 +23,12 @@ _FIELD = "allow-stale-data"
 
 
 def is_true(properties: Mapping[str, str], key: str = ALLOW_STALE_DATA) -> bool:
-    """Whether a property is `true`, ignoring case."""
+    """Return whether a property is `true`, ignoring case."""
     return properties.get(key, "").lower() == "true"
 
 
 def is_stale_data_allowed(properties: Mapping[str, str]) -> bool:
-    """Whether a materialized view in the layout `attached` may return stale rows."""
+    """Return whether a materialized view in the layout `attached` may return stale rows."""
     return bool(_effective_value(properties))
 
 
@@ -59,7 +59,7 @@ def synchronize_properties(before: Mapping[str, str], after: Mapping[str, str]) 
 
 
 def _effective_value(properties: Mapping[str, str]) -> bool | None:
-    """The value that was set last: the property if it differs from its copy, else the field."""
+    """Return the value that was set last: the property if it differs from its copy, else the field."""
     document, text = _decode_document(properties), properties.get(ALLOW_STALE_DATA)
     if document is None or document.get(ALLOW_STALE_DATA) != text:
         return _parse(text)

@@ -35,12 +35,12 @@ _STAGING_NAME = re.compile(f"{STAGING_MARK}[0-9a-f]{{32}}$")
 
 
 def is_staging_name(name: str) -> bool:
-    """Whether a table's name is that of a staging table."""
+    """Return whether a table's name is that of a staging table."""
     return _STAGING_NAME.search(name) is not None
 
 
 def definition_location(parameters: Mapping[str, str]) -> str | None:
-    """The metadata file of the definition that a table with these parameters names; None if it names none.
+    """Return the metadata file of the definition that a table with these parameters names; None if it names none.
 
     Source: Iceberg Materialized View Concept, Design 2.
     """
@@ -53,7 +53,7 @@ def definition_location(parameters: Mapping[str, str]) -> str | None:
 
 
 def is_storage_row(parameters: Mapping[str, str]) -> bool:
-    """Whether a row with these parameters is a storage table that is not a materialized view itself."""
+    """Return whether a row with these parameters is a storage table that is not a materialized view itself."""
     return STORAGE_OF in parameters and METADATA not in parameters
 
 
@@ -68,12 +68,12 @@ class StorageLink(NamedTuple):
     """The catalog; None means the catalog of the materialized view."""
 
     def to_json(self) -> dict[str, Any]:
-        """The identifier as a JSON object."""
+        """Return the identifier as a JSON object."""
         identifier: dict[str, Any] = {"namespace": list(self.namespace), "name": self.name}
         return identifier if self.catalog is None else {"catalog": self.catalog, **identifier}
 
     def encode(self) -> str:
-        """The identifier as text, for summaries and properties."""
+        """Return the identifier as text, for summaries and properties."""
         return compact_json(self.to_json())
 
     @staticmethod
@@ -95,7 +95,7 @@ class StorageLink(NamedTuple):
 
 
 def link_of(version: ViewVersion) -> StorageLink | None:
-    """The storage table of a version; None if it has none."""
+    """Return the storage table of a version; None if it has none."""
     link = StorageLink.decode((version.model_extra or {}).get(STORAGE_TABLE))
     return link or StorageLink.decode(version.summary.get(STORAGE_TABLE_COPY))
 

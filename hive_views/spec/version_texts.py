@@ -101,7 +101,7 @@ def define(
 
 
 def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
-    """The columns of PARTITIONED ON in lower case; None if the version does not record them."""
+    """Return the columns of PARTITIONED ON in lower case; None if the version does not record them."""
     try:
         names = parse_json(version.summary.get(PARTITIONED_ON, "null"))
     except ValueError:
@@ -112,7 +112,7 @@ def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:
 
 
 def sql_texts(version: ViewVersion) -> dict[str, str]:
-    """The first SQL text of each dialect of a version, by dialect in lower case, in order."""
+    """Return the first SQL text of each dialect of a version, by dialect in lower case, in order."""
     texts: dict[str, str] = {}
     for representation in version.representations:
         if isinstance(representation.root, SQLViewRepresentation):
@@ -121,7 +121,7 @@ def sql_texts(version: ViewVersion) -> dict[str, str]:
 
 
 def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
-    """Whether two values are the same version, possibly rewritten by another writer.
+    """Return whether two values are the same version, possibly rewritten by another writer.
 
     Compares id, timestamp and texts: Iceberg's Java library drops unknown keys when it rewrites a file, e.g. those of
     the earlier draft in a representation.
@@ -134,7 +134,7 @@ def same_definition(one: ViewVersion, other: ViewVersion) -> bool:
 
 
 def row_texts(version: ViewVersion) -> RowTexts:
-    """The texts of the metastore row for a version.
+    """Return the texts of the metastore row for a version.
 
     The expanded text is chosen as in Iceberg's Java catalog (HiveViewOperations.sqlForView): the `hive`
     representation, else the first SQL representation. The original text is the typed text.

@@ -7,7 +7,7 @@ _MOST_DIGITS = 18
 
 
 def whole_number(text: object) -> int | None:
-    """The number that a text of at most 18 ASCII digits writes; None for any other value."""
+    """Return the number that a text of at most 18 ASCII digits writes; None for any other value."""
     if not isinstance(text, str) or not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
         return None
     return int(text)

@@ -44,7 +44,7 @@ class Result(Generic[View]):
     """The view after the statement; None if the statement is not about a single view, or dropped it."""
 
     def _repr_html_(self) -> str:
-        """The result as a table, for notebooks."""
+        """Return the result as a table, for notebooks."""
         name = "" if self.identifier is None else f" {'.'.join(self.identifier)}"
         return html_table(f"{self.kind}{name}", self.rows, self.columns)
 
@@ -61,7 +61,7 @@ class StatementContext:
     engine: Engine | None = None
 
     def resolve_name(self, written: sql.ObjectName | None = None, database: str | None = None) -> ViewName:
-        """The object that a name refers to; None is the name of the statement's object."""
+        """Return the object that a name refers to; None is the name of the statement's object."""
         written = written or self.statement.name
         parts = written.parts if len(written.parts) > 1 else (database or self.database, *written.parts)
         try:
@@ -85,14 +85,14 @@ class StatementContext:
 
 
 def unsupported(statement: sql.Statement, reason: str) -> SqlError:
-    """An error about a statement as a whole, located at the name of its object."""
+    """Return an error about a statement as a whole, located at the name of its object."""
     written = getattr(statement, "name", None)
     start = written.start if isinstance(written, sql.ObjectName) else 0
     return error_at(statement.text, start, reason, None if written is None else str(written))
 
 
 def properties_of(statement: sql.Statement, pairs: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """The properties of a statement; raises if a key occurs twice."""
+    """Return the properties of a statement; raises if a key occurs twice."""
     keys = [key for key, _ in pairs]
     duplicate = next((key for key in keys if keys.count(key) > 1), None)
     if duplicate is not None:
@@ -109,7 +109,7 @@ def check_keys_exist(statement: sql.AlterViewUnsetProperties, properties: Mappin
 
 
 def drop_result(name: ViewName, report: DropReport | None) -> Result[Any]:
-    """The result of a drop; with a report (CASCADE), the dropped objects in order."""
+    """Return the result of a drop; with a report (CASCADE), the dropped objects in order."""
     rows = () if report is None else tuple((str(dropped),) for dropped in report.dropped)
     return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
 

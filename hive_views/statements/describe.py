@@ -89,7 +89,7 @@ def create_statement(
 
 
 def _column_list(store: MetastoreStore, schema: Schema, text: ViewText, quote: str) -> str:
-    """The column list before AS: the author's, or one if the query alone would give other names or comments."""
+    """Return the column list before AS: the author's, or one if the query alone would give other names or comments."""
     fields = schema.fields
     names = text.column_names
     comments = tuple(field.doc for field in fields)
@@ -106,7 +106,7 @@ def _column_list(store: MetastoreStore, schema: Schema, text: ViewText, quote: s
 
 
 def _query_columns(store: MetastoreStore, text: ViewText) -> list[str] | None:
-    """The column names of the query, in lower case; None if it no longer resolves."""
+    """Return the column names of the query, in lower case; None if it no longer resolves."""
     try:
         return [name.lower() for name in text.expand_typed(MetastoreSchemas(store)).names]
     except SqlError:
@@ -114,7 +114,7 @@ def _query_columns(store: MetastoreStore, text: ViewText) -> list[str] | None:
 
 
 def describe(view: StatementView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
-    """The rows of DESCRIBE."""
+    """Return the rows of DESCRIBE."""
     name = ViewName(*view.name())
     document = json.loads(view.schema().model_dump_json())
     rows: list[DescribeRow] = list(hive_columns(document, str(name)))

@@ -72,7 +72,7 @@ def _dispatch(context: StatementContext) -> Result[Any]:
 
 
 def is_about_materialized(statement: sql.Statement) -> bool:
-    """Whether a statement is about materialized views."""
+    """Return whether a statement is about materialized views."""
     is_marked = getattr(statement, "materialized", False) or getattr(statement, "kind", None) == "materialized view"
     return is_marked or type(statement) not in views.HANDLERS
 

@@ -187,7 +187,7 @@ def show_create(context: StatementContext) -> Result[Any]:
 
 
 def create_materialized_statement(store: MetastoreStore, view: MaterializedView) -> str:
-    """The CREATE MATERIALIZED VIEW statement that creates a view again."""
+    """Return the CREATE MATERIALIZED VIEW statement that creates a view again."""
     properties, storage_properties = user_properties(view.layout, view.metadata, view.storage)
     if view.layout is not Layout.REGISTERED:
         properties = {LAYOUT: view.layout.value, **properties}
@@ -245,7 +245,7 @@ def require_view_layout(context: StatementContext) -> None:
 
 
 def _grace_period(statement: sql.CreateMaterializedView) -> str:
-    """The interval literal of GRACE PERIOD in milliseconds, as text."""
+    """Return the interval literal of GRACE PERIOD in milliseconds, as text."""
     text = statement.grace_period or ""
     match = _INTERVAL.fullmatch(text)
     if match is None:

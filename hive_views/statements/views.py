@@ -161,7 +161,7 @@ def _drop_partitions(context: StatementContext) -> Result[Any]:
 
 
 def _is_absence(error: NoSuchViewError) -> bool:
-    """Whether nothing has the name. IF EXISTS does not hide that a plain Hive view or a table has it."""
+    """Return whether nothing has the name. IF EXISTS does not hide that a plain Hive view or a table has it."""
     return type(error) is NoSuchViewError and not error.detail
 
 

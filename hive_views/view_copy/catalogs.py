@@ -64,20 +64,20 @@ def address_of(catalog: Catalog) -> str:
 
 
 def is_rejection(error: Exception) -> bool:
-    """Whether the target certainly did not apply the change that failed."""
+    """Return whether the target certainly did not apply the change that failed."""
     if isinstance(error, HiveViewsError):
         return not error.may_take_effect and not isinstance(error, MetastoreUnavailableError)
     return isinstance(error, _REJECTIONS)
 
 
 def load_metadata(catalog: Catalog, name: str | Identifier) -> ViewMetadata | None:
-    """A view's metadata; None if there is no such view."""
+    """Return a view's metadata; None if there is no such view."""
     view = load_view(catalog, name)
     return None if view is None else metadata_of(view)
 
 
 def load_view(catalog: Catalog, name: str | Identifier) -> View | None:
-    """A view; None if there is no such view."""
+    """Return a view; None if there is no such view."""
     try:
         return catalog.load_view(name)
     except NoSuchViewError:
@@ -85,7 +85,7 @@ def load_view(catalog: Catalog, name: str | Identifier) -> View | None:
 
 
 def files_of(catalog: Catalog) -> MetadataFiles:
-    """The metadata files of a catalog."""
+    """Return the metadata files of a catalog."""
     return catalog.store.files if isinstance(catalog, HiveViewCatalog) else MetadataFiles(catalog.properties)
 
 
@@ -98,7 +98,7 @@ def drop_view(target: Catalog, name: str | Identifier, view: View) -> None:
 
 
 def is_unchanged(view: View, metadata_location: str, expected: str) -> bool:
-    """Whether a view has an expected fingerprint and metadata file; an equal original has other files."""
+    """Return whether a view has an expected fingerprint and metadata file; an equal original has other files."""
     metadata = metadata_of(view)
     if fingerprint(metadata) != expected:
         return False
@@ -110,5 +110,5 @@ def is_unchanged(view: View, metadata_location: str, expected: str) -> bool:
 
 
 def namespace_location(catalog: Catalog, namespace: Identifier) -> str | None:
-    """The base location of a namespace of a REST catalog, without a trailing slash; None if it has none."""
+    """Return the base location of a namespace of a REST catalog, without a trailing slash; None if it has none."""
     return catalog.load_namespace_properties(namespace).get("location", "").rstrip("/") or None

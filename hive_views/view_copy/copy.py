@@ -243,7 +243,7 @@ def _revert(target: Catalog, name: str, copies: list[JournalEntry]) -> RevertedV
 
 
 def _other_target(target: Catalog, entry: JournalEntry) -> str | None:
-    """A sentence if the journal was written for another catalog."""
+    """Return a sentence if the journal was written for another catalog."""
     address = address_of(target)
     if entry.target is None or entry.target == address:
         return None
@@ -361,7 +361,7 @@ def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Co
 
 
 def _location(target: Catalog, name: str, location: str | None) -> str:
-    """The base location of a copy."""
+    """Return the base location of a copy."""
     *namespace, view = name.split(".")
     if location is not None:
         if not re.match("/|[A-Za-z][A-Za-z0-9+.-]*:/", location):
@@ -380,6 +380,6 @@ def _location(target: Catalog, name: str, location: str | None) -> str:
 
 
 def _separate(location: str, original: str) -> str:
-    """A base location other than the original's, for catalogs with one warehouse."""
+    """Return a base location other than the original's, for catalogs with one warehouse."""
     paths = {re.sub("^[a-z0-9]+:/*", "/", each).rstrip("/") for each in (location, original)}
     return f"{location.rstrip('/')}-{uuid.uuid4().hex}" if len(paths) == 1 else location

@@ -98,7 +98,7 @@ class CopyJournal:
 
 
 def read_journal(path: Path) -> list[JournalEntry]:
-    """The copies, oldest first.
+    """Return the copies, oldest first.
 
     Raises:
         JournalError: If the file cannot be read, or is not a journal of copies.

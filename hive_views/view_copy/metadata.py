@@ -23,14 +23,14 @@ _STORAGE_PROPERTIES = (METADATA, DETACHED_METADATA, DETACHED, STORAGE_TABLE_COPY
 
 
 def metadata_of(view: View) -> ViewMetadata:
-    """The metadata of a loaded view of any catalog; PyIceberg's class has no unknown keys."""
+    """Return the metadata of a loaded view of any catalog; PyIceberg's class has no unknown keys."""
     if isinstance(view, HiveView):
         return view.metadata
     return read_document(json.loads(view.metadata.model_dump_json(by_alias=True)), view.metadata.location)
 
 
 def copy_metadata(metadata: ViewMetadata, location: str) -> tuple[ViewMetadata, tuple[str, ...]]:
-    """The metadata of a copy at another location, with notes about what it leaves out.
+    """Return the metadata of a copy at another location, with notes about what it leaves out.
 
     A copy has no reference to files of the source: two views that wrote to one storage table or directory would delete
     each other's files.
@@ -57,6 +57,6 @@ def fingerprint(metadata: ViewMetadata) -> str:
 
 
 def unknown_keys(metadata: ViewMetadata) -> tuple[str, ...]:
-    """The keys that Iceberg's format does not have, which other catalogs may drop."""
+    """Return the keys that Iceberg's format does not have, which other catalogs may drop."""
     extras = [metadata.model_extra, *(version.model_extra for version in metadata.versions)]
     return tuple(sorted({key for extra in extras for key in extra or {}}))

@@ -159,7 +159,7 @@ class ImportReport:
         return sum(entry.outcome.reason is None and entry.entry.problem is None for entry in self.entries)
 
     def example(self, reason: str) -> ReportEntry:
-        """The first view that is not converted for a reason of `reasons`."""
+        """Return the first view that is not converted for a reason of `reasons`."""
         return next(e for e in self.entries if e.outcome.reason is not None and e.outcome.reason.value == reason)
 
     @property

@@ -65,12 +65,12 @@ class TableState:
         return None if current is None else current.schema_id
 
     def has_schema_of(self, snapshot_id: int) -> bool:
-        """Whether a snapshot was written with the table's current columns, and so is read with them."""
+        """Return whether a snapshot was written with the table's current columns, and so is read with them."""
         snapshot = self.snapshots.get(snapshot_id)
         return snapshot_id == NO_SNAPSHOT or (snapshot is not None and snapshot.schema_id == self.schema_id)
 
     def columns_added_since(self, schema_id: int | None) -> frozenset[str] | None:
-        """The names of the columns that were added to an earlier schema; None if it changed in another way."""
+        """Return the names of the columns that were added to an earlier schema; None if it changed in another way."""
         before, now = self.columns.get(-1 if schema_id is None else schema_id), self.columns[self.schema_id]
         is_extended = before is not None and before == now[: len(before)]
         return frozenset(column.name for column in now[len(before or ()) :]) if is_extended else None
@@ -95,7 +95,7 @@ class TableState:
         return {number: number in is_known and self.has_schema_of(number) for number in snapshot_ids}
 
     def snapshots_since(self, snapshot_id: int) -> tuple[int, ...] | None:
-        """The snapshots after another one, newest first; None if that is not in the history."""
+        """Return the snapshots after another one, newest first; None if that is not in the history."""
         later: list[int] = []
         for current_id, snapshot in self._history():
             if current_id == snapshot_id:
@@ -147,7 +147,7 @@ class TableState:
         return None if snapshot is None else snapshot.rows
 
     def only_grew_since(self, snapshot_id: int) -> bool:
-        """Whether rows were only added after a snapshot, none changed or deleted."""
+        """Return whether rows were only added after a snapshot, none changed or deleted."""
         later = self.snapshots_since(snapshot_id)
         if later is None or (snapshot_id != NO_SNAPSHOT and snapshot_id not in self.snapshots):
             return False
@@ -163,7 +163,7 @@ class TableState:
 
 
 def table_state(metadata: TableMetadata, location: str) -> TableState:
-    """The state of a table in a metadata file."""
+    """Return the state of a table in a metadata file."""
     current = metadata.current_snapshot_id
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     mapping = metadata.properties.get(TableProperties.DEFAULT_NAME_MAPPING)
@@ -194,7 +194,10 @@ _CHANGES = ("added-", "deleted-", "removed-", "changed-")
 
 
 def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
-    """The operation of a snapshot; `replace` if its summary states that it changed no file, as a DELETE of no rows."""
+    """Return the operation of a snapshot.
+
+    `replace` if its summary states that it changed no file, as a DELETE of no rows.
+    """
     if snapshot.summary is None:
         return ""
     summary, before = summary_of(snapshot), summary_of(parent)
@@ -205,19 +208,19 @@ def _operation(snapshot: Snapshot, parent: Snapshot | None) -> str:
 
 
 def _may_have_delete_files(summary: Mapping[str, str]) -> bool:
-    """Whether a snapshot may have manifests of delete files, also only of those that it removed."""
+    """Return whether a snapshot may have manifests of delete files, also only of those that it removed."""
     return summary.get("total-delete-files") != "0" or summary.get("removed-delete-files", "0") != "0"
 
 
 def _changed_rows(summary: Mapping[str, str]) -> int | None:
-    """The rows in the files that a snapshot added and removed, by its summary: it omits counts that are 0."""
+    """Return the rows in the files that a snapshot added and removed, by its summary: it omits counts that are 0."""
     counts = [whole_number(summary.get(key, "0")) for key in ("added-records", "deleted-records")]
     known = [count for count in counts if count is not None]
     return sum(known) if "total-records" in summary and len(known) == len(counts) else None
 
 
 def _deletes(summary: Mapping[str, str]) -> int:
-    """The entries of the delete files that a snapshot added and removed, by its summary."""
+    """Return the entries of the delete files that a snapshot added and removed, by its summary."""
     keys = (f"{change}-{kind}-deletes" for change in ("added", "removed") for kind in ("position", "equality"))
     return sum(whole_number(summary.get(key)) or 0 for key in keys)
 
@@ -231,7 +234,7 @@ class BoundedCache:
         self._lock = threading.Lock()
 
     def get(self, key: object, default: Any = None) -> Any:
-        """The value of a key, else the default."""
+        """Return the value of a key, else the default."""
         with self._lock:
             return self._entries.get(key, default)
 
@@ -241,7 +244,7 @@ class BoundedCache:
             self._entries[key] = value
 
     def compute(self, key: object, function: Callable[[], Any]) -> Any:
-        """The value of a key, computed if it is absent. None is not cached."""
+        """Return the value of a key, computed if it is absent. None is not cached."""
         value = self.get(key)
         if value is None:
             value = function()
@@ -261,7 +264,7 @@ class MetadataCache:
         self._views = BoundedCache(2_000)
 
     def table_state(self, name: str, location: str | None) -> TableState:
-        """The state of a table."""
+        """Return the state of a table."""
         if location is None:
             raise UnidentifiedError(name, "its row names no metadata file")
         state: TableState = self._states.compute(
@@ -270,7 +273,7 @@ class MetadataCache:
         return state
 
     def table_metadata(self, name: str, location: str) -> TableMetadata:
-        """The metadata of a table."""
+        """Return the metadata of a table."""
 
         def read() -> TableMetadata:
             try:
@@ -284,6 +287,6 @@ class MetadataCache:
         return metadata
 
     def view(self, location: str) -> ViewMetadata:
-        """The metadata of a view."""
+        """Return the metadata of a view."""
         metadata: ViewMetadata = self._views.compute(location, lambda: self._store.files.read(location))
         return metadata

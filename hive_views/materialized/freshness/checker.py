@@ -52,7 +52,7 @@ class FreshnessChecker:
         return rows
 
     def expected_rows(self, row: Row | None) -> Collection[ViewName]:
-        """The names whose rows a check of a materialized view probably needs; none for other rows."""
+        """Return the names whose rows a check of a materialized view probably needs; none for other rows."""
         if row is None:
             return ()
         requested: Collection[ViewName] = self._last_requested.get(row.name, ())
@@ -64,7 +64,7 @@ class FreshnessChecker:
             return ()  # the check reports what is wrong
 
     def sources(self, view: MaterializedView, rows: RowCache) -> Sources:
-        """The current state of a materialized view's sources."""
+        """Return the current state of a materialized view's sources."""
         row = None if view.layout is Layout.TABLE else view.row
         sources = observe_sources(self.lineage_reader, self.metadata_cache, rows, view.name, row, view.metadata)
         self._last_requested.put(view.name, frozenset(rows.requested))

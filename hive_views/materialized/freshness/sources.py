@@ -81,7 +81,7 @@ class _SourceCollector:
         return next_level
 
     def sources_of_row(self, row: Row) -> _NamedSources:
-        """The direct sources of a view that has a row of its own."""
+        """Return the direct sources of a view that has a row of its own."""
         lineage = self.lineage_reader.read(row, self.rows.get)
         if lineage.origin is LineageOrigin.NONE:
             self.unreadable[row.name] = lineage.problem or "it has no lineage"
@@ -90,7 +90,7 @@ class _SourceCollector:
         return {item.name: item.uuid for item in lineage.dependencies}
 
     def sources_of_version(self, name: ViewName, version: ViewVersion) -> _NamedSources:
-        """The direct sources of a definition without a view's row: that of a table in the layout `table`."""
+        """Return the direct sources of a definition without a view's row: that of a table in the layout `table`."""
         recorded_sources = lineage_of_version(version)
         if recorded_sources is not None:
             return {source.name: source.uuid for source in recorded_sources}
@@ -195,7 +195,7 @@ def observe_sources(
 
 
 def _hive_state(row: Row) -> str:
-    """The best-effort state of a Hive table or view."""
+    """Return the best-effort state of a Hive table or view."""
     parameters = {key: row.parameters[key] for key in _HIVE_STATE if key in row.parameters}
     # The expanded text of a Trino view is constant.
     view_text = row.texts.original if is_encoded(row.texts.original) else row.texts.expanded

@@ -185,7 +185,7 @@ class Freshness:
         return any(reason.cause in _OTHER_ROWS for reason in self.reasons)
 
     def _repr_html_(self) -> str:
-        """The verdict with its reasons as a table, for notebooks."""
+        """Return the verdict with its reasons as a table, for notebooks."""
         rows = ((each.source, each.cause.value, each.before, each.now, each.detail) for each in self.reasons)
         return html_table(self.verdict.value, rows, ("source", "reason", "before", "now", "detail"))
 
@@ -213,7 +213,7 @@ def decide(
 
 
 def changed_tables(freshness: Freshness) -> tuple[ViewName, ...] | None:
-    """The tables whose rows changed; None if anything else but a table's columns makes the stored rows stale."""
+    """Return the tables whose rows changed; None if anything else but a table's columns makes the stored rows stale."""
     if any(reason.cause not in (Cause.CHANGED, Cause.SCHEMA) or reason.source is None for reason in freshness.reasons):
         return None
     return tuple(
@@ -314,7 +314,7 @@ def _source_reasons(state: RefreshState, observed: ObservedState) -> list[Stalen
 
 
 def _recorded_state(state: RefreshState, source: ObservedSource) -> SourceState | None:
-    """The recorded state of a source by UUID; if a table is registered under several names, also by name."""
+    """Return the recorded state of a source by UUID; if a table is registered under several names, also by name."""
     candidates = [item for item in state.sources if item.uuid == source.uuid]
     same_name = next((item for item in candidates if item.name == source.name), None)
     return same_name or (candidates[0] if len(candidates) == 1 else None)

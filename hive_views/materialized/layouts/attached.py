@@ -122,7 +122,7 @@ class RefreshEntry:
         return self.document.get("sequence-number")
 
     def state(self, database: str | None = None) -> RefreshState:
-        """The refresh state; `database` qualifies names without one."""
+        """Return the refresh state; `database` qualifies names without one."""
         return RefreshState(
             self.version_id,
             tuple(
@@ -199,7 +199,7 @@ class AttachedStorage:
 
     @staticmethod
     def is_text(text: str) -> bool:
-        """Whether a table's property is that of an attached storage table, not of the layout `table`."""
+        """Return whether a table's property is that of an attached storage table, not of the layout `table`."""
         try:
             return "refreshes" in parse_document(text)
         except InvalidRefreshStateError:
@@ -244,7 +244,7 @@ def _check_base_table(record: object, path: str) -> None:
 
 
 def _base_table(source: SourceState) -> dict[str, Any]:
-    """The state of a source as JSON; the draft's string-to-string map has its UUID and schema."""
+    """Return the state of a source as JSON; the draft's string-to-string map has its UUID and schema."""
     schema_id = None if source.schema_id is None else str(source.schema_id)
     properties = without_none({"uuid": source.uuid, "schema-id": schema_id, DEFINITION: source.definition})
     record = {
@@ -360,7 +360,7 @@ def _swap_location(store: MetastoreStore, view: ViewName, expected: str, locatio
 
 
 def _metadata_history(store: MetastoreStore, location: str) -> list[str]:
-    """A storage table's metadata file and the earlier ones that it lists."""
+    """Return a storage table's metadata file and the earlier ones that it lists."""
     log = store.files.read_table(location).get("metadata-log", ())
     return [location, *(str(entry.get("metadata-file")) for entry in log)]
 

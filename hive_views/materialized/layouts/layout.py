@@ -57,7 +57,7 @@ def parse_document(text: str) -> dict[str, Any]:
 
 
 def unknown_keys(document: Mapping[str, Any], *known_keys: str) -> dict[str, Any]:
-    """The entries of a document that this package does not know, which are written back unchanged."""
+    """Return the entries of a document that this package does not know, which are written back unchanged."""
     return {key: value for key, value in document.items() if key not in known_keys}
 
 
@@ -90,7 +90,7 @@ _MAX_NAME_LENGTH = 110
 
 
 def storage_link_of(metadata: ViewMetadata) -> StorageLink | None:
-    """The storage table that a view's current version names; None if it names none."""
+    """Return the storage table that a view's current version names; None if it names none."""
     return link_of(metadata.current_version()) or StorageLink.decode(metadata.properties.get(STORAGE_TABLE_COPY))
 
 

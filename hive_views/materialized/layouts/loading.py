@@ -86,7 +86,7 @@ class MaterializedView:
     """Why the storage table cannot be read."""
 
     def readable_storage(self) -> Table:
-        """The storage table; raises RefreshError if it cannot be read."""
+        """Return the storage table; raises RefreshError if it cannot be read."""
         if self.storage is None:
             raise RefreshError(str(self.name), self.problem or "its storage cannot be read")
         return self.storage
@@ -117,14 +117,14 @@ class MaterializedView:
         return None if self.storage is None else self.storage.metadata.current_snapshot()
 
     def lineage_numbers(self) -> dict[str, int]:
-        """The sequence numbers of its sources."""
+        """Return the sequence numbers of its sources."""
         if self.layout is Layout.TABLE and self.storage is not None:
             text = self.storage.metadata.properties.get(SEQUENCE_LINEAGE)
             return decode_lineage(text if text is not None else self.version.summary.get(SEQUENCE_LINEAGE))
         return lineage_numbers_of(self.metadata)
 
     def last_refresh(self) -> RecordedRefresh:
-        """The recorded refresh that wrote the current rows."""
+        """Return the recorded refresh that wrote the current rows."""
         if self.storage is None:
             return RecordedRefresh(None, problem=StalenessReason(Cause.STORAGE, detail=self.problem))
         refresh = self._of_current_definition(recorded_refresh(self, self.snapshot))
@@ -132,7 +132,7 @@ class MaterializedView:
         return refresh if problem is None else replace(refresh, problem=StalenessReason(Cause.STORAGE, detail=problem))
 
     def _of_current_definition(self, refresh: RecordedRefresh) -> RecordedRefresh:
-        """A refresh of an earlier version as one of the current version, if that is the same query."""
+        """Return a refresh of an earlier version as one of the current version, if that is the same query."""
         state = refresh.state
         if state is None or state.definition is None or state.view_version_id == self.metadata.current_version_id:
             return refresh
@@ -161,7 +161,7 @@ def _columns_by_id(schema: Schema) -> dict[int, tuple[str, object]]:
 
 
 def lineage_numbers_of(metadata: ViewMetadata) -> dict[str, int]:
-    """The sequence numbers of sources in a view's properties, or in the summary of its version."""
+    """Return the sequence numbers of sources in a view's properties, or in the summary of its version."""
     text = metadata.properties.get(SEQUENCE_LINEAGE)
     return decode_lineage(text if text is not None else metadata.current_version().summary.get(SEQUENCE_LINEAGE))
 
@@ -186,12 +186,12 @@ def column_mismatch(view: MaterializedView) -> str | None:
 
 
 def is_materialized(metadata: ViewMetadata) -> bool:
-    """Whether a view is a materialized one, in the layout `registered` or `attached`."""
+    """Return whether a view is a materialized one, in the layout `registered` or `attached`."""
     return storage_link_of(metadata) is not None or METADATA in metadata.properties
 
 
 def layout_of_row(row: Row | None) -> Layout:
-    """The layout of a materialized view that cannot be loaded, by its row."""
+    """Return the layout of a materialized view that cannot be loaded, by its row."""
     if row is None or METADATA not in row.parameters:
         is_trino = row is not None and is_materialized_view(row.parameters)
         return Layout.TRINO if is_trino else Layout.REGISTERED
@@ -227,7 +227,7 @@ def load_materialized(
 
 
 def _load_view(store: MetastoreStore, row: Row, cache: MetadataCache) -> LoadedView:
-    """The view of a row; `load_view` reports whatever is wrong with it."""
+    """Return the view of a row; `load_view` reports whatever is wrong with it."""
     try:
         metadata = cache.view(row.metadata_location or "")
     except MetadataFileError:
@@ -296,7 +296,7 @@ def _open_table(tables: TableOperations, row: Row, cache: MetadataCache) -> Tabl
 
 
 def recorded_refresh(view: MaterializedView, snapshot: Snapshot | None) -> RecordedRefresh:
-    """The recorded refresh that computed the rows of a snapshot of the storage table."""
+    """Return the recorded refresh that computed the rows of a snapshot of the storage table."""
     metadata = view.readable_storage().metadata
     if snapshot is None:
         return RecordedRefresh(None, problem=StalenessReason(Cause.NEVER_REFRESHED))
@@ -328,7 +328,7 @@ def _unknown_state(detail: str) -> RecordedRefresh:
 
 
 def session_settings(summary: Mapping[str, str]) -> dict[str, str]:
-    """The engine settings that a snapshot's rows depend on; empty if the writer did not record them."""
+    """Return the engine settings that a snapshot's rows depend on; empty if the writer did not record them."""
     try:
         settings = parse_json(summary.get(SESSION_SETTINGS, "{}"))
     except ValueError:
@@ -339,7 +339,7 @@ def session_settings(summary: Mapping[str, str]) -> dict[str, str]:
 def _decode_state(
     view: MaterializedView, origin: Snapshot, snapshot: Snapshot, summary: dict[str, str]
 ) -> RefreshState | None:
-    """The refresh state of `origin`, the snapshot that wrote the rows of `snapshot`; None if it has none."""
+    """Return the refresh state of `origin`, the snapshot that wrote the rows of `snapshot`; None if it has none."""
     if has_numbers_only(summary):
         return decode_by_number(summary, view.lineage_numbers())
     if view.layout is Layout.TABLE:
@@ -371,7 +371,7 @@ def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot)
 
 
 def _default_database(view: MaterializedView, version_id: object) -> str:
-    """The database of unqualified names in a version of the definition."""
+    """Return the database of unqualified names in a version of the definition."""
     evaluated = next(
         (version for version in view.metadata.versions if str(version.version_id) == str(version_id)), None
     )

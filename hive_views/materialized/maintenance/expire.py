@@ -114,7 +114,7 @@ def _snapshots_to_expire(metadata: TableMetadata, until_ms: int, keep: int) -> t
 
 
 def _files_only_in(storage: Table, expired: set[int], files: MetadataFiles) -> set[str]:
-    """The storage table's own files that only expired snapshots need."""
+    """Return the storage table's own files that only expired snapshots need."""
     purgeable = files_to_purge(storage, files)
     if purgeable is None:
         return set()
@@ -142,7 +142,10 @@ def _refs(metadata: TableMetadata) -> dict[str, int]:
 
 
 def _remaining_refreshes(metadata: TableMetadata, expired: set[int]) -> AttachedStorage | None:
-    """An attached storage table's list without the refreshes of expired snapshots; None if it does not change."""
+    """Return an attached storage table's list without the refreshes of expired snapshots.
+
+    None if it does not change.
+    """
     listed = AttachedStorage.of(metadata.properties)
     expired_numbers = {snapshot.sequence_number for snapshot in metadata.snapshots if snapshot.snapshot_id in expired}
     remaining = tuple(

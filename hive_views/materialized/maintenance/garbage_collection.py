@@ -176,7 +176,7 @@ def remove_view_garbage(
 
 
 def _staging_age_ms(store: MetastoreStore, tables: TableOperations, name: ViewName, storage: Table, now_ms: int) -> int:
-    """The age of a staging table; negative if it is not of this storage table."""
+    """Return the age of a staging table; negative if it is not of this storage table."""
     row = store.get_row(name)
     if row is None or row.metadata_location is None:
         return -1
@@ -228,7 +228,7 @@ def _file_name(location: str) -> str:
 
 
 def _is_of_other_table(files: MetadataFiles, location: str, table_uuid: UUID) -> bool:
-    """Whether a file is another table's metadata; an unreadable one was left by a killed process."""
+    """Return whether a file is another table's metadata; an unreadable one was left by a killed process."""
     if not location.endswith(METADATA_FILE_SUFFIXES):
         return False
     try:
@@ -462,7 +462,7 @@ class _Sweep:
     def _find_storage_directories(
         self, locations: Iterable[str]
     ) -> tuple[list[_StorageDirectory], dict[str, list[str]]]:
-        """The directories of storage tables, and the metadata files of materialized views by UUID."""
+        """Return the directories of storage tables, and the metadata files of materialized views by UUID."""
         storage_directories: list[_StorageDirectory] = []
         definitions: dict[str, list[str]] = {}
         for base in locations:
@@ -547,11 +547,11 @@ class _Sweep:
         return row.create_time * 1000 <= self._until_ms
 
     def _has_no_view(self, row: Row) -> bool:
-        """Whether no row has the UUID of the view that a storage table names."""
+        """Return whether no row has the UUID of the view that a storage table names."""
         return row.parameters[STORAGE_OF].lower() not in self._row_marks.view_uuids
 
     def _is_unused(self, row: Row, marks: _Marks) -> bool:
-        """Whether no view has, names or reads a storage table of the catalog."""
+        """Return whether no view has, names or reads a storage table of the catalog."""
         if row.name in marks.links or not self._is_old(row) or _base_path(row) in marks.directories:
             return False
         view_uuid, document = row.parameters[STORAGE_OF].lower(), self._read_json(row.metadata_location or "")
@@ -570,7 +570,7 @@ class _Sweep:
         return not dependents.views and not is_mentioned
 
     def _garbage_files(self, item: _StorageDirectory, used_directories: set[str]) -> set[str] | None:
-        """The files of a storage table without a view; None if something was written there recently."""
+        """Return the files of a storage table without a view; None if something was written there recently."""
         parts = (f"{item.location}/{part}" for part in ("data", "metadata"))
         listed = [file for part in parts for file in _list_files(self._store.files, part)]
         if item.is_exclusive and not any(directory.startswith(f"{item.path}/") for directory in used_directories):
@@ -605,13 +605,13 @@ _UNREADABLE = (
 
 
 def _is_table_layout(row: Row) -> bool:
-    """Whether a row is a materialized view of the layout `table`; a staging table has such parameters too."""
+    """Return whether a row is a materialized view of the layout `table`; a staging table has such parameters too."""
     has_parameters = METADATA in row.parameters and STORAGE_OF in row.parameters
     return has_parameters and not is_staging_name(row.name.name)
 
 
 def _metadata_locations(row: Row) -> Iterator[str]:
-    """The metadata files that a row names."""
+    """Yield the metadata files that a row names."""
     yield from filter(None, (row.metadata_location, row.previous_metadata_location))
     if METADATA in row.parameters:
         with suppress(InvalidRefreshStateError, UnsupportedMaterializedViewError):
@@ -619,7 +619,7 @@ def _metadata_locations(row: Row) -> Iterator[str]:
 
 
 def _base(row: Row) -> str:
-    """The directory of a table or view, by its metadata file."""
+    """Return the directory of a table or view, by its metadata file."""
     return base_of(row.metadata_location or "")
 
 
@@ -668,7 +668,7 @@ def _without_nested_tables(listed: Iterable[_ListedFile], location: str) -> list
 
 
 def _list_files(files: MetadataFiles, location: str, *, recursive: bool = True) -> list[_ListedFile]:
-    """The files below a location whose modification times the storage reports, without checksum files."""
+    """Return the files below a location whose modification times the storage reports, without checksum files."""
     return [
         _ListedFile(entry.location, entry.modified_ms, entry.size)
         for entry in list_entries(files, location, recursive=recursive)

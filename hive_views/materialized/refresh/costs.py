@@ -42,7 +42,7 @@ class MeasuredRefresh:
 
 
 def measured_refreshes(storage: TableMetadata, definition: str) -> Iterator[MeasuredRefresh]:
-    """The refreshes in the history of a storage table that computed a definition, newest first.
+    """Yield the refreshes in the history of a storage table that computed a definition, newest first.
 
     Args:
         storage: The storage table.

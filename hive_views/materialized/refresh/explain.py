@@ -78,7 +78,7 @@ class RefreshExplanation:
         return self.plans[0].action if self.plans else "unchanged"
 
     def lines(self) -> Iterator[str]:
-        """The explanation as text."""
+        """Yield the explanation as text."""
         if not self.plans:
             yield f"{self.name}: unchanged: its rows are fresh"
         for number, plan in enumerate(self.plans):
@@ -92,7 +92,7 @@ class RefreshExplanation:
         return "\n".join(self.lines())
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation as JSON values."""
+        """Return the explanation as JSON values."""
         return {
             "view": self.name,
             "freshness": self.freshness.verdict,
@@ -134,7 +134,7 @@ def explain(
 
 
 def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
-    """The number of rows of a snapshot, by its summary."""
+    """Return the number of rows of a snapshot, by its summary."""
     if snapshot_id is None or snapshot_id == NO_SNAPSHOT:
         return 0
     snapshot = metadata.snapshot_by_id(snapshot_id)
@@ -167,7 +167,10 @@ def _max_rows_read(
     rows_before: Mapping[ViewName, int | None],
     rows_stored: int,
 ) -> int | None:
-    """The rows of the tables, or of the parts of tables, that the queries of a plan name; None if one is not known."""
+    """Return the rows of the tables, or of the parts of tables, that the queries of a plan name.
+
+    None if one is not known.
+    """
     everything: Mapping[int, RowSelection] = dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW)
     counts: list[int | None] = [rows_stored if plan.aggregate is not None else 0]
     for selection in plan.selections if plan.action == "incremental" else (everything,):

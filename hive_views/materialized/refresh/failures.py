@@ -50,7 +50,10 @@ _FAILURES = TypeAdapter(tuple[FailedRefresh, ...])
 
 
 def failed_refreshes(properties: Mapping[str, str]) -> tuple[FailedRefresh, ...]:
-    """The failed refreshes that the properties of a materialized view record; none if another program changed them."""
+    """Return the failed refreshes that the properties of a materialized view record.
+
+    None if another program changed them.
+    """
     try:
         return _FAILURES.validate_json(properties.get(FAILED_REFRESHES, "[]"), strict=True)
     except ValueError:
@@ -58,7 +61,7 @@ def failed_refreshes(properties: Mapping[str, str]) -> tuple[FailedRefresh, ...]
 
 
 def last_failure(view: MaterializedView, refreshed_ms: int | None) -> FailedRefresh | None:
-    """The last failed refresh, if it started after the refresh that wrote the rows."""
+    """Return the last failed refresh, if it started after the refresh that wrote the rows."""
     failures = failed_refreshes(view.properties)
     return failures[-1] if failures and failures[-1].started_ms > (refreshed_ms or 0) else None
 

@@ -76,7 +76,7 @@ def check_definition(name: ViewName, version: ViewVersion) -> None:
 
 
 def text_of(name: ViewName, version: ViewVersion) -> ViewText:
-    """The text of a view that Spark can run: the expanded one, else Spark's own."""
+    """Return the text of a view that Spark can run: the expanded one, else Spark's own."""
     texts = sql_texts(version)
     namespace = version.default_namespace
     database = namespace[0].lower() if len(namespace) == 1 else name.database
@@ -189,7 +189,7 @@ class _Inliner:
         return None
 
     def _as_declared(self, view: ViewText, sql: str) -> str:
-        """A view's query over tables, with the names and the types of the view's columns.
+        """Return a view's query over tables, with the names and the types of the view's columns.
 
         Readers cast each column to its declared type. The casts that have no effect are omitted, because the rules that
         update the rows of a materialized view do not look into them.
@@ -263,7 +263,7 @@ class _SourceSchemas:
 
 
 def _can_upcast(kind: str, declared: str) -> bool:
-    """Whether Spark casts a type to a declared one without loss; true for types that are not compared here."""
+    """Return whether Spark casts a type to a declared one without loss; true for types that are not compared here."""
     if "timestamp" in kind + declared:
         return True
     try:

@@ -38,11 +38,11 @@ class SourceGraph:
         self.ordered: list[ViewName] = []
 
     def materialized_sources(self, name: ViewName) -> set[ViewName]:
-        """The materialized views among the direct and transitive sources of a view."""
+        """Return the materialized views among the direct and transitive sources of a view."""
         return self._visit(name) - {name}
 
     def _visit(self, name: ViewName) -> set[ViewName]:
-        """The materialized views among a name and its sources."""
+        """Return the materialized views among a name and its sources."""
         if name in self._visited:
             return self._visited[name]
         self._visited[name] = set()  # ends a cycle
@@ -58,7 +58,7 @@ class SourceGraph:
         return result
 
     def _direct_sources(self, name: ViewName) -> tuple[list[ViewName], bool]:
-        """The sources of an object, and whether it is a materialized view."""
+        """Return the sources of an object, and whether it is a materialized view."""
         row = self._rows.get(name)
         if row is None:
             return [], False

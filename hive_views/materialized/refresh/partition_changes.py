@@ -43,7 +43,7 @@ class PartitionSelection:
 
 
 def partition_columns(storage: Table) -> dict[str, dict[int, int]]:
-    """The columns by which a table is partitioned without a transform: their positions in each of its specs."""
+    """Return the columns by which a table is partitioned without a transform: their positions in each of its specs."""
     columns = {}
     for field in storage.spec().fields:
         if isinstance(field.transform, IdentityTransform):
@@ -58,7 +58,7 @@ def partition_columns(storage: Table) -> dict[str, dict[int, int]]:
 
 
 def stored_values(storage: Table, snapshot: Snapshot, column: str) -> frozenset[object] | None:
-    """The values of a partition column in a snapshot; None if some files are not partitioned by it."""
+    """Return the values of a partition column in a snapshot; None if some files are not partitioned by it."""
     positions = partition_columns(storage)[column]
     values = set()
     for manifest in snapshot.manifests(storage.io):
@@ -74,7 +74,7 @@ def stored_values(storage: Table, snapshot: Snapshot, column: str) -> frozenset[
 def changed_partitions(
     storage: Table, source: TableMetadata, io: FileIO, since: int, keys: Mapping[int, str]
 ) -> PartitionSelection:
-    """The partitions of the storage table whose rows may have changed.
+    """Return the partitions of the storage table whose rows may have changed.
 
     `keys` are columns of the changed table by the positions of the storage table's columns that are keys for it.
     """
@@ -100,7 +100,7 @@ def changed_partitions(
 
 
 def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) -> Iterator[object]:
-    """The values of a column in the partitions whose files changed since a snapshot."""
+    """Yield the values of a column in the partitions whose files changed since a snapshot."""
     positions = {}
     for spec in source.partition_specs:
         for position, field in enumerate(spec.fields):

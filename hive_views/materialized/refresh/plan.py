@@ -222,7 +222,7 @@ def _sum(counts: Collection[int | None]) -> int | None:
 
 
 def _keys(given: PlanInput, leaf: int) -> dict[Positions, str]:
-    """The keys of a leaf whose columns all have its own type: 1 = '01', but their texts differ."""
+    """Return the keys of a leaf whose columns all have its own type: 1 = '01', but their texts differ."""
 
     def type_of(number: int, column: str) -> IcebergType | None:
         table = given.tables.get(ViewName(*given.leaves.leaves[number].name))
@@ -287,7 +287,7 @@ def format_settings(settings: Mapping[str, str], keys: Iterable[str]) -> str:
 
 
 def _known_snapshot(state: RefreshState, tables: Mapping[ViewName, TableState], name: ViewName) -> int:
-    """The snapshot of a table that the last refresh read."""
+    """Return the snapshot of a table that the last refresh read."""
     source = state.source(name, tables[name].uuid)
     assert source is not None, "otherwise everything is computed"
     return source.id

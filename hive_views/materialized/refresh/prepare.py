@@ -88,7 +88,7 @@ class PreparedRefresh:
     """The plans in the order of preference."""
 
     def query_of(self, plan: RefreshPlan) -> IncrementalQuery:
-        """The definition in the form that a plan computes."""
+        """Return the definition in the form that a plan computes."""
         if plan.action != "full":
             return self.maintained
         return self.over_stored_rows if plan.reads_stored_rows else self.leaves
@@ -199,7 +199,7 @@ def _fresh_storages(
 
 
 def _with_stored_rows(plans: Iterable[RefreshPlan], storages: Sequence[StoredSource]) -> Iterator[RefreshPlan]:
-    """The plans, with one over stored rows before each that computes everything from the tables."""
+    """Yield the plans, with one over stored rows before each that computes everything from the tables."""
     for plan in plans:
         if plan.action == "full":
             names = ", ".join(str(storage.view) for storage in storages)

@@ -134,7 +134,7 @@ def discard_snapshot(
 
 
 def published_snapshots(table: Table) -> set[int]:
-    """The snapshots that readers may use: reachable from a branch or tag, or current at some time."""
+    """Return the snapshots that readers may use: reachable from a branch or tag, or current at some time."""
     metadata = table.metadata
     snapshot_ids: set[int] = set()
     heads = [reference.snapshot_id for reference in metadata.refs.values()]
@@ -151,7 +151,7 @@ def published_snapshots(table: Table) -> set[int]:
 
 
 def _files_added_by(table: Table, snapshot: Snapshot) -> set[str]:
-    """The data files, manifests and manifest list that a snapshot added."""
+    """Return the data files, manifests and manifest list that a snapshot added."""
     locations = {snapshot.manifest_list}
     for manifest in snapshot.manifests(table.io):
         if manifest.added_snapshot_id != snapshot.snapshot_id:

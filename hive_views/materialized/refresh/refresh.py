@@ -181,7 +181,7 @@ def _reason_to_discard(
 
 
 def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_id: str) -> Snapshot | None:
-    """The snapshot that the engine wrote."""
+    """Return the snapshot that the engine wrote."""
     if snapshot_id is not None:
         return metadata.snapshot_by_id(snapshot_id)
     for snapshot in reversed(metadata.snapshots):
@@ -208,7 +208,7 @@ def _report(view: MaterializedView, action: str, why: str, snapshot: Snapshot | 
 
 
 def _refresh_state(view: MaterializedView, sources: Sources, started_ms: int) -> RefreshState:
-    """The state that a refresh records."""
+    """Return the state that a refresh records."""
     has_uuids = SequenceIds.of(view.properties) is not SequenceIds.ONLY
     return RefreshState(
         view.metadata.current_version_id,
@@ -237,7 +237,7 @@ def _summary(
     settings: Mapping[str, str],
     refresh_id: str,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The entries of the snapshot's summary, and properties that the storage table gets in the same commit."""
+    """Return the entries of the snapshot's summary, and properties that the storage table gets in the same commit."""
     entries = {
         VIEW_UUID: view.metadata.view_uuid.lower(),
         REFRESH_ID: refresh_id,

@@ -130,7 +130,10 @@ class Engine(Protocol):
         ...
 
     def casts_relative_times(self, request: StagingRequest) -> bool | None:
-        """Whether the queries cast a constant text such as `now` or `today` to a date or time; None if unknown."""
+        """Return whether the queries cast a constant text such as `now` or `today` to a date or time.
+
+        None if unknown.
+        """
         ...
 
     def stage(self, request: StagingRequest) -> int | None:
@@ -146,7 +149,7 @@ class Engine(Protocol):
 
 
 def staging_prefix(view: ViewName) -> str:
-    """The beginning of the names of a view's staging tables."""
+    """Return the beginning of the names of a view's staging tables."""
     return f"{view.name[:200]}{STAGING_MARK}"
 
 
@@ -289,7 +292,7 @@ def staging_request(
 
 
 def _keys_query(plan: RefreshPlan, positions: Sequence[Positions], leaves: IncrementalQuery, inputs: Inputs) -> str:
-    """The query of the keys of all changed rows."""
+    """Return the query of the keys of all changed rows."""
     queries = []
     for number, columns in sorted(plan.keys.items()):
         items = (f"{quote_identifier(columns[at])} AS {key_name(n)}" for n, at in enumerate(positions))
@@ -304,7 +307,7 @@ _MAX_KEYS_SHARE = 5
 
 
 def stored_row_count(view: MaterializedView) -> int:
-    """The number of stored rows, by the summary of their snapshot; 0 if it is not recorded."""
+    """Return the number of stored rows, by the summary of their snapshot; 0 if it is not recorded."""
     return row_count(summary_of(view.snapshot)) or 0
 
 
@@ -313,12 +316,12 @@ KEYS_VIEW = "hive_views_keys"
 
 
 def key_name(number: int) -> str:
-    """The column of `keys_query` with the values of a key."""
+    """Return the column of `keys_query` with the values of a key."""
     return f"hive_views_key_{number}"
 
 
 def key_value(alias: str, columns: tuple[str, ...]) -> str:
-    """The value of a key in a row; the alias may be empty."""
+    """Return the value of a key in a row; the alias may be empty."""
     names = [f"{alias}{'.' if alias else ''}{quote_identifier(column)}" for column in columns]
     return names[0] if len(names) == 1 else f"coalesce({', '.join(names)})"
 
@@ -328,7 +331,7 @@ _MAX_DELETED_SHARE = 5
 
 
 def merges_in_place(view: MaterializedView) -> bool:
-    """Whether a refresh writes only the groups that change: if there are many, and few rows in delete files.
+    """Return whether a refresh writes only the groups that change: if there are many, and few rows in delete files.
 
     Otherwise it writes all of them, which also removes the delete files of earlier refreshes.
     """
@@ -363,7 +366,7 @@ class Inputs:
         self._inputs: dict[tuple[ViewName, RowSelection], Input] = {}
 
     def all(self) -> tuple[Input, ...]:
-        """All inputs that were added."""
+        """Return all inputs that were added."""
         return tuple(self._inputs.values())
 
     def add(self, leaf: TableLeaf, part: RowSelection) -> str:
@@ -400,7 +403,7 @@ class Inputs:
 
 
 def _merge_query(stored: str | None, aggregate: Aggregate, queries: tuple[str, ...], schema: Schema) -> str:
-    """A query that groups the partial results of the new rows, and the stored rows if they are given."""
+    """Return a query that groups the partial results of the new rows, and the stored rows if they are given."""
     columns = [quote_identifier(field.name) for field in schema.fields]
     listed = ", ".join(columns)
     parts = [] if stored is None else [f"SELECT {listed} FROM {stored} AS s"]
@@ -417,7 +420,7 @@ def _merge_query(stored: str | None, aggregate: Aggregate, queries: tuple[str, .
 
 
 def merged_type(value: str, field_type: IcebergType) -> str:
-    """A merged value in the type of its column: a sum of decimals or integers has a wider one."""
+    """Return a merged value in the type of its column: a sum of decimals or integers has a wider one."""
     if isinstance(field_type, DecimalType):
         return f"CAST({value} AS DECIMAL({field_type.precision}, {field_type.scale}))"
     return f"CAST({value} AS BIGINT)" if isinstance(field_type, LongType) else value

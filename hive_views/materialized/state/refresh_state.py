@@ -74,12 +74,15 @@ same name changes query results without creating a snapshot."""
 
 
 def summary_of(snapshot: Snapshot | None) -> Mapping[str, str]:
-    """The summary of a snapshot; empty if there is no snapshot, or if it has none."""
+    """Return the summary of a snapshot; empty if there is no snapshot, or if it has none."""
     return {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
 
 
 def row_count(summary: Mapping[str, str]) -> int | None:
-    """The number of rows of a snapshot by its summary, without those in delete files; None if it is not recorded."""
+    """Return the number of rows of a snapshot by its summary, without those in delete files.
+
+    None if it is not recorded.
+    """
     records = whole_number(summary.get("total-records"))
     deleted = whole_number(summary.get("total-position-deletes", "0"))
     if records is None or deleted is None or summary.get("total-equality-deletes", "0") != "0":
@@ -138,7 +141,7 @@ class RefreshState:
         return len(set(uuids)) == len(uuids)
 
     def source(self, name: ViewName, uuid: str) -> SourceState | None:
-        """The state of a source: by UUID, or by name if its UUID was not recorded."""
+        """Return the state of a source: by UUID, or by name if its UUID was not recorded."""
         state = self.by_uuid().get(uuid)
         if state is not None:
             return state
@@ -146,11 +149,11 @@ class RefreshState:
         return same_name if same_name is not None and same_name.uuid is None else None
 
     def by_uuid(self) -> dict[str, SourceState]:
-        """The sources with a recorded UUID, by UUID."""
+        """Return the sources with a recorded UUID, by UUID."""
         return {source.uuid: source for source in self.sources if source.uuid is not None}
 
     def by_name(self) -> dict[ViewName, SourceState]:
-        """The sources by their names at the refresh."""
+        """Return the sources by their names at the refresh."""
         return {source.name: source for source in self.sources}
 
 
@@ -222,7 +225,7 @@ def _decode_source(value: object, path: str) -> SourceState:
 
 
 def without_none(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that have a value."""
+    """Return the entries that have a value."""
     return {key: value for key, value in entries.items() if value is not None}
 
 
@@ -238,7 +241,7 @@ def parse_object(text: str, path: str) -> dict[str, Any]:
 
 
 def required(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
-    """A required value of an object, checked to have exactly the given type."""
+    """Return a required value of an object, checked to have exactly the given type."""
     value = document.get(key)
     if type(value) is not kind:
         key_path = f"{path}.{key}" if path else key
@@ -248,7 +251,7 @@ def required(document: Mapping[str, Any], key: str, kind: type, path: str) -> An
 
 
 def optional(document: Mapping[str, Any], key: str, kind: type, path: str) -> Any:
-    """An optional value of an object, None if it is absent or null; otherwise as `required`."""
+    """Return an optional value of an object, None if it is absent or null; otherwise as `required`."""
     return None if document.get(key) is None else required(document, key, kind, path)
 
 
@@ -284,7 +287,7 @@ def fingerprint_of_version(metadata: ViewMetadata, version: ViewVersion) -> str:
 
 
 def has_same_rows(metadata: ViewMetadata, before: ViewVersion, after: ViewVersion) -> bool:
-    """Whether two versions of a definition have the same columns and are the same query, written differently."""
+    """Return whether two versions of a definition have the same columns and are the same query, written differently."""
     from hive_views.sql.analysis.same_text import is_same_text  # sqlglot takes 0.1 s to import
 
     if (before.default_catalog, tuple(before.default_namespace)) != (
@@ -336,7 +339,7 @@ def encode_adopted_state(snapshot_id: int, state: RefreshState) -> str:
 
 
 def adopted_state_of(properties: Mapping[str, str], snapshot_id: int) -> RefreshState | None:
-    """The refresh state that the view properties record for a snapshot; None if they record none."""
+    """Return the refresh state that the view properties record for a snapshot; None if they record none."""
     text = properties.get(ADOPTED_REFRESH)
     if text is None:
         return None

@@ -97,7 +97,7 @@ def assign_numbers(numbers: Mapping[str, int], names: Iterable[ViewName], highes
 
 
 def highest_number(summary: Mapping[str, object]) -> int:
-    """The highest number in the refresh state of a snapshot's summary; 0 for none."""
+    """Return the highest number in the refresh state of a snapshot's summary; 0 for none."""
     text = summary.get(SEQUENCE_STATE)
     keys = () if text is None else parse_object(str(text), SEQUENCE_STATE)
     return max((whole_number(key) or 0 for key in keys), default=0)
@@ -134,7 +134,7 @@ def encode_numbers_only(state: RefreshState, numbers: Mapping[str, int]) -> dict
 
 
 def has_numbers_only(summary: Mapping[str, str]) -> bool:
-    """Whether a snapshot's state is by number alone; a state without entries does not count."""
+    """Return whether a snapshot's state is by number alone; a state without entries does not count."""
     entries = parse_object(summary.get(SEQUENCE_STATE, "{}"), SEQUENCE_STATE)
     return bool(entries) and not any(isinstance(entry, dict) for entry in entries.values())
 

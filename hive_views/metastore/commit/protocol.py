@@ -202,7 +202,7 @@ class ChangeRequest:
             raise self.outcome_unknown(f"{reason}; then: {error}" if reason else str(error)) from error
 
     def is_read_current(self) -> bool:
-        """Whether the state that the current server reads is at least as new as the lock.
+        """Return whether the state that the current server reads is at least as new as the lock.
 
         Without a lock, only the server of the first request is trusted.
         """

@@ -476,12 +476,12 @@ def _check_not_renamed(
 
 
 def _is_created(row: Row, table: Table, is_new_uuid: bool) -> bool:
-    """Whether a row comes from a request: it has its metadata file, or a UUID that no other request has."""
+    """Return whether a row comes from a request: it has its metadata file, or a UUID that no other request has."""
     return _references_file(row, table) or (is_new_uuid and row.uuid == table.parameters[UUID])
 
 
 def _references_file(row: Row, table: Table) -> bool:
-    """Whether a row has the metadata file of a request, as its current or its previous one."""
+    """Return whether a row has the metadata file of a request, as its current or its previous one."""
     return table.parameters[METADATA_LOCATION] in (row.metadata_location, row.previous_metadata_location)
 
 

@@ -370,7 +370,7 @@ class _Acquisition:
         return new_state
 
     def _is_shared(self) -> bool:
-        """Whether others hold locks on objects that this granted lock locks exclusively.
+        """Return whether others hold locks on objects that this granted lock locks exclusively.
 
         Hive 2.3 grants a shared lock while an exclusive lock that was requested earlier still waits, and then grants
         the exclusive lock too, because it compares it only with earlier requests (docs/facts/metastore.md).

@@ -566,7 +566,7 @@ class MetastoreClient:
 
 
 def _is_incomparable(error: Exception, name: str) -> bool:
-    """Whether a read failed because MySQL or MariaDB cannot store the name, so that no row has it."""
+    """Return whether a read failed because MySQL or MariaDB cannot store the name, so that no row has it."""
     return not name.isascii() and _INCOMPARABLE_NAME in str(error)
 
 

@@ -82,7 +82,7 @@ class Dialect(ABC):
     """Rows of TBLS per transaction of a row step."""
 
     def quote(self, name: str) -> str:
-        """An identifier, quoted."""
+        """Return an identifier, quoted."""
         return quote_identifier(name, '"')
 
     def sql(self, text: str) -> str:
@@ -90,27 +90,27 @@ class Dialect(ABC):
         return re.sub(r"\[(\w+)\]", lambda match: self.quote(match[1]), text)
 
     def table_name(self, table: NeededTable, version: str) -> str:
-        """The name of a table in a schema version."""
+        """Return the name of a table in a schema version."""
         return table.name
 
     def stored_name(self, name: str, table: str) -> str:
-        """The name of a column or an index of a table as it is stored."""
+        """Return the name of a column or an index of a table as it is stored."""
         return name
 
     def literal(self, text: str) -> str:
-        """A string literal."""
+        """Return a string literal."""
         return "'" + text.replace("'", "''") + "'"
 
     def type(self, needed: Type) -> str:
-        """The type in this database."""
+        """Return the type in this database."""
         return self.types[needed.kind].format(length=needed.length)
 
     def default(self, column: NeededColumn) -> str:
-        """The literal of a column's default."""
+        """Return the literal of a column's default."""
         return self.false if column.default == "false" else str(column.default)
 
     def column(self, column: NeededColumn) -> str:
-        """A column as it is declared."""
+        """Return a column as it is declared."""
         parts = [self.quote(column.name), self.type(column.type)]
         if column.default is not None:
             parts.append(f"DEFAULT {self.default(column)}")
@@ -127,7 +127,7 @@ class Dialect(ABC):
         return f"ALTER TABLE {self.quote(table)} DROP COLUMN {self.quote(column)}"
 
     def create_table(self, table: NeededTable) -> tuple[str, ...]:
-        """The statements that create a table."""
+        """Return the statements that create a table."""
         stored = {column.name: self.stored_name(column.name, table.name) for column in table.columns}
         parts = [self.column(replace(column, name=stored[column.name])) for column in table.columns]
         if table.primary_key:
@@ -172,16 +172,16 @@ class Dialect(ABC):
         return f"DROP TABLE {self.quote(table)}"
 
     def names(self, columns: Sequence[str]) -> str:
-        """A list of columns."""
+        """Return a list of columns."""
         return ", ".join(self.quote(column) for column in columns)
 
     @abstractmethod
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of the needed type."""
+        """Return whether a column can hold values of the needed type."""
 
     @abstractmethod
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
-        """The statements that widen a column; more than one only if DDL is transactional."""
+        """Return the statements that widen a column; more than one only if DDL is transactional."""
 
     def restore(self, table: str, column: Column) -> tuple[str, str] | None:
         """The statement that restores an earlier declaration of a column, and the condition for values that do not fit.
@@ -198,11 +198,11 @@ class Dialect(ABC):
         return None
 
     def widening_loses(self, column: Column, longest: int) -> bool:
-        """Whether widening would lose a value of the column."""
+        """Return whether widening would lose a value of the column."""
         return False
 
     def recode(self, table: str, column: Column) -> str | None:
-        """The statement that lets a text column hold all characters; None if not needed or not possible."""
+        """Return the statement that lets a text column hold all characters; None if not needed or not possible."""
         return None
 
     def locks(self, kind: str) -> str:
@@ -211,10 +211,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def guarded(self, change: Change) -> str:
-        """A statement of a repeatable script; it does not narrow columns that were widened further since."""
+        """Return a statement of a repeatable script; it does not narrow columns that were widened further since."""
 
     def largest_id(self) -> str:
-        """The SQL of the largest TBL_ID; its value is 0 if TBLS is empty."""
+        """Return the SQL of the largest TBL_ID; its value is 0 if TBLS is empty."""
         return f"COALESCE((SELECT MAX({self.quote('TBL_ID')}) FROM {self.quote('TBLS')}), 0)"
 
     def bounded(self, statements: Sequence[str], first: str, last: str, indent: str) -> str:
@@ -227,7 +227,7 @@ class Dialect(ABC):
         """Statements over a range of rows, repeated in batches over all rows."""
 
     def head(self) -> str:
-        """The beginning of a script."""
+        """Return the beginning of a script."""
         return ""
 
     def use(self, schema: str) -> str:
@@ -235,11 +235,14 @@ class Dialect(ABC):
         return ""
 
     def bad_flag(self, flag: str) -> str:
-        """The condition for flags that are neither true nor false; `flag` is the quoted column."""
+        """Return the condition for flags that are neither true nor false; `flag` is the quoted column."""
         return f"{flag} IS NULL"
 
     def same_text(self, column: str, value: str) -> str | None:
-        """The SQL condition that a text column equals a value exactly; None if the database cannot compare it."""
+        """Return the SQL condition that a text column equals a value exactly.
+
+        None if the database cannot compare it.
+        """
         return f"{column} = {value}"
 
     def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -247,33 +250,33 @@ class Dialect(ABC):
         return ()
 
     def copy_privileges(self, table: str) -> str:
-        """A part of a script that gives the users of TBLS privileges on a new table, read when it runs."""
+        """Return a part of a script that gives the users of TBLS privileges on a new table, read when it runs."""
         return ""
 
     def comment(self, line: str) -> str:
-        """A comment line; characters of the text that would end it are escaped."""
+        """Return a comment line; characters of the text that would end it are escaped."""
         return f"-- {escape(line)}".rstrip()
 
     def short_text(self, expression: str) -> str:
-        """A text column in a form that can be compared with a literal."""
+        """Return a text column in a form that can be compared with a literal."""
         return expression
 
     def number_as_text(self, expression: str) -> str:
-        """A number as a value of the type `own_text`."""
+        """Return a number as a value of the type `own_text`."""
         return f"CAST({expression} AS CHAR(20))"
 
     def as_own_text(self, expression: str) -> str:
-        """A short text as a value of the type `own_text`."""
+        """Return a short text as a value of the type `own_text`."""
         return expression
 
     def byte_length(self, column: str) -> str:
-        """The length of a text: in bytes if the database can return that, else in characters."""
+        """Return the length of a text: in bytes if the database can return that, else in characters."""
         return f"OCTET_LENGTH({column})"
 
     def gather(self, key: str) -> str | None:
-        """An aggregate of all IDs of a group as text, `1,2,9`; None if the database has none."""
+        """Return an aggregate of all IDs of a group as text, `1,2,9`; None if the database has none."""
         return None
 
     def limit(self, count: int) -> str:
-        """The clause that limits a query to a number of rows."""
+        """Return the clause that limits a query to a number of rows."""
         return f"FETCH FIRST {count} ROWS ONLY"

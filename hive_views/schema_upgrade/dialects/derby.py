@@ -38,7 +38,10 @@ class Derby(Dialect):
     locking: Mapping[str, str] = {}
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of the needed type; a CLOB could, but the server cannot compare it."""
+        """Return whether a column can hold values of the needed type.
+
+        A CLOB could, but the server cannot compare it.
+        """
         if needed.kind == "view_text":
             return column.type in ("long varchar", "clob")
         wanted = PARAMETER_LENGTH if needed.kind == "parameter" else needed.length
@@ -59,30 +62,30 @@ class Derby(Dialect):
         )
 
     def number_as_text(self, expression: str) -> str:
-        """A number as a CLOB, without the trailing blanks of CHAR."""
+        """Return a number as a CLOB, without the trailing blanks of CHAR."""
         return f"CAST(RTRIM({super().number_as_text(expression)}) AS CLOB)"
 
     def as_own_text(self, expression: str) -> str:
-        """A short text as a CLOB; Derby does not convert it implicitly."""
+        """Return a short text as a CLOB; Derby does not convert it implicitly."""
         return f"CAST({expression} AS CLOB)"
 
     def byte_length(self, column: str) -> str:
-        """The length of a text in characters."""
+        """Return the length of a text in characters."""
         return f"LENGTH({column})"
 
     def widening_loses(self, column: Column, longest: int) -> bool:
-        """Whether a CLOB holds a value longer than the longest VARCHAR."""
+        """Return whether a CLOB holds a value longer than the longest VARCHAR."""
         return column.type == "clob" and longest > PARAMETER_LENGTH
 
     def short_text(self, expression: str) -> str:
-        """The beginning of a CLOB, which can be compared."""
+        """Return the beginning of a CLOB, which can be compared."""
         return f"CAST({expression} AS VARCHAR(128))"
 
     def locks(self, kind: str) -> str:
         return "the whole database: only one process can open it"
 
     def guarded(self, change: Change) -> str:
-        """A statement for a script of `ij`, which continues after an error."""
+        """Return a statement for a script of `ij`, which continues after an error."""
         fails_when_repeated = change.missing in ("column", "table", "index")
         note = (
             f"-- A second run prints an error here: the {change.missing} {change.name} exists already.\n"
@@ -92,7 +95,7 @@ class Derby(Dialect):
         return f"{note if fails_when_repeated else ''}{change.statement};"
 
     def bad_flag(self, flag: str) -> str:
-        """The condition for flags that are neither Y nor N: Hive's script for 3.0.0 writes a timestamp there."""
+        """Return the condition for flags that are neither Y nor N: Hive's script for 3.0.0 writes a timestamp there."""
         return f"{flag} IS NULL OR {flag} NOT IN ('Y', 'N')"
 
     locked = ""

@@ -65,7 +65,7 @@ def _guard(changes: Sequence[Change]) -> str:
 
 
 def _is_needed(change: Change) -> str:
-    """The condition under which a change is needed."""
+    """Return the condition under which a change is needed."""
     view, column = ("STATISTICS", "INDEX_NAME") if change.missing == "index" else ("COLUMNS", "COLUMN_NAME")
     lacks = ""
     if change.missing == "charset":
@@ -137,11 +137,11 @@ class MariaDb(Dialect):
         return f"LIMIT {count}"
 
     def short_text(self, expression: str) -> str:
-        """The first characters of a long text, since grouping by long texts spills to disk."""
+        """Return the first characters of a long text, since grouping by long texts spills to disk."""
         return f"LEFT({expression}, 128)"
 
     def gather(self, key: str) -> str | None:
-        """All IDs of a group as one text, whose maximum length the session sets high enough."""
+        """Return all IDs of a group as one text, whose maximum length the session sets high enough."""
         return f"GROUP_CONCAT({key} ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
@@ -163,7 +163,7 @@ class MariaDb(Dialect):
         return self._modify(table, column, kind, "utf8mb4_bin" if is_binary else "utf8mb4_general_ci")
 
     def restore(self, table: str, column: Column) -> tuple[str, str] | None:
-        """The statement for an earlier declaration, and the condition for values that it cannot hold."""
+        """Return the statement for an earlier declaration, and the condition for values that it cannot hold."""
         name = self.quote(column.name)
         collation, length = str(column.collation), column.length
         has_safe_default = column.default is None or _SAFE_DEFAULT.fullmatch(str(column.default))
@@ -226,7 +226,7 @@ class MariaDb(Dialect):
         )
 
     def same_text(self, column: str, value: str) -> str:
-        """The condition compares bytes, since the column's collation may ignore case and trailing blanks."""
+        """Return the condition compares bytes, since the column's collation may ignore case and trailing blanks."""
         return f"CAST({column} AS BINARY) = CAST({value} AS BINARY)"
 
 

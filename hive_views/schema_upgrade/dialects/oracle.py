@@ -45,11 +45,11 @@ class Oracle(Dialect):
     one_row = " FROM DUAL"
 
     def quote(self, name: str) -> str:
-        """An identifier; none of them needs quotes."""
+        """Return an identifier; none of them needs quotes."""
         return name
 
     def column(self, column: NeededColumn) -> str:
-        """A column as it is declared; a flag with its check."""
+        """Return a column as it is declared; a flag with its check."""
         checked = f" CHECK ({column.name} IN (1, 0))" if column.type.kind == "flag" else ""
         return super().column(column) + checked
 
@@ -73,7 +73,7 @@ class Oracle(Dialect):
         )
 
     def short_text(self, expression: str) -> str:
-        """The beginning of a CLOB, which can be compared."""
+        """Return the beginning of a CLOB, which can be compared."""
         return f"DBMS_LOB.SUBSTR({expression}, 128, 1)"
 
     def number_as_text(self, expression: str) -> str:
@@ -134,7 +134,7 @@ class Oracle(Dialect):
         )
 
     def copy_privileges(self, table: str) -> str:
-        """A block that repeats the grants of TBLS for a new table."""
+        """Return a block that repeats the grants of TBLS for a new table."""
         return (
             "DECLARE\n  granting VARCHAR2(400);\nBEGIN\n"
             "  FOR made IN (SELECT DISTINCT grantee, privilege FROM user_tab_privs_made WHERE table_name = 'TBLS'\n"

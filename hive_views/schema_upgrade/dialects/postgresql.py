@@ -60,23 +60,23 @@ class PostgreSql(Dialect):
         return (self._alter(table, column, self.type(needed)),)
 
     def restore(self, table: str, column: Column) -> tuple[str, str] | None:
-        """The statement for an earlier `varchar`, and the condition for longer values."""
+        """Return the statement for an earlier `varchar`, and the condition for longer values."""
         if column.type != "varchar" or not isinstance(column.length, int):
             return None
         longer = f"CHAR_LENGTH({self.quote(column.name)}) > {column.length}"
         return self._alter(table, column, f"varchar({column.length})"), longer
 
     def lock(self, table: str) -> tuple[str, str]:
-        """The statement that locks a table against other sessions until the end of the transaction."""
+        """Return the statement that locks a table against other sessions until the end of the transaction."""
         return f"LOCK TABLE {self.quote(table)} IN ACCESS EXCLUSIVE MODE", ""
 
     def _alter(self, table: str, column: Column, kind: str) -> str:
-        """The statement that changes a column's type. Without COLLATE it would get the default collation."""
+        """Return the statement that changes a column's type. Without COLLATE it would get the default collation."""
         collation = f" COLLATE {self.quote(column.collation)}" if column.collation else ""
         return f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} TYPE {kind}{collation}"
 
     def number_as_text(self, expression: str) -> str:
-        """A number as text; CHAR would have trailing blanks."""
+        """Return a number as text; CHAR would have trailing blanks."""
         return f"CAST({expression} AS text)"
 
     def guarded(self, change: Change) -> str:
@@ -114,7 +114,7 @@ class PostgreSql(Dialect):
         )
 
     def give(self, table: str, owner: str | None, grants: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        """The statements that give a table to an owner and privileges on it to other users."""
+        """Return the statements that give a table to an owner and privileges on it to other users."""
         name = self.quote(table)
         owned = (f"ALTER TABLE {name} OWNER TO {self._role(owner)}",) if owner else ()
         return (*owned, *(f"GRANT {privilege} ON {name} TO {self._role(grantee)}" for grantee, privilege in grants))

@@ -47,7 +47,10 @@ class SqlServer(Dialect):
         return f"DROP INDEX {self.quote(name)} ON {self.quote(table)}"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        """Whether a column can hold values of a type; `text` and `varchar` lose characters outside their code page."""
+        """Return whether a column can hold values of a type.
+
+        `text` and `varchar` lose characters outside their code page.
+        """
         size = column.length or 0
         return column.type == "nvarchar" and (size < 0 or (needed.kind == "varchar" and size >= needed.length))
 
@@ -75,7 +78,7 @@ class SqlServer(Dialect):
         return f"IF {absent}\n  {change.statement};\nGO"
 
     def copy_privileges(self, table: str) -> str:
-        """A batch that repeats the grants of TBLS for a new table."""
+        """Return a batch that repeats the grants of TBLS for a new table."""
         return (
             "DECLARE @grants nvarchar(max) = N'';\n"
             f"SELECT @grants = @grants + N'GRANT ' + permission_name + N' ON {self.quote(table)} TO ' "
@@ -94,7 +97,7 @@ class SqlServer(Dialect):
         )
 
     def comment(self, line: str) -> str:
-        """A comment line; sqlcmd replaces variables, `$(name)`, also in comments."""
+        """Return a comment line; sqlcmd replaces variables, `$(name)`, also in comments."""
         return super().comment(line.replace("$(", "$ ("))
 
     def head(self) -> str:

@@ -381,7 +381,7 @@ def _plan_task(
 
 @lru_cache(maxsize=1)
 def _fetched_rows(plan_id: str) -> dict[ViewName, Row | None]:
-    """The rows that this process read for a plan, kept for its next task."""
+    """Return the rows that this process read for a plan, kept for its next task."""
     return {}
 
 

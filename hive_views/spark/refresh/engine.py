@@ -77,7 +77,7 @@ def _check_types(work: StagingRequest, computed: StructType) -> None:
 
 
 def _can_store(computed: DataType, stored: IcebergType) -> bool:
-    """Whether every value of the computed type is a value of the stored type."""
+    """Return whether every value of the computed type is a value of the stored type."""
     name, stored_name = computed.simpleString(), spark_type(stored)
     if name in (stored_name, "void") or (name, stored_name) in _WIDER:
         return True
@@ -135,13 +135,13 @@ def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
 
 
 def _condition(alias: str, keys: Iterable[tuple[str, ...]], conditions: Iterable[KeyCondition]) -> str:
-    """The condition that a row may have one of the affected keys, by constants alone."""
+    """Return the condition that a row may have one of the affected keys, by constants alone."""
     pairs = zip(keys, conditions, strict=True)
     return " AND ".join(item.on(key_value(alias, columns)) for columns, item in pairs)
 
 
 def _replacement(work: StagingRequest, target: str, rows: DataFrame, is_candidate: str) -> str:
-    """The MERGE that deletes the stored rows of the affected keys, and inserts the new rows."""
+    """Return the MERGE that deletes the stored rows of the affected keys, and inserts the new rows."""
     rows.createOrReplaceTempView(_ROWS_VIEW)
     listed = ", ".join(map(quote_identifier, work.columns))
     keys = [key_name(number) for number in range(len(work.keys))]
@@ -159,7 +159,7 @@ def _replacement(work: StagingRequest, target: str, rows: DataFrame, is_candidat
 
 
 def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
-    """The MERGE that updates the rows of the groups that change, and inserts the others."""
+    """Return the MERGE that updates the rows of the groups that change, and inserts the others."""
     rows = rows.localCheckpoint()
     rows.createOrReplaceTempView(_ROWS_VIEW)
     # Equal numbers of different types have different hash values, so the conditions need the stored types.
@@ -259,7 +259,7 @@ class SparkEngine:
         self.can_compare_files = can_use(spark, Feature.FILE_COMPARISON)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        """The session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
+        """Return the session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
         return result_settings(self._spark, keys)
 
     def stage(self, work: StagingRequest) -> None:

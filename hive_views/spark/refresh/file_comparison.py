@@ -92,7 +92,7 @@ class FileComparison:
             planned.close()
 
     def _read(self, tasks: Iterable[Any], *, deleted: bool = False) -> DataFrame:
-        """The rows of tasks; if `deleted`, those that their delete files delete instead of the others."""
+        """Return the rows of tasks; if `deleted`, those that their delete files delete instead of the others."""
         staged = self._jvm.java.util.ArrayList()
         for task in tasks:
             if not deleted or task.deletes().size():
@@ -128,7 +128,7 @@ class FileComparison:
 
 
 def _only_in_first(tasks: _Tasks, others: _Tasks) -> _Tasks:
-    """The tasks that the other scan lacks, or has fewer times, since a file may have been added twice."""
+    """Return the tasks that the other scan lacks, or has fewer times, since a file may have been added twice."""
     left, result = Counter(key for key, _ in others), list[tuple[tuple[str, ...], Any]]()
     for key, task in tasks:
         if left[key]:
@@ -139,7 +139,7 @@ def _only_in_first(tasks: _Tasks, others: _Tasks) -> _Tasks:
 
 
 def _single_files(tasks: _Tasks) -> set[str]:
-    """The data files that one task alone reads."""
+    """Return the data files that one task alone reads."""
     count = Counter(key[0] for key, _ in tasks)
     return {file for file, times in count.items() if times == 1}
 
@@ -150,5 +150,5 @@ def _key(task: Any) -> tuple[str, ...]:
 
 
 def _items(items: Any) -> list[Any]:
-    """The items of a Java list: its iterator ends with an exception, which PySpark takes 12 ms to convert."""
+    """Return the items of a Java list: its iterator ends with an exception, which PySpark takes 12 ms to convert."""
     return [items.get(position) for position in range(items.size())]

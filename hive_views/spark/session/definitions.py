@@ -80,16 +80,16 @@ class DefinitionAnalyzer:
                 raise error_at(statement.text, query.start + read.start, reason, ".".join(read.parts))
 
     def analyzer(self, statement: Defining, database: str) -> Analyzer:
-        """The analyzer of a statement's query; its errors point into the statement."""
+        """Return the analyzer of a statement's query; its errors point into the statement."""
         query = statement.query
         return self._analyzer(query.sql, database, typed=(statement.text, query.start))
 
     def query_analyzer(self, query: str, database: str) -> Analyzer:
-        """The analyzer of a query that is not part of a statement."""
+        """Return the analyzer of a query that is not part of a statement."""
         return self._analyzer(query, database, typed=(query, 0))
 
     def recompiler(self, name: ViewName) -> Analyzer:
-        """The analyzer of an existing view's definition, under the settings recorded with it."""
+        """Return the analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
         settings = recorded_settings(version.summary)

@@ -52,7 +52,7 @@ class _CheckedText:
         return line_and_column(self.typed_text, offset if self.typed_offset is None else self.typed_offset)
 
     def error(self, reason: str, offset: int, name: str | None = None, advice: str = _ADVICE) -> SqlError:
-        """An error that points to a character of the text."""
+        """Return an error that points to a character of the text."""
         line, column = self.position(offset)
         return SqlError(f"{reason}: {advice}", line=line, column=column, name=name)
 
@@ -69,7 +69,7 @@ class StatementGuard:
         self._queries = queries
 
     def find_view(self, parts: tuple[str, ...], *, prefers_temporary: bool = True) -> ViewName | None:
-        """The Iceberg view that a name means; None if a temporary view takes precedence."""
+        """Return the Iceberg view that a name means; None if a temporary view takes precedence."""
         resolved = self._names.resolve(parts, self._names.current())
         if resolved is None or not self._is_view(resolved.name):
             return None
@@ -152,7 +152,7 @@ class StatementGuard:
         return self._names.setting(key).lower() == "true"
 
     def _checked_texts(self, text: str, typed_text: str, typed_offset: int | None) -> Iterator[_CheckedText]:
-        """A text, and the texts in strings that it executes."""
+        """Yield a text, and the texts in strings that it executes."""
         checked_text = _CheckedText(text, find_targets(text), typed_text, typed_offset)
         yield checked_text
         for executed in checked_text.targets.executed:
@@ -166,7 +166,7 @@ class StatementGuard:
             yield from self._checked_texts(value, typed_text, executed.start if typed_offset is None else typed_offset)
 
     def _evaluate(self, text: str, executed: ExecutedText, args: Arguments) -> Any:
-        """The value of an EXECUTE IMMEDIATE's expression, computed by Spark, which knows its variables."""
+        """Return the value of an EXECUTE IMMEDIATE's expression, computed by Spark, which knows its variables."""
         head = "SELECT ("
         query = f"{head}{text[executed.start : executed.end]})"
         used_args = args if _parameter_marks(query) else None
@@ -178,7 +178,7 @@ class StatementGuard:
     def _with_value(
         self, text: str, executed: ExecutedText, value: str, args: Arguments
     ) -> tuple[RewrittenText, Arguments]:
-        """The statement with its expression replaced by the value, and the arguments that remain."""
+        """Return the statement with its expression replaced by the value, and the arguments that remain."""
         if self._is_on(ESCAPED_LITERALS) and any(mark in value for mark in ("\\", "'", "${")):
             reason = f"{ESCAPED_LITERALS} is on, and this text has quotes or backslashes in it: {_ADVICE}"
             raise error_at(text, executed.start, reason)
@@ -211,7 +211,7 @@ class StatementGuard:
             raise checked_text.error(problem, change.start, str(view), advice)
 
     def _find_anywhere(self, parts: tuple[str, ...]) -> ViewName | None:
-        """A view that a name without a catalog can mean, whichever catalog and database are current."""
+        """Return a view that a name without a catalog can mean, whichever catalog and database are current."""
         candidates = parts[:1] if len(parts) == 2 else database_names(self._catalog.store)
         for database in candidates:
             try:
@@ -232,11 +232,11 @@ class StatementGuard:
 
 
 def _name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a name; empty if the text is not a name, which Spark rejects."""
+    """Return the parts of a name; empty if the text is not a name, which Spark rejects."""
     tokens = list(spark_tokens(name))
     return tuple(unquote_identifier(token.text) for token in tokens[::2] if token.kind in ("word", "quoted"))
 
 
 def _parameter_marks(sql: str) -> list[str]:
-    """The marks in a text that may begin parameters; colons also have other meanings."""
+    """Return the marks in a text that may begin parameters; colons also have other meanings."""
     return [word.text for word in spark_tokens(sql) if word.text in ("?", ":")]

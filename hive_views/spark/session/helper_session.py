@@ -30,7 +30,7 @@ _PREFIX = "hive_views_"
 
 
 def is_own_view(parts: tuple[str, ...]) -> bool:
-    """Whether a name is that of a view that a `ViewSession` created in place of a view of its catalog."""
+    """Return whether a name is that of a view that a `ViewSession` created in place of a view of its catalog."""
     return parts[:1] == (GLOBAL_TEMP,) and parts[-1].startswith(_PREFIX)
 
 
@@ -85,7 +85,7 @@ class HelperSession:
             return name
 
     def source_of(self, name: str) -> SourceText | None:
-        """The query of a view that was created here, by the name that Spark's errors give it."""
+        """Return the query of a view that was created here, by the name that Spark's errors give it."""
         return self._sources.get(quote_name(name.split(".")))
 
     def frame_as_view(self, frame: DataFrame) -> str:

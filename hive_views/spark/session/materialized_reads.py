@@ -108,7 +108,7 @@ class MaterializedReader:
                 raise item.error()
 
     def current_rows(self, name: ViewName, as_view: Callable[[DataFrame], str]) -> str | None:
-        """A view of the stored rows of a materialized view; None if its definition has to be read.
+        """Return a view of the stored rows of a materialized view; None if its definition has to be read.
 
         If only some partitions are stale, the returned view has the stored rows of the fresh partitions, and the
         rows of the definition for the others. `as_view` creates a view of a data frame and returns its name. Raises
@@ -180,7 +180,7 @@ class MaterializedReader:
         return self._catalog.materialized.partial_reading(name.identifier, engine)
 
     def _partly_stored_rows(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str | None:
-        """A view of a stale materialized view, whose stale partitions are computed; None if impossible."""
+        """Return a view of a stale materialized view, whose stale partitions are computed; None if impossible."""
         engine = SparkEngine(self._spark, self._catalog)
         try:
             partial = self._partial_reading(name, reading, engine)
@@ -199,14 +199,17 @@ class MaterializedReader:
         return None
 
     def earlier_rows(self, stored: StoredSnapshot) -> DataFrame:
-        """The stored rows of an earlier refresh that a statement names; whether they are fresh is not checked."""
+        """Return the stored rows of an earlier refresh that a statement names.
+
+        Whether they are fresh is not checked.
+        """
         computed = self.other_settings(stored.settings)
         reason = f"storage: {stored}" + (f", computed with {computed}" if computed else "")
         self._add_note(Note(stored.view, True, reason))
         return self.load(stored.storage, stored.metadata_location, stored.snapshot_id)
 
     def other_settings(self, recorded: Mapping[str, str]) -> str:
-        """The recorded settings of stored rows that differ from the session's, as text."""
+        """Return the recorded settings of stored rows that differ from the session's, as text."""
         differing = differing_settings(recorded, result_settings(self._spark, recorded)) if recorded else []
         if self._spark.conf.get(_WAP_BRANCH, None):
             differing.append(_WAP_BRANCH)  # a refresh never reads the branch, which the definition does
@@ -223,7 +226,7 @@ class MaterializedReader:
         snapshot_id: int | None,
         session: SparkSession | None = None,
     ) -> DataFrame:
-        """The rows of a storage table's snapshot, in the user's session or in a second one."""
+        """Return the rows of a storage table's snapshot, in the user's session or in a second one."""
         spark = session or self._spark
         # Iceberg's reader takes the location of a metadata file in place of a name, for storage without a table.
         table = metadata_location

@@ -46,7 +46,7 @@ def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView
 
 
 def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: MaterializedView) -> DataFrame:
-    """The refreshes that a materialized view's storage still contains."""
+    """Return the refreshes that a materialized view's storage still contains."""
     log = () if view.storage is None else view.storage.metadata.snapshot_log
     # A snapshot is created before it is published, and TIMESTAMP AS OF uses the time of publication.
     published_ms = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}

@@ -96,17 +96,17 @@ class NameResolver:
         return self._optional_setting(f"spark.sql.catalog.{SESSION_CATALOG}") is not None
 
     def current(self) -> NameContext:
-        """The session's current catalog and namespace."""
+        """Return the session's current catalog and namespace."""
         namespace = tuple(self.spark.catalog.currentDatabase().split("."))
         return NameContext(self.spark.catalog.currentCatalog(), namespace)
 
     def is_on_metastore(self, catalog: str) -> bool:
-        """Whether a Spark catalog is on the metastore."""
+        """Return whether a Spark catalog is on the metastore."""
         is_shared = self.shares_session_catalog and catalog.lower() == SESSION_CATALOG
         return is_shared or self.is_iceberg_catalog(catalog)
 
     def is_iceberg_catalog(self, catalog: str) -> bool:
-        """Whether a Spark catalog is an Iceberg catalog on the metastore, whatever its name."""
+        """Return whether a Spark catalog is an Iceberg catalog on the metastore, whatever its name."""
         if catalog == self._catalog_name:
             return True
         key = f"spark.sql.catalog.{catalog}"
@@ -118,14 +118,14 @@ class NameResolver:
         return is_hive and uris is not None and is_same_metastore(uris, self._uris)
 
     def loads_tables(self, catalog: str) -> bool:
-        """Whether a Spark catalog loads a table again for each statement instead of caching it."""
+        """Return whether a Spark catalog loads a table again for each statement instead of caching it."""
         if catalog not in self._loading:
             enabled = self._optional_setting(f"spark.sql.catalog.{catalog}.cache-enabled")
             self._loading[catalog] = (enabled or "").lower() == "false"
         return self._loading[catalog]
 
     def is_catalog(self, name: str) -> bool:
-        """Whether Spark has a catalog of that name."""
+        """Return whether Spark has a catalog of that name."""
         return name.lower() == SESSION_CATALOG or self._optional_setting(f"spark.sql.catalog.{name}") is not None
 
     def resolve(self, parts: tuple[str, ...], context: NameContext) -> ResolvedName | None:
@@ -148,16 +148,16 @@ class NameResolver:
             return None
 
     def is_temporary(self, name: str) -> bool:
-        """Whether the session has a temporary view of that name."""
+        """Return whether the session has a temporary view of that name."""
         return any(view.lower() == name.lower() for view in self.temporary_views())
 
     def temporary_views(self) -> tuple[str, ...]:
-        """The temporary views of the session, without the global ones."""
+        """Return the temporary views of the session, without the global ones."""
         rows = self.spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
         return tuple(row.viewName for row in rows if not row.namespace)
 
     def setting(self, key: str) -> str:
-        """A setting of the session, or its default; empty if it has none."""
+        """Return a setting of the session, or its default; empty if it has none."""
         return session_setting(self.spark, key)
 
     def _optional_setting(self, key: str) -> str | None:
@@ -166,7 +166,7 @@ class NameResolver:
 
 
 def session_setting(spark: SparkSession, key: str) -> str:
-    """A setting of a session, or its default; empty if it has none, or this Spark does not have the setting."""
+    """Return a setting of a session, or its default; empty if it has none, or this Spark does not have the setting."""
     try:
         value = str(spark.conf.get(key))
     except spark_exceptions():

@@ -96,7 +96,7 @@ class _Rewriting:
     rows: StoredRows | None = None
 
     def column(self, canonical: Any) -> Any:
-        """The stored column with an expression's value; None if there is none."""
+        """Return the stored column with an expression's value; None if there is none."""
         position = self.outputs.get(canonical)
         if position is None:
             return None
@@ -106,7 +106,7 @@ class _Rewriting:
         return attribute
 
     def stored(self) -> StoredRows:
-        """The stored rows, which are loaded when the first column is needed."""
+        """Return the stored rows, which are loaded when the first column is needed."""
         if self.rows is None:
             self.rows = self.load()
         return self.rows
@@ -122,18 +122,18 @@ class PlanBlocks:
         self._no_items = self._seq([])
 
     def normalized(self, plan: Any) -> Any:
-        """A plan in the common form, with the same rows and columns."""
+        """Return a plan in the common form, with the same rows and columns."""
         for rule in _RULES:
             plan = self._object(rule).apply(plan)
         return self._class("optimizer.InlineCTE")(False, False).apply(plan)
 
     def leaves(self, plan: Any) -> list[Any]:
-        """The leaves of a plan and of its subqueries."""
+        """Return the leaves of a plan and of its subqueries."""
         plans = [plan, *scala_list(plan.subqueriesAll())]
         return [leaf for part in plans for leaf in scala_list(part.collectLeaves())]
 
     def replace_leaves(self, plan: Any, replacement: Callable[[Any], Any]) -> Any:
-        """A plan with other leaves; None for a leaf keeps it."""
+        """Return a plan with other leaves; None for a leaf keeps it."""
         children = scala_list(plan.children())
         if not children:
             other = replacement(plan)
@@ -141,13 +141,13 @@ class PlanBlocks:
         return plan.withNewChildren(self._seq([self.replace_leaves(child, replacement) for child in children]))
 
     def relation_like(self, relation: Any, output: Any) -> Any:
-        """A relation with other attributes for its columns."""
+        """Return a relation with other attributes for its columns."""
         return relation_with_output(self._jvm, relation, output)
 
     # -- Definitions ---------------------------------------------------------------------------------------------------
 
     def definition(self, plan: Any) -> Definition | None:
-        """The form of a definition's normalized plan; None if it cannot be matched."""
+        """Return the form of a definition's normalized plan; None if it cannot be matched."""
         if class_name(plan) == "Sort":  # the rows are the same in any order
             plan = plan.child()
         if not plan.deterministic() or plan.isStreaming() or not plan.subqueriesAll().isEmpty():
@@ -167,7 +167,7 @@ class PlanBlocks:
         return Definition(select, group, select_outputs, group_outputs, key_outputs)
 
     def _defined_group(self, plan: Any, attributes: list[Any]) -> tuple[_Group | None, Any, Any]:
-        """The definition as a GROUP BY, with the maps `group_outputs` and `key_outputs` of `Definition`."""
+        """Return the definition as a GROUP BY, with the maps `group_outputs` and `key_outputs` of `Definition`."""
         node = plan
         while class_name(node) == "Project":
             node = node.child()
@@ -188,7 +188,7 @@ class PlanBlocks:
         return group, self._usable(attributes, outputs), self._usable(attributes, precise)
 
     def _contains(self, expression: Any, parts: Sequence[Any]) -> bool:
-        """Whether an expression contains one of the given parts outside of aggregates."""
+        """Return whether an expression contains one of the given parts outside of aggregates."""
         if not parts or class_name(expression) == "AggregateExpression":
             return False
         canonical = expression.canonicalized()
@@ -204,7 +204,7 @@ class PlanBlocks:
         return {_id(item): self._bound(item, below) for item in scala_list(plan.projectList())}
 
     def _usable(self, attributes: list[Any], outputs: dict[int, Any]) -> Any:
-        """The positions of the columns whose values do not depend on the order of computation, by expression."""
+        """Return the positions of the columns whose values do not depend on the order of computation, by expression."""
         positions = java_class(self._jvm, "java.util.HashMap")()
         for position, attribute in enumerate(attributes):
             expression = outputs.get(_id(attribute))
@@ -213,12 +213,12 @@ class PlanBlocks:
         return positions
 
     def _has_exact_rows(self, plan: Any) -> bool:
-        """Whether the rows of an operator do not depend on the order of computation."""
+        """Return whether the rows of an operator do not depend on the order of computation."""
         expressions = [] if class_name(plan) == RELATION else scala_list(plan.expressions())
         return all(map(self._is_exact, expressions)) and all(map(self._has_exact_rows, scala_list(plan.children())))
 
     def _is_exact(self, expression: Any) -> bool:
-        """Whether the values of an expression do not depend on the order of computation.
+        """Return whether the values of an expression do not depend on the order of computation.
 
         Spark's canonical form reorders sums and products: (a + b) + c and a + (b + c) are equal in it. The literals 0.0
         and -0.0 are equal, too.
@@ -241,7 +241,7 @@ class PlanBlocks:
     def substitute(
         self, plan: Any, definitions: Sequence[tuple[Definition, Callable[[], StoredRows], Callable[[], None]]]
     ) -> Any:
-        """A normalized plan in which parts are computed from stored rows; the plan itself if no part can be.
+        """Return a normalized plan in which parts are computed from stored rows; the plan itself if no part can be.
 
         Each definition has a function that loads its stored rows, and one that is called when they are used.
         """
@@ -266,7 +266,7 @@ class PlanBlocks:
         return plan.withNewChildren(self._seq(replaced_children))
 
     def _needed_below(self, plan: Any, needed: frozenset[int] | None) -> frozenset[int] | None:
-        """The columns of its children that an operator needs; None for all."""
+        """Return the columns of its children that an operator needs; None for all."""
         kind = class_name(plan)
         if kind not in ("Project", "Aggregate") and (needed is None or kind not in _NARROW):
             return None
@@ -276,7 +276,10 @@ class PlanBlocks:
     def _matched(
         self, plan: Any, needed: frozenset[int] | None, definition: Definition, load: Callable[[], StoredRows]
     ) -> Any:
-        """The plan that computes the needed columns of a part of a query from stored rows; None if impossible."""
+        """Return the plan that computes the needed columns of a part of a query from stored rows.
+
+        None if impossible.
+        """
         attributes = [item for item in scala_list(plan.output()) if needed is None or _id(item) in needed]
         if class_name(plan) == "Aggregate":
             group = definition.group
@@ -341,7 +344,7 @@ class PlanBlocks:
         return self._class("plans.logical.Aggregate")(*arguments)
 
     def _rolled_up(self, aggregate: Any, rewriting: _Rewriting) -> Any:
-        """An aggregate over several stored groups, computed from the stored aggregates or from stored keys."""
+        """Return an aggregate over several stored groups, computed from the stored aggregates or from stored keys."""
         function = aggregate.aggregateFunction()
         kind = class_name(function)
         is_exact = _is_exact_aggregate(function)
@@ -373,7 +376,10 @@ class PlanBlocks:
     def _rewritten(
         self, expression: Any, rewriting: _Rewriting, aggregate: Callable[[Any, _Rewriting], Any] | None = None
     ) -> Any:
-        """An expression over stored columns. `aggregate` rewrites its aggregates; without it, they must be stored."""
+        """Return an expression over stored columns. `aggregate` rewrites its aggregates.
+
+        Without it, they must be stored.
+        """
         kind = class_name(expression)
         if kind == "AggregateExpression" and aggregate is not None:
             return aggregate(expression, rewriting)
@@ -396,7 +402,7 @@ class PlanBlocks:
         )
 
     def _remaining(self, predicates: Sequence[Any], defined: Sequence[Any]) -> list[Any]:
-        """The conditions of a query without those of the definition, all of which it must have."""
+        """Return the conditions of a query without those of the definition, all of which it must have."""
         wanted = [predicate.canonicalized() for predicate in defined]
         canonical = [predicate.canonicalized() for predicate in predicates]
         if not all(any(item.equals(other) for other in canonical) for item in wanted):
@@ -414,7 +420,7 @@ class PlanBlocks:
         return plan
 
     def _named(self, attribute: Any, expression: Any) -> Any:
-        """An expression as a column with the name, id, type and nullability of an attribute."""
+        """Return an expression as a column with the name, id, type and nullability of an attribute."""
         if not expression.dataType().equals(attribute.dataType()):
             raise _NoMatchError
         if expression.nullable() and not attribute.nullable():
@@ -434,7 +440,7 @@ class PlanBlocks:
     # -- The common form -----------------------------------------------------------------------------------------------
 
     def _select_leaves(self, plan: Any) -> list[Any]:
-        """The operators below projections, filters and inner joins."""
+        """Return the operators below projections, filters and inner joins."""
         kind = class_name(plan)
         if kind in ("Project", "Filter"):
             return self._select_leaves(plan.child())
@@ -443,14 +449,14 @@ class PlanBlocks:
         return [plan]
 
     def _offsets(self, leaves: Sequence[Any]) -> list[int]:
-        """The number of each leaf's first column."""
+        """Return the number of each leaf's first column."""
         offsets = [0]
         for leaf in leaves:
             offsets.append(offsets[-1] + leaf.output().size())
         return offsets[:-1]
 
     def _assignments(self, leaves: Sequence[Any], defined: Sequence[Any]) -> Iterator[list[int]]:
-        """The ways to pair the leaves of a query with equal ones of a definition, each as the leaves' offsets."""
+        """Yield the ways to pair the leaves of a query with equal ones of a definition, each as the leaves' offsets."""
         if len(leaves) != len(defined):
             return
         equal = [[position for position, item in enumerate(defined) if leaf.sameResult(item)] for leaf in leaves]
@@ -468,7 +474,7 @@ class PlanBlocks:
         yield from islice(assign(0, frozenset()), _MAX_ASSIGNMENTS)
 
     def _select(self, plan: Any, offsets: list[int]) -> _Select:
-        """The form of projections, filters and inner joins over leaves with the given column offsets."""
+        """Return the form of projections, filters and inner joins over leaves with the given column offsets."""
         leaves: list[Any] = []
         predicates: list[Any] = []
 
@@ -497,7 +503,7 @@ class PlanBlocks:
         return _Select(tuple(leaves), tuple(predicates), outputs)
 
     def _bound(self, expression: Any, columns: dict[int, Any]) -> Any:
-        """An expression with the attributes in it replaced by their expressions."""
+        """Return an expression with the attributes in it replaced by their expressions."""
         if class_name(expression) == "AttributeReference":
             return columns.get(_id(expression), expression)
         pairs = []
@@ -546,17 +552,17 @@ def _has_floats(expression: Any) -> bool:
 
 
 def _has_equal_values(expression: Any) -> bool:
-    """Whether the type of an expression has values that are equal but distinguishable."""
+    """Return whether the type of an expression has values that are equal but distinguishable."""
     return _has_floats(expression) or "map<" in _type(expression)
 
 
 def _is_zero(literal: Any) -> bool:
-    """Whether a literal is a zero with a sign."""
+    """Return whether a literal is a zero with a sign."""
     return _type(literal) in ("float", "double") and literal.value() is not None and float(literal.value()) == 0
 
 
 def _is_exact_aggregate(function: Any) -> bool:
-    """Whether an aggregate does not depend on the order of its rows.
+    """Return whether an aggregate does not depend on the order of its rows.
 
     Aggregates of floating-point numbers do, and so does the average of integers, which Spark computes with doubles.
     """
@@ -572,7 +578,7 @@ def _is_exact_aggregate(function: Any) -> bool:
 
 
 def _can_add_sums(function: Any) -> bool:
-    """Whether the sum of a function's sums is the sum of all values; `try_sum` gives NULL where it overflows."""
+    """Return whether the sum of a function's sums is the sum of all values; `try_sum` gives NULL where it overflows."""
     if "TRY" in str(function.productElement(1).toString()):
         return False
     child = function.children().apply(0).dataType()
@@ -580,7 +586,7 @@ def _can_add_sums(function: Any) -> bool:
 
 
 def _are_same(expressions: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether two lists have the same expressions, in any order."""
+    """Return whether two lists have the same expressions, in any order."""
     one = [expression.canonicalized() for expression in expressions]
     other = [expression.canonicalized() for expression in others]
     return all(any(item.equals(match) for match in other) for item in one) and all(

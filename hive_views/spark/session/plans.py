@@ -123,14 +123,14 @@ class PlanReader:
         """Whether plans are read as objects of the JVM, and not as EXPLAIN prints them."""
 
     def parsed(self, text: str, session: SparkSession | None = None) -> tuple[PlanNode, ...]:
-        """The plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
+        """Return the plan of Spark's parser under the settings of a session; raises Spark's error if it is invalid."""
         session = session or self._spark
         if self.has_objects:
             return tuple(plan_nodes(_printed(session, _parsed_plan(session, text))))
         return tuple(plan_nodes(_explained(session, text, None)["parsed"]))
 
     def analyzed(self, text: str, args: Any = None) -> AnalyzedStatement | None:
-        """A statement after Spark's analysis, without running it; None if Spark rejects it."""
+        """Return a statement after Spark's analysis, without running it; None if Spark rejects it."""
         frame, plan, tree = None, None, ""
         try:
             if self.has_objects:
@@ -152,7 +152,7 @@ class PlanReader:
         return AnalyzedStatement(tuple(relations_of(nodes)), frame, plan, v2_relations)
 
     def lacks_property(self, statement: AnalyzedStatement, key: str) -> bool:
-        """Whether no table that a statement reads has a property, judged by the tables that Spark has loaded.
+        """Return whether no table that a statement reads has a property, judged by the tables that Spark has loaded.
 
         False if the plan's tables are not accessible: on Connect, or where the plan is printed with others.
         """
@@ -170,7 +170,10 @@ class PlanReader:
         return not any(table.properties().containsKey(key) for table in tables)
 
     def describes_table(self, text: str) -> Any:
-        """The plan of a DESCRIBE of a table that Spark's session catalog does not read itself; None for all else."""
+        """Return the plan of a DESCRIBE of a table that Spark's session catalog does not read itself.
+
+        None for all else.
+        """
         if not self.has_objects:
             return None
         try:
@@ -181,7 +184,7 @@ class PlanReader:
         return plan if [node.name for node in nodes] == ["DescribeRelation", "ResolvedTable"] else None
 
     def _command(self, text: str) -> Any:
-        """The analyzed plan of a classic session's statement that is not run."""
+        """Return the analyzed plan of a classic session's statement that is not run."""
         skip = static_method(self._spark._jvm, f"{_EXECUTION}.CommandExecutionMode", "SKIP")()
         state = self._spark._jsparkSession.sessionState()
         return state.executePlan(_parsed_plan(self._spark, text), skip).analyzed()
@@ -204,7 +207,7 @@ class PlanReader:
 
 
 def is_query(text: str) -> bool:
-    """Whether a text is a query, so that running it changes nothing."""
+    """Return whether a text is a query, so that running it changes nothing."""
     words = [token.keyword or token.text for token in spark_tokens(text)]
     first = words[0] if words else ""
     return first in _QUERY_WORDS and (first in ("SELECT", "VALUES", "TABLE") or _CHANGE_WORDS.isdisjoint(words))
@@ -226,7 +229,7 @@ def plan_nodes(tree: str) -> Iterator[PlanNode]:
 
 
 def relations_of(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
-    """The tables and views in an analyzed plan."""
+    """Yield the tables and views in an analyzed plan."""
     for alias, child in pairwise(nodes):
         if alias.name == "SubqueryAlias" and child.parent is alias:
             parts = _name_parts(alias)
@@ -240,7 +243,7 @@ def relations_of(nodes: tuple[PlanNode, ...]) -> Iterator[AnalyzedRelation]:
 def filters_by_name(
     relations: Iterable[AnalyzedRelation], name_of: Callable[[tuple[str, ...]], ViewName | None]
 ) -> dict[ViewName, frozenset[str]]:
-    """The filtered columns of relations by the names that their parts mean."""
+    """Return the filtered columns of relations by the names that their parts mean."""
     filters: dict[ViewName, frozenset[str]] = {}
     for relation in relations:
         name = name_of(relation.parts) if relation.filters else None
@@ -250,12 +253,12 @@ def filters_by_name(
 
 
 def _name_parts(alias: PlanNode) -> tuple[str, ...]:
-    """The parts of the name that a SubqueryAlias gives."""
+    """Return the parts of the name that a SubqueryAlias gives."""
     return tuple(map(unquote_identifier, _NAME_PART.findall(alias.arguments)))
 
 
 def _filtered_columns(node: PlanNode) -> frozenset[str]:
-    """The names in the conditions of the operators that contain a relation."""
+    """Return the names in the conditions of the operators that contain a relation."""
     names: set[str] = set()
     while node.parent is not None:
         node = node.parent
@@ -265,7 +268,7 @@ def _filtered_columns(node: PlanNode) -> frozenset[str]:
 
 
 def _reader_of(node: PlanNode) -> tuple[str, ...]:
-    """The name of the innermost view of Spark within whose plan a node is; empty if there is none."""
+    """Return the name of the innermost view of Spark within whose plan a node is; empty if there is none."""
     while node.parent is not None:
         child, node = node, node.parent
         if node.name == "SubqueryAlias" and child.name == "View":
@@ -274,7 +277,7 @@ def _reader_of(node: PlanNode) -> tuple[str, ...]:
 
 
 def _loaded_tables(plan: Any) -> Iterator[Any]:
-    """The tables of a classic session's plan that Spark has loaded from catalogs other than its own."""
+    """Return the tables of a classic session's plan that Spark has loaded from catalogs other than its own."""
     return (leaf.table() for leaf in scala_list(plan.collectLeaves()) if leaf.nodeName() == "DataSourceV2Relation")
 
 
@@ -285,7 +288,7 @@ def _parsed_plan(session: SparkSession, text: str) -> Any:
 
 
 def _printed(session: SparkSession, plan: Any) -> str:
-    """A plan of a classic session as EXPLAIN prints it."""
+    """Return a plan of a classic session as EXPLAIN prints it."""
     try:
         return complete_plan(plan.treeString())
     except spark_exceptions():
@@ -295,14 +298,14 @@ def _printed(session: SparkSession, plan: Any) -> str:
 
 
 def complete_plan(printed: str) -> str:
-    """A printed plan; raises SqlError if Spark has left out parts of it, which may be the names of views."""
+    """Return a printed plan; raises SqlError if Spark has left out parts of it, which may be the names of views."""
     if _TRUNCATED.search(printed):
         raise SqlError("Spark truncates plans, which tell what a statement reads: RESET spark.sql.maxPlanStringLength")
     return printed
 
 
 def _explained(session: SparkSession, text: str, args: Any) -> dict[str, str]:
-    """The plans that EXPLAIN EXTENDED prints; raises Spark's error if the text is invalid."""
+    """Return the plans that EXPLAIN EXTENDED prints; raises Spark's error if the text is invalid."""
     # The planning of a statement that creates a view ends after its analysis. It cannot contain parameters.
     is_view = args is None and is_query(text) and not {"?", ":"} & {token.text for token in spark_tokens(text)}
     explain = f"EXPLAIN EXTENDED {'CREATE TEMPORARY VIEW hive_views_explained AS ' if is_view else ''}{text}"

@@ -120,7 +120,7 @@ class PreparedStatement:
 
     @classmethod
     def unchanged(cls, text: str) -> PreparedStatement:
-        """A statement in which nothing is replaced."""
+        """Return a statement in which nothing is replaced."""
         return cls(RewrittenText.unchanged(text), {})
 
     @property
@@ -180,7 +180,7 @@ class QueryRewriter:
             self._substitution.forget()
 
     def prepare(self, text: str, args: Arguments = None, *, is_rewritable: bool = True) -> PreparedStatement:
-        """A user's statement, with the views replaced that Spark does not read according to their definition.
+        """Return a user's statement, with the views replaced that Spark does not read according to their definition.
 
         Spark's analyzer determines what the statement reads, before and after views are replaced. A query may read the
         stored rows of materialized views in place of tables.
@@ -237,7 +237,7 @@ class QueryRewriter:
     def _with_stored_rows(
         self, prepared: PreparedStatement, analyzed: AnalyzedStatement, is_explain: bool
     ) -> PreparedStatement | None:
-        """A query, or its EXPLAIN, that reads stored rows in place of tables; None if it reads none."""
+        """Return a query, or its EXPLAIN, that reads stored rows in place of tables; None if it reads none."""
         if self._substitution is None or analyzed.frame is None:
             return None
         frame = self._substitution.rewritten(analyzed.plan)
@@ -252,7 +252,7 @@ class QueryRewriter:
         return self._plans.run(plan)
 
     def _reads_replaceable(self, statement: AnalyzedStatement) -> bool:
-        """Whether an analyzed statement reads a table or view that this class may replace."""
+        """Return whether an analyzed statement reads a table or view that this class may replace."""
         relations = statement.relations
         if self._names.has_iceberg_catalog:
             relations = tuple(relation for relation in relations if relation.is_view or relation.may_be_iceberg)
@@ -263,7 +263,7 @@ class QueryRewriter:
         return any(self._may_be_replaced(*item) for item in self._find(relations))
 
     def _may_be_replaced(self, relation: AnalyzedRelation, resolved: ResolvedName, row: Row) -> bool:
-        """Whether an object in an analyzed statement is one that this class may replace."""
+        """Return whether an object in an analyzed statement is one that this class may replace."""
         if row.kind is RowKind.ICEBERG_TABLE:
             return METADATA in row.parameters
         if row.kind is not RowKind.ICEBERG_VIEW:
@@ -291,12 +291,12 @@ class QueryRewriter:
                 warnings.warn(message, UnreadableTableWarning, stacklevel=4)
 
     def _name_of(self, parts: tuple[str, ...]) -> ViewName | None:
-        """The name on the metastore of an object that a plan names."""
+        """Return the name on the metastore of an object that a plan names."""
         resolved = self._names.resolve(parts, _NO_CONTEXT if len(parts) == 3 else self._names.current())
         return None if resolved is None else resolved.name
 
     def _find(self, relations: Iterable[AnalyzedRelation]) -> Iterator[tuple[AnalyzedRelation, ResolvedName, Row]]:
-        """The relations of an analyzed plan that are objects of the metastore, with their names and rows."""
+        """Yield the relations of an analyzed plan that are objects of the metastore, with their names and rows."""
         resolved_names: list[tuple[AnalyzedRelation, ResolvedName]] = []
         for relation in relations:
             context = _NO_CONTEXT if len(relation.parts) == 3 else self._names.current()
@@ -311,7 +311,7 @@ class QueryRewriter:
                 yield relation, resolved, row
 
     def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName) -> bool:
-        """Whether Spark by itself does not read a view according to its definition."""
+        """Return whether Spark by itself does not read a view according to its definition."""
         if is_own_view(relation.reader):
             return False  # `_replace` has decided about the views in its definition
         view = self._catalog.load_view(resolved.name.identifier)
@@ -323,7 +323,7 @@ class QueryRewriter:
         return not self._is_read_natively(resolved, view, version, text, self._settings_of(relation.reader))
 
     def _settings_of(self, reader: tuple[str, ...]) -> Mapping[str, str]:
-        """The settings that a plain view records; empty for a temporary view, whose settings are not known."""
+        """Return the settings that a plain view records; empty for a temporary view, whose settings are not known."""
         resolved = self._names.resolve(reader, _NO_CONTEXT) if len(reader) == 3 else None
         row = None if resolved is None else self._row(resolved.name)
         if row is None or row.kind is not RowKind.HIVE_VIEW:
@@ -375,7 +375,7 @@ class QueryRewriter:
             raise
 
     def _body_of(self, function: str) -> str:
-        """The body of a function that is defined in SQL; empty for any other function."""
+        """Return the body of a function that is defined in SQL; empty for any other function."""
         try:
             rows = self._spark.sql(f"DESCRIBE FUNCTION EXTENDED {function}").collect()
         except spark_exceptions():
@@ -399,7 +399,7 @@ class QueryRewriter:
         view: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> PreparedStatement:
-        """A query that will be a view's definition, prepared as by `prepare`; it cannot read temporary views.
+        """Return a query that will be a view's definition, prepared as by `prepare`; it cannot read temporary views.
 
         `typed` is the statement that contains the query, and the query's offset in it; `settings` are those under which
         it is analyzed, None for the session's.
@@ -410,18 +410,18 @@ class QueryRewriter:
             return self._replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
 
     def reads_of_statement(self, text: str) -> tuple[TableRead, ...]:
-        """The tables that a text reads, as the user's session parses it."""
+        """Return the tables that a text reads, as the user's session parses it."""
         with convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, self._plans.parsed)
 
     def reads_of_definition(self, text: str, settings: Mapping[str, str] | None = None) -> tuple[TableRead, ...]:
-        """The tables that a view's text reads, as Spark parses it under the view's settings."""
+        """Return the tables that a view's text reads, as Spark parses it under the view's settings."""
         configured = self._helper.configured(None, settings or {})
         with configured as (session, _), convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, lambda part: self._plans.parsed(part, session))
 
     def definition_context(self, text: str, database: str) -> NameContext:
-        """The Spark catalog in which a definition over this metastore's tables is analyzed.
+        """Return the Spark catalog in which a definition over this metastore's tables is analyzed.
 
         It is the session catalog if the definition reads anything but Iceberg tables and views over Iceberg tables.
         """
@@ -439,7 +439,7 @@ class QueryRewriter:
         return NameContext(SESSION_CATALOG if uses_session_catalog else self._catalog.name, (database,))
 
     def find_definition(self, location: ViewErrorLocation) -> SourceText | None:
-        """The text of the view that one of Spark's errors names, if it is in the catalog."""
+        """Return the text of the view that one of Spark's errors names, if it is in the catalog."""
         source = self._helper.source_of(location.name)
         if source is not None:
             return source
@@ -469,7 +469,7 @@ class QueryRewriter:
         view: str | None = None,
         typed: tuple[str, int] | None = None,
     ) -> PreparedStatement:
-        """The text with its tables replaced where necessary; errors point into `typed`, which contains it."""
+        """Return the text with its tables replaced where necessary; errors point into `typed`, which contains it."""
         replacements: list[Replacement] = []
         views: dict[str, ViewName] = {}
         typed_text, start = typed or (text, 0)
@@ -544,7 +544,7 @@ class QueryRewriter:
         *,
         is_definition: bool,
     ) -> _TableReplacement | None:
-        """A table with an attached view: its rows if they are usable, otherwise the view's definition."""
+        """Return a table with an attached view: its rows if they are usable, otherwise the view's definition."""
         if read.time_travel is not None or (not is_definition and self._is_temporary(read.parts)):
             return None
         stored = self._materialized.current_rows(resolved.name, self._helper.frame_as_view)
@@ -563,7 +563,7 @@ class QueryRewriter:
         return _TableReplacement(name, resolved)
 
     def _replace_other(self, resolved: ResolvedName, kind: RowKind, *, is_definition: bool) -> _TableReplacement | None:
-        """A table or a Hive view, which is replaced only if its name has a catalog that Spark does not have."""
+        """Return a table or a Hive view, which is replaced only if its name has a catalog that Spark does not have."""
         if self._names.has_iceberg_catalog:
             return None
         if kind is RowKind.ICEBERG_TABLE and not self._names.session_catalog_is_replaced:
@@ -616,7 +616,7 @@ class QueryRewriter:
     # -- Views ---------------------------------------------------------------------------------------------------------
 
     def _spark_text(self, name: ViewName, version: ViewVersion) -> str:
-        """The text of a version that Spark runs."""
+        """Return the text of a version that Spark runs."""
         texts = sql_texts(version)
         text = texts.get("spark", texts.get(HIVE))
         if text is None:
@@ -684,7 +684,7 @@ class QueryRewriter:
         reads: tuple[TableRead, ...],
         enclosing: _Enclosing,
     ) -> PreparedStatement:
-        """A view's definition with the views that it reads replaced."""
+        """Return a view's definition with the views that it reads replaced."""
         return self._replace(
             definition,
             reads,
@@ -704,7 +704,7 @@ class QueryRewriter:
         return NameContext(default_catalog, tuple(version.default_namespace) or (name.database,))
 
     def _is_replaced_session_catalog(self, catalog: str) -> bool:
-        """Whether a Spark catalog is the session catalog in the form of Iceberg's SparkSessionCatalog."""
+        """Return whether a Spark catalog is the session catalog in the form of Iceberg's SparkSessionCatalog."""
         return catalog.lower() == SESSION_CATALOG and self._names.session_catalog_is_replaced
 
     def _is_read_natively(
@@ -715,7 +715,7 @@ class QueryRewriter:
         definition: str,
         enclosing_settings: Mapping[str, str] | None = None,
     ) -> bool:
-        """Whether Spark reads the current version of a view according to its definition.
+        """Return whether Spark reads the current version of a view according to its definition.
 
         `enclosing_settings` are the settings of the view that reads it; None or empty for the session's.
         """
@@ -839,7 +839,7 @@ class QueryRewriter:
 
 
 def _has_other_definition(view: HiveView) -> bool:
-    """Whether another program changed the definition in the view's row; properties do not change the rows."""
+    """Return whether another program changed the definition in the view's row; properties do not change the rows."""
     return any(difference.property_key is None for difference in view.drift)
 
 

@@ -284,7 +284,7 @@ class ViewSession:
             return frame
 
     def _source_of(self, error: Exception) -> SourceText | None:
-        """The recent statement, or the view's definition, in which an error occurred."""
+        """Return the recent statement, or the view's definition, in which an error occurred."""
         location = view_error_location(error)
         if location is not None:
             return self._queries.find_definition(location)
@@ -327,7 +327,7 @@ class _Reader:
 
 
 def _checked_name(name: str) -> str:
-    """The name, if it consists of identifiers joined by dots."""
+    """Return the name, if it consists of identifiers joined by dots."""
     tokens = list(spark_tokens(name))
     is_name = len(tokens) % 2 == 1 and all(
         token.text == "." if index % 2 else token.kind in ("word", "quoted") for index, token in enumerate(tokens)
@@ -338,7 +338,7 @@ def _checked_name(name: str) -> str:
 
 
 def _in_original(source: SourceText, substituted: RewrittenText) -> SourceText:
-    """The source for errors that point into what was typed, with its variables."""
+    """Return the source for errors that point into what was typed, with its variables."""
     return SourceText(
         substituted.original, source.spark_text, lambda offset: substituted.offset(source.offset(offset) or 0)
     )

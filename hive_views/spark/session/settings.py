@@ -69,7 +69,7 @@ _MORE_APPLIED_BY_EXECUTION = {
 
 
 def applied_by_execution(spark: SparkSession) -> dict[str, re.Pattern[str]]:
-    """The settings that a session reads when it computes rows, and the parts of a text that they apply to."""
+    """Return the settings that a session reads when it computes rows, and the parts of a text that they apply to."""
     return {**APPLIED_BY_EXECUTION, **_MORE_APPLIED_BY_EXECUTION.get(spark_line(spark.version), {})}
 
 
@@ -102,7 +102,7 @@ _JAVA_METHODS = {"env": "getenv", "system": "getProperty"}
 
 
 def substitute_variables(spark: SparkSession, text: str) -> RewrittenText:
-    """A statement with its variables replaced, as Spark would parse it."""
+    """Return a statement with its variables replaced, as Spark would parse it."""
     variables = list(find_variables(text))
     if not variables or str(spark.conf.get(SUBSTITUTE, "true")).lower() != "true":
         return RewrittenText.unchanged(text)
@@ -132,7 +132,7 @@ def find_variables(text: str) -> Iterator[re.Match[str]]:
 
 
 def _value_or_error(spark: SparkSession, variable: re.Match[str], text: str, start: int) -> str:
-    """The value that Spark substitutes; raises SqlError at an offset of the user's text if Spark has none."""
+    """Return the value that Spark substitutes; raises SqlError at an offset of the user's text if Spark has none."""
     try:
         return _value(spark, variable, ())
     except spark_exceptions() as error:
@@ -171,7 +171,7 @@ def _value(spark: SparkSession, variable: re.Match[str], enclosing: tuple[str, .
 
 
 def _java_value(spark: SparkSession, prefix: str, name: str) -> str | None:
-    """A variable of the driver's environment or one of Java's system properties; None if it is not set."""
+    """Return a variable of the driver's environment or one of Java's system properties; None if it is not set."""
     from pyspark.sql import functions
 
     arguments = [functions.lit(argument) for argument in ("java.lang.System", _JAVA_METHODS[prefix], name)]

@@ -24,11 +24,11 @@ class RewrittenText:
 
     @classmethod
     def unchanged(cls, text: str) -> RewrittenText:
-        """A text in which nothing is replaced."""
+        """Return a text in which nothing is replaced."""
         return cls(text, text)
 
     def offset(self, new_offset: int) -> int:
-        """The offset in the old text of the character from which a character of the new text comes."""
+        """Return the offset in the old text of the character from which a character of the new text comes."""
         if not self.pieces:
             return new_offset
         index = max(bisect_right(self.pieces, new_offset, key=lambda piece: piece[0]) - 1, 0)
@@ -51,7 +51,7 @@ class SourceText:
 
     @classmethod
     def unchanged(cls, text: str, view: str | None = None) -> SourceText:
-        """A text that is passed to Spark as it was written."""
+        """Return a text that is passed to Spark as it was written."""
         return cls(text, text, lambda offset: offset, view)
 
     def position(self, spark_offset: int | None) -> tuple[int | None, int | None]:
@@ -78,7 +78,7 @@ def apply_edits(sql: str, edits: Iterable[tuple[int, int, str]]) -> RewrittenTex
 
 
 def offset_of(sql: str, line: int, column: int) -> int:
-    """The offset of the character at a line (from 1) and a column (from 0)."""
+    """Return the offset of the character at a line (from 1) and a column (from 0)."""
     starts = [0, *(match.end() for match in re.finditer("\n", sql))]
     return min(starts[min(line, len(starts)) - 1] + column, len(sql))
 
@@ -100,7 +100,7 @@ class ViewErrorLocation:
     """The text at that offset."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text has the fragment at the offset."""
+        """Return whether a text has the fragment at the offset."""
         return text[self.start : self.start + len(self.fragment)] == self.fragment
 
 
@@ -132,7 +132,7 @@ def spark_sql_error(error: Exception, source: SourceText | None) -> SparkSqlErro
 
 
 def view_error_location(error: Exception) -> ViewErrorLocation | None:
-    """The location in a view's text that an error names; None if it names one in the statement, or none."""
+    """Return the location in a view's text that an error names; None if it names one in the statement, or none."""
     contexts = error_contexts(error)
     if not all(context.view for context in contexts):
         return None
@@ -140,12 +140,12 @@ def view_error_location(error: Exception) -> ViewErrorLocation | None:
 
 
 def statement_fragment(error: Exception) -> tuple[int, str] | None:
-    """The offset in the statement that an error names, and the text there."""
+    """Return the offset in the statement that an error names, and the text there."""
     return next(((context.start, context.fragment) for context in error_contexts(error) if not context.view), None)
 
 
 def _error_offset(error: Exception, spark_text: str) -> int | None:
-    """The offset in Spark's text that an error names. Spark counts code points, as Python does."""
+    """Return the offset in Spark's text that an error names. Spark counts code points, as Python does."""
     location = view_error_location(error)
     if location is not None:
         # The offset refers to the view's text, which may not be this text.

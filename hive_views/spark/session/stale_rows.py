@@ -38,11 +38,11 @@ class StaleRows:
     """The id of the RDD that stands for them in plans."""
 
     def error(self) -> StaleRowsError:
-        """The error for a statement that needs them."""
+        """Return the error for a statement that needs them."""
         return StaleRowsError(str(self.view), self.freshness, self.condition)
 
     def is_needed(self, spark: SparkSession, statement: AnalyzedStatement | None) -> bool:
-        """Whether the result of a statement may depend on them; true if that cannot be determined."""
+        """Return whether the result of a statement may depend on them; true if that cannot be determined."""
         if statement is None or statement.plan is None:
             return True
         from py4j.java_gateway import is_instance_of

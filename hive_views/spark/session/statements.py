@@ -105,7 +105,7 @@ class StatementRunner:
             return None
 
     def _qualified(self, statement: Any) -> Any:
-        """The statement with its name qualified; None if the name is not on the catalog's metastore."""
+        """Return the statement with its name qualified; None if the name is not on the catalog's metastore."""
         resolved = self._names.resolve(statement.name.parts, self._names.current())
         if resolved is None:
             return None
@@ -209,7 +209,7 @@ class StatementRunner:
     # -- Results -------------------------------------------------------------------------------------------------------
 
     def _no_columns(self) -> DataFrame:
-        """The result of a statement that returns nothing: no rows and no columns."""
+        """Return the result of a statement that returns nothing: no rows and no columns."""
         return self._spark.sql("SELECT 1 WHERE false").select()
 
     def _text_frame(self, columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> DataFrame:

@@ -70,7 +70,7 @@ class Substitution:
         self._finder.forget()
 
     def rewritten(self, analyzed: Any) -> DataFrame | None:
-        """The result of an analyzed query with parts of it read from stored rows; None if there are none."""
+        """Return the result of an analyzed query with parts of it read from stored rows; None if there are none."""
         from py4j.protocol import Py4JError
 
         try:
@@ -82,7 +82,7 @@ class Substitution:
             return None
 
     def _writes_are_staged(self) -> bool:
-        """Whether the session reads or writes a branch or staged snapshots of tables."""
+        """Return whether the session reads or writes a branch or staged snapshots of tables."""
         return any(self._spark.conf.get(f"{_WAP_PREFIX}{key}", None) for key in ("id", "branch"))
 
     def _rewritten(self, analyzed: Any) -> DataFrame | None:
@@ -119,7 +119,7 @@ class Substitution:
         return None
 
     def _relations(self, plan: Any) -> dict[ViewName, list[Any]]:
-        """The relations of a plan and of its subqueries that read Iceberg tables of the metastore."""
+        """Return the relations of a plan and of its subqueries that read Iceberg tables of the metastore."""
         relations: dict[ViewName, list[Any]] = {}
         for leaf in self._blocks.leaves(plan):
             name = self._name_of(leaf)
@@ -169,7 +169,7 @@ class Substitution:
                 yield form, load, on_use
 
     def _definition(self, candidate: Candidate, relations: dict[ViewName, list[Any]]) -> tuple[Any, Definition] | None:
-        """The plan of a definition and its form; None if it cannot be matched."""
+        """Return the plan of a definition and its form; None if it cannot be matched."""
         view = candidate.view
         plain = {name: list(filter(_is_plain, relations[name]))[:1] for name in candidate.sources.tables}
         if not all(plain.values()):
@@ -208,7 +208,7 @@ class Substitution:
         return None if form is None else (plan, form)
 
     def _stored_rows(self, candidate: Candidate, plan: Any) -> StoredRows:
-        """The stored rows as a plan of their own, with the types of the definition's columns."""
+        """Return the stored rows as a plan of their own, with the types of the definition's columns."""
         view = candidate.view
         assert view.storage is not None and view.snapshot is not None, "a candidate has stored rows"
         frame = self._reader.load(view.storage_name, view.storage.metadata_location, view.snapshot.snapshot_id)
@@ -263,7 +263,7 @@ def _snapshot_id(relation: Any) -> int | None:
 
 
 def _is_plain(relation: Any) -> bool:
-    """Whether a relation reads the current rows of a table: no time travel, no branch, no options."""
+    """Return whether a relation reads the current rows of a table: no time travel, no branch, no options."""
     return (
         not relation.timeTravelSpec().isDefined()
         and relation.table().branch() is None

@@ -90,7 +90,7 @@ class Replacement:
 
 
 def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
-    """The tables that a statement reads, without common table expressions and the tables that it writes to.
+    """Return the tables that a statement reads, without common table expressions and the tables that it writes to.
 
     Spark's parser decides which names are tables: the text is parsed again with each of these names replaced by a
     marker wherever it occurs, and the markers that are tables then are the reads. Raises SqlError if the position of a
@@ -129,7 +129,7 @@ def table_reads(sql: str, parse: Parse) -> tuple[TableRead, ...]:
 
 
 def blank_explain(sql: str) -> str:
-    """A statement with spaces in place of EXPLAIN and its mode."""
+    """Return a statement with spaces in place of EXPLAIN and its mode."""
     first, second = [*islice(spark_tokens(sql), 2), None, None][:2]
     if first is None or first.keyword != "EXPLAIN":
         return sql
@@ -138,7 +138,7 @@ def blank_explain(sql: str) -> str:
 
 
 def is_function(sql: str, *, is_permanent: bool = False) -> bool:
-    """Whether a statement creates a function, or a permanent function."""
+    """Return whether a statement creates a function, or a permanent function."""
     words = [token.keyword for token in islice(spark_tokens(sql), 5)]
     is_temporary = not {"TEMPORARY", "TEMP"}.isdisjoint(words)
     return words[:1] == ["CREATE"] and "FUNCTION" in words and not (is_permanent and is_temporary)
@@ -159,7 +159,7 @@ def possible_table_reads(sql: str) -> tuple[TableRead, ...]:
 
 
 def called_functions(sql: str) -> tuple[tuple[str, int], ...]:
-    """The names before an opening bracket, each once, as they are written and with their offsets."""
+    """Return the names before an opening bracket, each once, as they are written and with their offsets."""
     tokens = list(spark_tokens(sql))
     calls: dict[str, int] = {}
     for name in _dotted_names(tokens):
@@ -194,7 +194,7 @@ def replace_tables(sql: str, replacements: Iterable[Replacement], reads: Iterabl
 
 
 def _possible_name_indexes(listed: list[SparkToken], index: int) -> Iterator[int]:
-    """The words at which a table's name may begin after a word, past brackets, LATERAL and IF EXISTS."""
+    """Yield the words at which a table's name may begin after a word, past brackets, LATERAL and IF EXISTS."""
     skips_brackets = listed[index].keyword != "USING"  # the brackets of USING contain columns
     at = index + 1
     while at < len(listed):
@@ -216,7 +216,7 @@ def _possible_name_indexes(listed: list[SparkToken], index: int) -> Iterator[int
 
 
 def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
-    """The name that begins at a word."""
+    """Return the name that begins at a word."""
     parts: list[str] = []
     last = index
     while True:
@@ -237,7 +237,7 @@ def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
 
 
 def _body_of_function(sql: str) -> str:
-    """The query in CREATE FUNCTION … RETURN, at the same offset; any other statement unchanged."""
+    """Return the query in CREATE FUNCTION … RETURN, at the same offset; any other statement unchanged."""
     if not is_function(sql):
         return sql
     depth = 0
@@ -251,7 +251,7 @@ def _body_of_function(sql: str) -> str:
 
 
 def _contains_query(explained: str) -> bool:
-    """Whether an explained statement has a query; Spark itself resolves the names in statements without one."""
+    """Return whether an explained statement has a query; Spark itself resolves the names in statements without one."""
     first = next(spark_tokens(explained), None)
     if first is None or (first.keyword or first.text) not in _QUERY_WORDS:
         return False
@@ -275,7 +275,7 @@ class _DottedName:
 
 
 def _dotted_names(tokens: list[SparkToken]) -> Iterator[_DottedName]:
-    """All names in a text, of any kind of object."""
+    """Yield all names in a text, of any kind of object."""
     index = 0
     while index < len(tokens):
         if not _may_be_name(tokens[index]):
@@ -291,7 +291,7 @@ def _dotted_names(tokens: list[SparkToken]) -> Iterator[_DottedName]:
 
 
 def _may_be_name(token: SparkToken) -> bool:
-    """Whether a token may be an identifier; the setting doubleQuotedIdentifiers makes strings identifiers."""
+    """Return whether a token may be an identifier; the setting doubleQuotedIdentifiers makes strings identifiers."""
     return token.kind in _NAME_KINDS or (token.text[0] == '"' and not _LINE_BREAK.search(token.text))
 
 
@@ -317,7 +317,7 @@ def _is_replaceable(sql: str, tokens: list[SparkToken], marker: str, name: _Dott
 def _is_common_table_expression(
     node: PlanNode, name: _DottedName, marked: Mapping[str, _DottedName], *, is_recursive: bool
 ) -> bool:
-    """Whether a name of one part means a common table expression that is visible where it stands."""
+    """Return whether a name of one part means a common table expression that is visible where it stands."""
     while len(name.parts) == 1 and node.parent is not None:
         clause = node.parent
         if clause.name == "CTE":
@@ -334,7 +334,7 @@ def _is_common_table_expression(
 
 
 def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: PlanNode) -> TableRead:
-    """The table read at a name, with its time travel and the offset for an alias."""
+    """Return the table read at a name, with its time travel and the offset for an alias."""
     at = name.last + 1
     alias = node.parent.arguments if node.parent is not None and node.parent.name == "SubqueryAlias" else None
     time_travel = None
@@ -364,7 +364,7 @@ def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: Pla
 
 
 def _after_bracket(tokens: list[SparkToken], opening: int) -> int:
-    """The token after the bracket that closes the one at a position."""
+    """Return the token after the bracket that closes the one at a position."""
     depth = 0
     for index in range(opening, len(tokens)):
         depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
@@ -374,7 +374,7 @@ def _after_bracket(tokens: list[SparkToken], opening: int) -> int:
 
 
 def _end_of_expression(tokens: list[SparkToken], begin: int, alias: str | None) -> int:
-    """The last token of the expression after AS OF: before an alias, or a word that continues the query."""
+    """Return the last token of the expression after AS OF: before an alias, or a word that continues the query."""
     index = begin
     while index < len(tokens):
         token = tokens[index]

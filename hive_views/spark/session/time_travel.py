@@ -34,11 +34,14 @@ class TimeTravelReader:
         self._can_read_iceberg = can_read_iceberg
 
     def storage_rows(self, text: str, read: TableRead, view: MaterializedView) -> DataFrame:
-        """The stored rows that a read of `view.storage` means, with or without AS OF."""
+        """Return the stored rows that a read of `view.storage` means, with or without AS OF."""
         return self._earlier_rows(view, *self._storage_version(text, read))
 
     def _storage_version(self, text: str, read: TableRead) -> tuple[int | str | None, int | None]:
-        """The snapshot, branch or tag, or the time in milliseconds, that an AS OF names; both None without AS OF."""
+        """Return the snapshot, branch or tag, or the time in milliseconds, that an AS OF names.
+
+        Both None without AS OF.
+        """
         time_travel = read.time_travel
         if time_travel is None:
             return None, None
@@ -57,7 +60,7 @@ class TimeTravelReader:
             raise TableReadError(str(error)) from None
 
     def rows_as_of(self, text: str, read: TableRead, view: HiveView) -> DataFrame | None:
-        """The stored rows that AS OF after a materialized view's name means; None if it means a definition.
+        """Return the stored rows that AS OF after a materialized view's name means; None if it means a definition.
 
         The id of a version means that definition; any other number is a snapshot. A time means a definition, too,
         unless the view's property `hive-views.time-travel` makes it mean a refresh.
@@ -79,7 +82,7 @@ class TimeTravelReader:
             raise TableReadError(f"{error.reason}; versions of its definition are {version_ids}") from None
 
     def version_as_of(self, text: str, time_travel: TimeTravel, view: HiveView) -> ViewVersion:
-        """The version of a view's definition that an AS OF names."""
+        """Return the version of a view's definition that an AS OF names."""
         if time_travel.kind == "timestamp":
             try:
                 return view.version_at(self._timestamp_ms(text, time_travel))
@@ -93,7 +96,7 @@ class TimeTravelReader:
         return version
 
     def _timestamp_ms(self, text: str, time_travel: TimeTravel) -> int:
-        """The time after TIMESTAMP AS OF in milliseconds from the epoch, evaluated by the session."""
+        """Return the time after TIMESTAMP AS OF in milliseconds from the epoch, evaluated by the session."""
         head = "SELECT unix_millis(CAST("
         query = f"{head}{time_travel.expression} AS TIMESTAMP)) AS timestamp_ms"
         source = SourceText(text, query, lambda offset: time_travel.start + max(offset - len(head), 0))

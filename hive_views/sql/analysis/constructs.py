@@ -163,7 +163,7 @@ _ONE_FUNCTION = ({exp.Date, exp.Cast}, {exp.Date, exp.TryCast}, {exp.TimestampTr
 
 
 def _is_operand(node: exp.Expr) -> bool:
-    """Whether a node is a value whose type decides about another value: no column of a result, and no key."""
+    """Return whether a node is a value whose type decides about another value: no column of a result, and no key."""
     if not isinstance(node, exp.Condition) or isinstance(node, (exp.DataType, exp.Star)):
         return False
     parent = node.parent
@@ -212,7 +212,7 @@ class _Reader:
                 yield Construct("adjacent strings", token.start)
 
     def _is_fraction(self, at: int) -> bool:
-        """Whether a number follows a point, as in `.5`."""
+        """Return whether a number follows a point, as in `.5`."""
         return self._text.kinds[at - 1 : at] == [TokenType.DOT]
 
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
@@ -593,7 +593,7 @@ _QUOTES = ("'", '"')
 
 
 def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
-    """Whether round() of a decimal leaves no more digits than it has."""
+    """Return whether round() of a decimal leaves no more digits than it has."""
     size, digits = decimal(kind), arguments[1:]
     if size is None or len(digits) > 1:
         return False
@@ -619,7 +619,7 @@ def _name_of(node: exp.Expr) -> str:
 
 
 def _is_negated_literal(node: exp.Expr) -> bool:
-    """Whether the parser made a node for the days of `date_sub(…, 40)`."""
+    """Return whether the parser made a node for the days of `date_sub(…, 40)`."""
     return isinstance(node, exp.Mul) and isinstance(node.parent, exp.TsOrDsAdd) and isinstance(node.this, exp.Literal)
 
 
@@ -644,7 +644,7 @@ def _is_under_choice(node: exp.Expr) -> bool:
 
 
 def _is_conjunct(node: exp.Expr | None) -> bool:
-    """Whether a condition is combined by AND with others in WHERE, HAVING or ON."""
+    """Return whether a condition is combined by AND with others in WHERE, HAVING or ON."""
     parent = None if node is None else node.parent
     while isinstance(parent, (exp.And, exp.Paren)):
         parent = parent.parent

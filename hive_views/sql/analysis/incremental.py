@@ -225,7 +225,10 @@ class IncrementalQuery:
         return [self._group_key(select, unwrapped(resolve_ordinal(key, items))) for key in group.expressions]
 
     def _group_key(self, select: exp.Select, key: exp.Expr) -> exp.Expr:
-        """The item whose alias a GROUP BY key names; the key itself if it is, or may be, a column of the sources."""
+        """Return the item whose alias a GROUP BY key names.
+
+        The key itself if it is, or may be, a column of the sources.
+        """
         if not isinstance(key, exp.Column) or key.table:
             return key
         item = next((item for item in select.expressions if item.alias.lower() == key.name.lower()), None)
@@ -385,7 +388,7 @@ def _renames(node: exp.Expr) -> bool:
 
 
 def _counts_rows(node: exp.Expr | None) -> bool:
-    """Whether a node with a star as its argument is `count(*)`, which reads no column."""
+    """Return whether a node with a star as its argument is `count(*)`, which reads no column."""
     return isinstance(node, exp.Count) and not node.expressions
 
 
@@ -397,7 +400,7 @@ def has_aggregates(select: exp.Select) -> bool:
 
 
 def _has_aggregate_calls(select: exp.Select, item: exp.Expr) -> bool:
-    """Whether an item of a SELECT calls a function that is, or may be, an aggregate."""
+    """Return whether an item of a SELECT calls a function that is, or may be, an aggregate."""
     return any(
         call.find_ancestor(exp.Select) is select and call.find_ancestor(exp.Window) is None
         for call in item.find_all(exp.AggFunc, exp.Any, exp.Anonymous)

@@ -73,7 +73,7 @@ class _Relation:
     """The table column (leaf and name) whose values a column copies, by the name of the column."""
 
     def renamed(self, names: tuple[str, ...]) -> _Relation:
-        """The same columns under other names."""
+        """Return the same columns under other names."""
         if self.names is None or len(names) != len(self.names):
             raise NotIncrementalError("a list of column names that do not fit")
         new = dict(zip(self.names, names, strict=True))
@@ -111,7 +111,7 @@ class _Analysis:
         self._node = query.leaf_node(leaf)
 
     def query(self, node: exp.Expr) -> _Relation:
-        """The columns of a query."""
+        """Return the columns of a query."""
         node = query_inside(node)
         if isinstance(node, exp.SetOperation):
             return self._set_operation(node)
@@ -161,7 +161,7 @@ class _Analysis:
         return _Relation(names, result, origins)
 
     def _keys_of_rows(self, node: exp.Select, scope: _Scope) -> dict[frozenset[_Ref], KeyColumn]:
-        """The keys of the rows that FROM and WHERE return, by the columns of the sources."""
+        """Return the keys of the rows that FROM and WHERE return, by the columns of the sources."""
         number = next((at for at, source in enumerate(scope.nodes) if self._contains(source)), None)
         for join in scope.joins:
             if _words(join) not in (*_INNER, *_KEEPS_LEFT, *_KEEPS_RIGHT, *_KEEPS_BOTH):
@@ -179,7 +179,7 @@ class _Analysis:
         return keys
 
     def _subquery_keys(self, node: exp.Select, scope: _Scope) -> dict[frozenset[_Ref], KeyColumn]:
-        """The keys of rows that depend on the changed table through a subquery outside FROM."""
+        """Return the keys of rows that depend on the changed table through a subquery outside FROM."""
         inner: exp.Expr = self._node
         clause: exp.Expr = self._node
         while clause.parent is not None and clause.parent is not node:
@@ -204,7 +204,7 @@ class _Analysis:
         return self._correlated_keys(inner, scope)
 
     def _correlated_keys(self, node: exp.Expr, outer: _Scope) -> dict[frozenset[_Ref], KeyColumn]:
-        """The outer columns that a correlated subquery compares with keys of the changed table."""
+        """Return the outer columns that a correlated subquery compares with keys of the changed table."""
         node = query_inside(node)
         if not isinstance(node, exp.Select):
             raise NotIncrementalError("a set operation in a subquery outside FROM")
@@ -229,7 +229,7 @@ class _Analysis:
         return result
 
     def source(self, node: exp.Expr) -> _Relation:
-        """The columns of a part of FROM."""
+        """Return the columns of a part of FROM."""
         refuse_source_clauses(node, names=node is self._node)
         if isinstance(node, exp.Table):
             number = self.text.number_of(node)
@@ -293,13 +293,13 @@ class _Scope:
         self._order = names
 
     def own_keys(self, number: int) -> dict[frozenset[_Ref], KeyColumn]:
-        """The keys of a source that contains the changed table."""
+        """Return the keys of a source that contains the changed table."""
         name = self._order[number]
         keys = self.sources[name].keys
         return {frozenset((name, part) for part in key): column for key, column in keys.items()}
 
     def ref(self, node: exp.Expr) -> _Ref | None:
-        """The source and column that an expression names; None for other expressions and unknown columns."""
+        """Return the source and column that an expression names; None for other expressions and unknown columns."""
         if not isinstance(node, exp.Column) or len(node.parts) > 2 or isinstance(node.this, exp.Star):
             return None
         name, table = node.name.lower(), node.table.lower()
@@ -315,7 +315,7 @@ class _Scope:
         return (owners[0], name) if len(owners) == 1 else None
 
     def may_have(self, node: exp.Expr) -> bool:
-        """Whether a column may belong to one of these sources, and so not to an outer query."""
+        """Return whether a column may belong to one of these sources, and so not to an outer query."""
         if not isinstance(node, exp.Column) or len(node.parts) > 2:
             return True
         if node.table:
@@ -323,22 +323,22 @@ class _Scope:
         return any(relation.names is None or node.name.lower() in relation.names for relation in self.sources.values())
 
     def coalesced(self, node: exp.Expr) -> frozenset[_Ref] | None:
-        """The columns of COALESCE, or the one column that an expression names; None for other expressions."""
+        """Return the columns of COALESCE, or the one column that an expression names; None for other expressions."""
         parts = [node.this, *node.expressions] if isinstance(node, exp.Coalesce) else [node]
         refs = [self.ref(unwrapped(part)) for part in parts]
         return None if None in refs else frozenset(ref for ref in refs if ref is not None)
 
     def origin(self, ref: _Ref | None) -> tuple[int, str] | None:
-        """The table column (leaf and name) whose values a column copies; None for a computed column."""
+        """Return the table column (leaf and name) whose values a column copies; None for a computed column."""
         return None if ref is None else self.sources[ref[0]].origins.get(ref[1])
 
     def comparable(self, node: exp.Expr) -> object:
-        """A value that is equal for expressions that name the same column, with or without its table."""
+        """Return a value that is equal for expressions that name the same column, with or without its table."""
         ref = self.ref(node)
         return node if ref is None else ref
 
     def column_pairs(self, conditions: Iterable[exp.Expr]) -> Iterator[tuple[_Ref, _Ref]]:
-        """The conditions of the form `a.x = b.y`."""
+        """Yield the conditions of the form `a.x = b.y`."""
         for part in conditions:
             if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
                 left, right = self.ref(unwrapped(part.this)), self.ref(unwrapped(part.expression))
@@ -363,7 +363,7 @@ class _Scope:
 
 
 def _without_star(items: list[exp.Expr], scope: _Scope) -> list[exp.Expr]:
-    """The columns of `SELECT *` over one source; other items unchanged."""
+    """Return the columns of `SELECT *` over one source; other items unchanged."""
     star = items[0] if len(items) == 1 else None
     names = next(iter(scope.sources.values())).names if len(scope.sources) == 1 else None
     if not isinstance(star, exp.Star) or any(star.args.values()) or names is None:
@@ -383,7 +383,10 @@ def _joined(
     *,
     is_right: bool,
 ) -> dict[frozenset[_Ref], KeyColumn]:
-    """The keys after a join, from those of the side with the changed table; `is_right` if it is the joined source."""
+    """Return the keys after a join, from those of the side with the changed table.
+
+    `is_right` if it is the joined source.
+    """
     other_keys: dict[frozenset[_Ref], KeyColumn] = {}
     both: dict[frozenset[_Ref], KeyColumn] = {}
     for left, right in equalities:

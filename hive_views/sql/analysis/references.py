@@ -163,7 +163,7 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
 
 
 def _is_file(dialect: str, parts: tuple[str, ...]) -> bool:
-    """Whether a name is a directory or file with its format, such as csv.`s3://bucket/x`, which Spark reads."""
+    """Return whether a name is a directory or file with its format, such as csv.`s3://bucket/x`, which Spark reads."""
     # A row's text of dialect hive may be Spark's.
     is_format = dialect != "trino" and len(parts) == 2 and parts[0].lower() in _FILE_FORMATS
     return is_format and (":/" in parts[1] or parts[1].startswith("/"))
@@ -275,7 +275,7 @@ _CALL = re.compile(r"(\.\s*)?(`[^`]*`|(?<!\w)\w+)\s*\(")
 
 
 def may_call_registered_functions(sql: str) -> bool:
-    """Whether a Hive text may call functions that are not built into Hive; determined without parsing it."""
+    """Return whether a Hive text may call functions that are not built into Hive; determined without parsing it."""
     has_comments = "--" in sql or "/*" in sql
     calls = _CALL.findall(sql)
     return has_comments or any(dot or name.strip("`").lower() not in _NOT_REGISTERED for dot, name in calls)
@@ -287,7 +287,10 @@ _CALL_IN_FROM = re.compile(rf"(?:\b(?:from|join|lateral)\b|\btable{_GAP}\(|,){_G
 
 
 def may_read_unnamed_tables(sql: str) -> bool:
-    """Whether a text (in lower case) may read a table without containing its name; determined without parsing it."""
+    """Return whether a text (in lower case) may read a table without containing its name.
+
+    Determined without parsing it.
+    """
     if _COMPOSED.search(sql) is not None:
         return True
     called = (name.strip("`") for name in _CALL_IN_FROM.findall(sql, max(sql.find("from"), 0)))
@@ -418,7 +421,7 @@ def _called_names(call: exp.Func) -> set[str]:
 
 
 def _may_be_constant_text(node: exp.Expr) -> bool:
-    """Whether a node may return the same text for every row, without being a literal."""
+    """Return whether a node may return the same text for every row, without being a literal."""
     if isinstance(node, exp.HexString):
         return True
     names = _called_names(node) if isinstance(node, exp.Func) else set()

@@ -16,7 +16,7 @@ from hive_views.sql.parsing.parser import parse_query
 
 
 def is_same_text(before: str, after: str, dialect: str, *, is_expanded: bool = False) -> bool:
-    """Whether two texts are the same query.
+    """Return whether two texts are the same query.
 
     Args:
         before: One text.
@@ -62,7 +62,10 @@ def _are_same_tokens(before: list[SparkToken], after: list[SparkToken], renamed:
 
 
 def _table_aliases(tree: exp.Expr) -> list[str] | None:
-    """The aliases of tables in order; None if a name occurs as more than one alias or also as a table or a CTE."""
+    """Return the aliases of tables in order.
+
+    None if a name occurs as more than one alias or also as a table or a CTE.
+    """
     aliases = [
         table.args["alias"].name.lower()
         for table in tree.find_all(exp.Table, bfs=False)

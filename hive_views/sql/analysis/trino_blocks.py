@@ -18,7 +18,7 @@ _UNTYPED = (
 
 
 def _is_grouped(select: exp.Select) -> bool:
-    """Whether a block groups its rows by GROUP BY, DISTINCT or IN."""
+    """Return whether a block groups its rows by GROUP BY, DISTINCT or IN."""
     is_operand = isinstance(select.parent, exp.Subquery) and isinstance(select.parent.parent, exp.In)
     return bool(select.args.get("group") or select.args.get("distinct") or is_operand)
 

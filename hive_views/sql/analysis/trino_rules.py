@@ -63,7 +63,7 @@ def _join(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def _is_join_condition(node: exp.Expr) -> bool:
-    """Whether Coral can write a condition into ON: comparisons, combined by AND and OR."""
+    """Return whether Coral can write a condition into ON: comparisons, combined by AND and OR."""
     if isinstance(node, (exp.And, exp.Or)):
         return _is_join_condition(node.left) and _is_join_condition(node.right)
     if isinstance(node, exp.Paren):
@@ -106,7 +106,7 @@ def _division(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 
 def is_exact_quotient(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether Trino's quotient of a decimal by an integer literal has the digits of Hive and Spark, and more.
+    """Return whether Trino's quotient of a decimal by an integer literal has the digits of Hive and Spark, and more.
 
     Trino takes the literal for an integer of ten digits. Rounding its quotient to the digits of Hive and Spark gives
     their result, since a quotient by a small divisor is never so close to the middle between two rounded values that
@@ -126,7 +126,7 @@ AVERAGED_DIGITS = 15
 
 
 def is_exact_average(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether a quotient is `CAST(CAST(sum(x) AS …) / count(x) AS …)`, an average of decimals.
+    """Return whether a quotient is `CAST(CAST(sum(x) AS …) / count(x) AS …)`, an average of decimals.
 
     Trino rounds the quotient to the digits of the average. Hive and Spark compute at least nine more digits and round
     again. The results are equal: a quotient that is so close to the middle between two averages that rounding twice
@@ -149,26 +149,26 @@ def average_types(precision: int, scale: int) -> tuple[tuple[int, int], tuple[in
 
 
 def _is_dividend(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether a sum is the dividend of a quotient for which `is_exact_average` is true."""
+    """Return whether a sum is the dividend of a quotient for which `is_exact_average` is true."""
     cast = node.parent
     return isinstance(cast, exp.Cast) and cast.parent is not None and is_exact_average(cast.parent, type_of)
 
 
 def _has_cast(node: exp.Expr, type_of: TypeOf) -> bool:
-    """Whether an expression is cast to the type that it has in Hive and Spark."""
+    """Return whether an expression is cast to the type that it has in Hive and Spark."""
     parent = node.parent
     return isinstance(parent, exp.Cast) and type_of(parent) == type_of(node)
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """Whether a divisor is a number other than 0."""
+    """Return whether a divisor is a number other than 0."""
     while isinstance(node, (exp.Neg, exp.Paren, exp.Cast)):
         node = node.this
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) != 0
 
 
 def _is_without_zero(node: exp.Expr) -> bool:
-    """Whether a quotient has a divisor other than 0, or is NULL in all engines where the divisor is 0."""
+    """Return whether a quotient has a divisor other than 0, or is NULL in all engines where the divisor is 0."""
     divisor = node.expression.unnest()
     if _is_constant(divisor) or (isinstance(divisor, exp.Nullif) and _is_zero(divisor.expression)):
         return True
@@ -190,7 +190,7 @@ def _is_without_zero(node: exp.Expr) -> bool:
 
 
 def _is_guarded(node: exp.Expr, divisor: exp.Expr) -> bool:
-    """Whether a quotient is the value of `CASE WHEN divisor <> 0 THEN …` or `> 0`."""
+    """Return whether a quotient is the value of `CASE WHEN divisor <> 0 THEN …` or `> 0`."""
     branch = node.find_ancestor(exp.If, exp.Select)
     if not isinstance(branch, exp.If) or all(item is not node for item in branch.args["true"].walk()):
         return False
@@ -308,7 +308,7 @@ _CAST_LITERALS = {
 
 
 def _is_cast_alike(literal: exp.Literal, types: Iterable[str]) -> bool:
-    """Whether all engines cast a literal to each of some types with the same result."""
+    """Return whether all engines cast a literal to each of some types with the same result."""
     return all(
         re.fullmatch(_CAST_LITERALS.get(base(kind), ""), literal.name) and _is_valid(literal.name, kind)
         for kind in types

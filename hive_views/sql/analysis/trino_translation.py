@@ -174,7 +174,7 @@ _AFTER_SOURCE = (TokenType.JOIN, TokenType.ON, TokenType.USING, TokenType.SELECT
 
 
 def _has_condition(text: Text, join: int) -> bool:
-    """Whether ON or USING follows a JOIN before the next one: sqlglot adds `ON true` where none is written."""
+    """Return whether ON or USING follows a JOIN before the next one: sqlglot adds `ON true` where none is written."""
     level = text.enclosing[join]
     following = (at for at in range(join + 1, len(text.kinds)) if text.kinds[at] in _AFTER_SOURCE)
     at = next((at for at in following if text.enclosing[at] == level), join)

@@ -57,7 +57,7 @@ class _Rewriter:
         self._length = 0
 
     def text(self, start: int, end: int) -> str:
-        """A part of the text without WITH."""
+        """Return a part of the text without WITH."""
         pieces, at = [], start
         for first in sorted(first for first in self._edits if start <= first < end):
             if first < at:

@@ -115,7 +115,7 @@ def _uses_cbo(text: Text, tree: exp.Expr) -> bool:
 
 
 def _skips_exists(context: ResolutionContext, query: exp.Expr) -> bool:
-    """Whether a query is one aggregate without groups, which always has a row: Hive only looks up its tables."""
+    """Return whether a query is one aggregate without groups, which always has a row: Hive only looks up its tables."""
     if not isinstance(query, exp.Select) or query.args.get("group") is not None:
         return False
     if not collect_calls(context, query).aggregates:

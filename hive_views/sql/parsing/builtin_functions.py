@@ -41,7 +41,7 @@ HIVE_PARTITIONED_FUNCTIONS = frozenset(
 
 
 def may_call_partitioned_function(lower: str) -> bool:
-    """Whether a text (in lower case) may contain the name of a partitioned table function; a fast filter."""
+    """Return whether a text (in lower case) may contain the name of a partitioned table function; a fast filter."""
     return "noop" in lower or "matchpath" in lower or "windowingtable" in lower
 
 

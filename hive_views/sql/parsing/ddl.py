@@ -303,7 +303,7 @@ def _properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
 
 
 def _transform(cursor: Cursor) -> str:
-    """A column in lower case, or a transform of one as written: `day(at)`, `bucket(8, id)`."""
+    """Return a column in lower case, or a transform of one as written: `day(at)`, `bucket(8, id)`."""
     start = cursor.start
     name, _ = cursor.identifier()
     if cursor.word() != "(":
@@ -313,7 +313,7 @@ def _transform(cursor: Cursor) -> str:
 
 
 def _sort_term(cursor: Cursor) -> str:
-    """A column or transform as written, with its direction and the order of NULLs."""
+    """Return a column or transform as written, with its direction and the order of NULLs."""
     start = cursor.start
     _transform(cursor)
     if not cursor.accept("ASC"):

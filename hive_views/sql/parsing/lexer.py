@@ -327,7 +327,7 @@ def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _may_continue_comment(sql: str) -> bool:
-    """Whether a line comment may continue after a backslash at the end of its line."""
+    """Return whether a line comment may continue after a backslash at the end of its line."""
     lines = sql.split("\n")[:-1]
     return any(line.endswith("\\") and "--" in line.rpartition("\r")[2] for line in lines)
 

@@ -79,13 +79,16 @@ def setting_dependence(sql: str, is_on: Callable[[str], bool]) -> tuple[str, int
 
 
 def find_doubled_quote(sql: str) -> int | None:
-    """The offset of the first literal with a doubled quote, such as `'it''s'`; see `reads_doubled_quotes`."""
+    """Return the offset of the first literal with a doubled quote, such as `'it''s'`; see `reads_doubled_quotes`."""
     literals = (token for token in spark_tokens(sql) if token.kind == "string" and token.text[0] in "'\"")
     return next((token.start for token in literals if token.text[0] * 2 in token.text[1:-1]), None)
 
 
 def reads_doubled_quotes(spark_version: str) -> bool:
-    """Whether a version of Spark reads `'it''s'` as `it's`; those before 4.1 read `its` (2.4.8, 3.5.9 and 4.0.5)."""
+    """Return whether a version of Spark reads `'it''s'` as `it's`.
+
+    Those before 4.1 read `its` (2.4.8, 3.5.9 and 4.0.5).
+    """
     return [int(number) for number in re.findall(r"\d+", spark_version)[:2]] >= [4, 1]
 
 
@@ -96,7 +99,7 @@ def find_variable(sql: str) -> str | None:
 
 
 def _find_mark(sql: str, mark: str) -> int:
-    """The offset of characters whose meaning a setting changes; two quotes count only within a string."""
+    """Return the offset of characters whose meaning a setting changes; two quotes count only within a string."""
     if len(mark) == 1 or mark not in sql:
         return sql.find(mark)
     doubled = find_doubled_quote(sql)
@@ -229,7 +232,7 @@ def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | 
 
 
 def _is_empty_call(tokens: list[Token], index: int) -> bool:
-    """Whether a name is followed by `()`; sqlglot requires arguments for functions such as Spark's concat()."""
+    """Return whether a name is followed by `()`; sqlglot requires arguments for functions such as Spark's concat()."""
     return index + 2 < len(tokens) and tokens[index + 2].token_type is TokenType.R_PAREN
 
 
@@ -394,7 +397,7 @@ def _begins_query(text: Text, index: int) -> bool:
 
 
 def _is_without_select(text: Text, index: int) -> bool:
-    """Whether a query that begins with FROM or TABLE has no SELECT, or has one only after `|>`."""
+    """Return whether a query that begins with FROM or TABLE has no SELECT, or has one only after `|>`."""
     kinds = text.kinds
     position = index + 1
     while position < len(kinds) and kinds[position] not in (*_SET_OPERATORS, TokenType.R_PAREN):

@@ -213,7 +213,7 @@ def _retyped(token: Token, kind: TokenType, text: str, end: int | None = None) -
 
 
 def _is_exact_decimal(tokens: list[Token], index: int) -> bool:
-    """Whether a number with the suffix BD, which sqlglot reads as a cast, begins at a token."""
+    """Return whether a number with the suffix BD, which sqlglot reads as a cast, begins at a token."""
     return (
         index + 2 < len(tokens)
         and tokens[index].token_type is TokenType.NUMBER
@@ -222,7 +222,7 @@ def _is_exact_decimal(tokens: list[Token], index: int) -> bool:
 
 
 def _is_call(tokens: list[Token], index: int) -> bool:
-    """Whether a token in front of a parenthesis is the name of a function."""
+    """Return whether a token in front of a parenthesis is the name of a function."""
     return tokens[index].token_type in _BEFORE_CALL
 
 
@@ -424,7 +424,7 @@ def _unwrap(text: Text, tree: exp.Expr) -> None:
 
 
 def _is_in_parentheses(text: Text, index: int, inner: exp.Expr) -> bool:
-    """Whether an expression, whose first token with a position is given, is in parentheses in the text."""
+    """Return whether an expression, whose first token with a position is given, is in parentheses in the text."""
     last = max((text.starts.get(start, -1) for start in start_offsets(inner)), default=-1)
     block = text.enclosing[index]
     while block >= 0 and text.match.get(block, -1) < last:
@@ -589,7 +589,7 @@ def _move_sets(text: Text, group: exp.Group) -> None:
 
 
 def _is_suffix(text: Text, group: exp.Group, part: exp.Expr) -> bool:
-    """Whether GROUPING SETS follows the keys without a comma, as Hive writes it."""
+    """Return whether GROUPING SETS follows the keys without a comma, as Hive writes it."""
     if type(part) is not exp.GroupingSets:
         return False
     keys = [start for key in group.expressions for start in start_offsets(key)]

@@ -120,7 +120,7 @@ _WRITERS = (exp.Insert, exp.Create, exp.Merge, exp.Cache, exp.Delete, exp.Update
 
 
 def begins_with_with(query: exp.Expr) -> bool:
-    """Whether a query, in parentheses or not, begins with WITH."""
+    """Return whether a query, in parentheses or not, begins with WITH."""
     while type(query) in (exp.Subquery, exp.Paren):
         if query.args.get("with_") is not None:
             return True
@@ -129,7 +129,7 @@ def begins_with_with(query: exp.Expr) -> bool:
 
 
 def is_star(item: exp.Expr) -> bool:
-    """Whether an item of a SELECT list is `*` or `t.*`."""
+    """Return whether an item of a SELECT list is `*` or `t.*`."""
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)
 
 

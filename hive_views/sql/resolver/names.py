@@ -133,7 +133,10 @@ def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, tabl
 def _simple_column(
     context: ResolutionContext, node: exp.Column, identifier: Any, table: Any, env: Environment
 ) -> ScopeColumn | None:
-    """A fast `_resolve_chain` for the most frequent names, `a` and `t.a` in one scope; None for any other name."""
+    """Return a fast `_resolve_chain` for the most frequent names, `a` and `t.a` in one scope.
+
+    None for any other name.
+    """
     scope = env.scopes[0]
     name = identifier.this
     if not _is_name(name):

@@ -77,7 +77,10 @@ def _check_tables(context: ResolutionContext, item: exp.Expr, query: OrderedQuer
 
 
 def _is_plain_distinct(node: exp.Expr) -> bool:
-    """Whether the clauses can name only selected columns; Hive ignores ORDER BY of other names in a derived table."""
+    """Return whether the clauses can name only selected columns.
+
+    Hive ignores ORDER BY of other names in a derived table.
+    """
     return node.args.get("distinct") is not None and node.args.get("group") is None
 
 
@@ -155,7 +158,7 @@ def _order_scope(query: OrderedQuery, ungrouped: Scope, names_inputs: bool) -> S
 
 
 def _is_key(name: str, ungrouped: Scope, grouped: Scope) -> bool:
-    """Whether a name without a table is a column of FROM that is a grouping key."""
+    """Return whether a name without a table is a column of FROM that is a grouping key."""
     try:
         column = ungrouped.find(None, name)
         return column is not None and grouped.find_own(column.table, name) is not None

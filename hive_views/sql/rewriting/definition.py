@@ -145,7 +145,7 @@ def escape_variables(sql: str, dialect: str) -> str:
 
 
 def _are_adjacent(first: Token, second: Token) -> bool:
-    """Whether two tokens are strings with nothing between them."""
+    """Return whether two tokens are strings with nothing between them."""
     return first.end + 1 == second.start and first.token_type in _STRINGS and second.token_type in _STRINGS
 
 

@@ -348,7 +348,7 @@ class TypeInference:
         return node
 
     def _has_plus(self, literal: exp.Literal, parentheses: int) -> bool:
-        """Whether a unary plus, which the tree lacks, is before a literal or the parentheses around it."""
+        """Return whether a unary plus, which the tree lacks, is before a literal or the parentheses around it."""
         index = self.text.token_of(literal) or 0
         for _ in range(parentheses + 1):
             if index >= 2 and self.text.raw(index - 1) == "+" and self.text.raw(index - 2) in _BEFORE_UNARY:
@@ -398,7 +398,7 @@ class TypeInference:
         return f"struct<{','.join(parts)}>" if parts else None
 
     def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
-        """Whether the text contains a struct field's name; sqlglot derives some names from columns."""
+        """Return whether the text contains a struct field's name; sqlglot derives some names from columns."""
         token = function_token(self.text, struct)
         if token is None or self.text.raw(token).lower() != "struct":
             return True
@@ -461,7 +461,7 @@ class TypeInference:
         return rule(self, first, arguments)
 
     def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
-        """Whether Spark may give a call another type than Hive does."""
+        """Return whether Spark may give a call another type than Hive does."""
         if name in ("round", "bround") or name in STRINGS_IN_HIVE:
             first = next(node.iter_expressions(), None)
             kind = None if first is None else self.type_of(first)
@@ -573,7 +573,7 @@ class TypeInference:
 
 
 def _is_suffixed(node: exp.Expr) -> bool:
-    """Whether a literal has a suffix, such as `2L`, which is parsed as a cast."""
+    """Return whether a literal has a suffix, such as `2L`, which is parsed as a cast."""
     meta = node._meta or {"start": 0, "end": 0}
     return type(node) is exp.Literal and meta["end"] - meta["start"] >= len(node.this)
 

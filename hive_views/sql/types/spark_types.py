@@ -27,7 +27,7 @@ def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str
 
 
 def has_map(kind: IcebergType | None) -> bool:
-    """Whether a type is or contains a MAP, which Spark does not compare."""
+    """Return whether a type is or contains a MAP, which Spark does not compare."""
     if isinstance(kind, StructType):
         return any(has_map(field.field_type) for field in kind.fields)
     return isinstance(kind, MapType) or (isinstance(kind, ListType) and has_map(kind.element_type))

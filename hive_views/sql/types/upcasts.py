@@ -11,7 +11,7 @@ _TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "binary", "boolean", "date", "timestam
 
 
 def can_upcast(actual: IcebergType, declared: IcebergType) -> bool:
-    """Whether a query's type can be cast to a declared type without loss (Spark's UpCastRule).
+    """Return whether a query's type can be cast to a declared type without loss (Spark's UpCastRule).
 
     Unlike Spark's, the rule has no casts between TIMESTAMP and TIMESTAMP_NTZ, whose result depends on the session, or
     between TIMESTAMP and BIGINT.

@@ -92,7 +92,7 @@ def unused_name(text: Text, name: str) -> str:
 
 
 def has_plain_joins(select: exp.Expr) -> bool:
-    """Whether a block joins tables only: engines differ in where they place lateral views between joins."""
+    """Return whether a block joins tables only: engines differ in where they place lateral views between joins."""
     joins = select.args.get("joins") or []
     return not select.args.get("laterals") and not any(
         isinstance(join.this, (exp.Lateral, exp.Unnest))

@@ -62,7 +62,10 @@ def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
 
 
 def _is_of_one_table(node: exp.Expr) -> bool:
-    """Whether both columns belong to the only table of a block; other `<=>` are conditions of joins or subqueries."""
+    """Return whether both columns belong to the only table of a block.
+
+    Other `<=>` are conditions of joins or subqueries.
+    """
     block = node.find_ancestor(exp.Select)
     from_ = None if block is None else block.args.get("from_")
     if block is None or from_ is None or block.args.get("joins"):
@@ -72,7 +75,10 @@ def _is_of_one_table(node: exp.Expr) -> bool:
 
 
 def _filters_rows(node: exp.Expr) -> bool:
-    """Whether a condition filters rows; Hive 4.1.0 does not finish planning `x IS NOT NULL AND x = 1` as a value."""
+    """Return whether a condition filters rows.
+
+    Hive 4.1.0 does not finish planning `x IS NOT NULL AND x = 1` as a value.
+    """
     parent = node.parent
     while isinstance(parent, (exp.And, exp.Or, exp.Paren)):
         parent = parent.parent

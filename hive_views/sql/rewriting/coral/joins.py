@@ -107,7 +107,7 @@ def semi_joins(resolution: Resolution) -> Iterator[Edit]:
 
 
 def _is_equality(condition: exp.Expr, table: str) -> bool:
-    """Whether a condition consists of equalities between a column of a table and one of another table."""
+    """Return whether a condition consists of equalities between a column of a table and one of another table."""
     if isinstance(condition, exp.And):
         return _is_equality(condition.left, table) and _is_equality(condition.right, table)
     sides = [condition.args.get("this"), condition.args.get("expression")]
@@ -116,7 +116,7 @@ def _is_equality(condition: exp.Expr, table: str) -> bool:
 
 
 def scalar_subqueries(resolution: Resolution) -> Iterator[Edit]:
-    """A subquery of one aggregate in WHERE, HAVING or a SELECT list becomes a joined table of one row."""
+    """Yield a subquery of one aggregate in WHERE, HAVING or a SELECT list becomes a joined table of one row."""
     text = resolution.text
     for subquery in resolution.tree.find_all(exp.Subquery):
         inner, block = subquery.this, subquery.find_ancestor(exp.Select)
@@ -153,7 +153,7 @@ _AGGREGATES = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
 
 
 def _has_one_row(query: exp.Expr) -> bool:
-    """Whether a query computes one value from aggregates, without GROUP BY."""
+    """Return whether a query computes one value from aggregates, without GROUP BY."""
     if not isinstance(query, exp.Select) or set(given_parts(query)) - {"expressions", "from_", "joins", "where"}:
         return False
     if len(query.expressions) != 1 or query.args.get("from_") is None:
@@ -169,7 +169,7 @@ def _has_one_row(query: exp.Expr) -> bool:
 
 
 def _takes_join(block: exp.Select, subquery: exp.Subquery) -> bool:
-    """Whether a subquery in a clause of a block can become a table of its FROM clause."""
+    """Return whether a subquery in a clause of a block can become a table of its FROM clause."""
     node: exp.Expr | None = subquery.parent
     while node is not block and not isinstance(node, (exp.Where, exp.Having)):
         # In HAVING the value is written as an aggregate, which cannot be inside another aggregate.

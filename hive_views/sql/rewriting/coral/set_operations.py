@@ -121,7 +121,10 @@ def _aligned_branches(
 
 
 def _names_aliases(branch: exp.Select) -> bool:
-    """Whether a clause of a block names an alias of its SELECT list; in an expanded text other columns have a table."""
+    """Return whether a clause of a block names an alias of its SELECT list.
+
+    In an expanded text other columns have a table.
+    """
     clauses = (branch.args.get(key) for key in ("group", "having", "order", "sort", "cluster", "distribute", "qualify"))
     aliases = {name.lower() for name in branch.named_selects}
     return any(
