@@ -101,6 +101,38 @@ def _has_native_reader(row: Row) -> bool:
     )
 
 
+_UNREADABLE_TYPES = ("uniontype<", "timestamp with local time zone")
+"""Types of columns with which Spark (4.1.4) reads no column of a table."""
+_MISSING_SERDES = frozenset(
+    {
+        "org.apache.hadoop.hive.ql.io.protobuf.ProtobufBytesWritableSerDe",
+        "org.apache.hadoop.hive.ql.io.protobuf.ProtobufMessageSerDe",
+        "org.apache.hadoop.hive.ql.udf.esri.serde.EsriJsonSerDe",
+        "org.apache.hadoop.hive.ql.udf.esri.serde.GeoJsonSerDe",
+        "org.apache.hadoop.hive.serde2.JsonSerDe",
+        "org.apache.hadoop.hive.serde2.MultiDelimitSerDe",
+        "org.apache.hadoop.hive.serde2.teradata.TeradataBinarySerde",
+    }
+)
+"""Classes in the JARs of Hive 4.1.0, and not in those of PySpark 4.1.4."""
+
+
+def _is_read_by_hive_classes(row: Row) -> bool:
+    """Return whether Spark reads a table with the classes that its row names."""
+    return _is_hive_table(row) and not _has_provider(row)
+
+
+def _has_skipped_lines(row: Row) -> bool:
+    counts = [_parameter(row, f"skip.{part}.line.count") for part in ("header", "footer")]
+    is_text = row.input_format == "org.apache.hadoop.mapred.TextInputFormat"
+    return is_text and any(count.isdigit() and int(count) for count in counts)
+
+
+def _has_unreadable_type(row: Row) -> bool:
+    kinds = [kind.lower() for _, kind, _ in row.columns]
+    return any(kind in text for text in kinds for kind in _UNREADABLE_TYPES)
+
+
 _COPY = "have Hive copy it to a table that is not transactional"
 
 TABLE_RULES = (
@@ -141,6 +173,30 @@ TABLE_RULES = (
         "a materialized view of Hive: Spark reads none; import it first, or read the tables that it reads",
         "Spark 4.1.4",
         lambda row: row.kind is RowKind.HIVE_TABLE and row.table_type == MATERIALIZED_VIEW,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "a table whose files have a header or footer (skip.header.line.count, skip.footer.line.count): Spark returns "
+        "these lines as rows; have Hive copy it to a table without them",
+        "Spark 4.1.4",
+        lambda row: _is_read_by_hive_classes(row) and _has_skipped_lines(row),
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "a table with a column of type uniontype or timestamp with local time zone: Spark reads none of its columns; "
+        "have Hive copy it to a table without this type",
+        "Spark 4.1.4",
+        lambda row: _is_read_by_hive_classes(row) and _has_unreadable_type(row),
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "a table whose SerDe is a class that Spark's JARs lack; add Hive's JAR to Spark's class path, or have Hive "
+        "copy the table",
+        "Spark 4.1.4",
+        lambda row: _is_read_by_hive_classes(row) and row.serde in _MISSING_SERDES,
     ),
     TableRule(
         HIVE_ENGINE,

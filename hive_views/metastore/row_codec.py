@@ -182,6 +182,13 @@ class Row(NamedTuple):
         return "" if descriptor is None else descriptor.inputFormat or ""
 
     @property
+    def serde(self) -> str:
+        """The class that reads the rows of a Hive table's files; empty if the row has none."""
+        descriptor = self.table.sd
+        serde = None if descriptor is None else descriptor.serdeInfo
+        return "" if serde is None else serde.serializationLib or ""
+
+    @property
     def default_database(self) -> str:
         """The database of unqualified names in the text: plain Spark records the author's current database."""
         recorded = self.parameters.get(SPARK_DATABASE) or self.parameters.get(_OLD_SPARK_DATABASE)

@@ -11,7 +11,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import InvalidViewError, RefreshError
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.spark import SparkEngine, ViewSession
-from tests.integration.spark.spark_versions import needs_spark_4
+from tests.integration.spark.spark_versions import IS_SPARK_3, needs_spark_4
 from tests.suites import extended
 
 
@@ -141,6 +141,8 @@ def test_star_over_a_table_that_grew(
 def test_options_and_time_travel_are_rejected(
     spark: SparkSession, session: ViewSession, refresh: Callable[[], RefreshReport], source: str
 ) -> None:
+    if IS_SPARK_3 and " WITH (" in source:
+        pytest.skip("Spark 3.5 does not parse options in FROM")
     spark.sql("CREATE TABLE t (a INT) USING iceberg")
     spark.sql("INSERT INTO t VALUES (1)")
     spark.sql("ALTER TABLE t CREATE BRANCH old")

@@ -22,12 +22,13 @@ from hive_views.local_metastore.standalone import StandaloneMetastore, free_port
 from tests.conftest import CACHE, empty_database
 from tests.integration.metastore.rest_server import HIVE_JARS, RELEASE, RestMetastore
 from tests.integration.metastore.test_http import OTHER_KEY, jwks_uri, token
+from tests.integration.spark.spark_versions import needs_spark_4
 from tests.integration.spark.test_rest_catalogs import with_rest_catalog
 from tests.integration.view_copy.conftest import running_server
 
 __all__ = ["jwks_uri"]
 
-pytestmark = pytest.mark.extended
+pytestmark = [pytest.mark.extended, needs_spark_4]  # the JARs of PySpark 3.5 have no servlets
 
 CLIENT = "4.0.1"
 """The newest Hive client that runs on Java 17."""

@@ -65,7 +65,7 @@ INSERTS = (
     "INSERT INTO hr.employees SELECT 1, 'Ed', null, 'it', 100.0D, date'2020-01-01' UNION ALL "
     "SELECT 2, 'Di', 1, 'it', 90.5D, date'2021-01-01'",
     "INSERT INTO hr.departments VALUES ('it', 'IT', 'eu'), ('hq', 'HQ', 'us')",
-    "INSERT INTO web.dims SELECT 1, -2Y, 300S, 1L << 40, 1.5F, -0.1D, 12.5, true, X'00ff', 'ab', 'var', "
+    "INSERT INTO web.dims SELECT 1, -2Y, 300S, 1099511627776L, 1.5F, -0.1D, 12.5, true, X'00ff', 'ab', 'var', "
     "date'1999-12-31', timestamp'2024-02-29 23:59:59.123456' UNION ALL "
     "SELECT 2, null, null, null, null, null, null, null, null, null, null, null, null",
     "INSERT INTO sales.odd VALUES (1, 2, 'it''s', 3, 4, 'q', 'Camel'), (5, null, null, 2, 1, null, null)",

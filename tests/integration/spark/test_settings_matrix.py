@@ -151,6 +151,8 @@ def outcome(session: Any, query: str) -> object:
 def test_view_has_the_rows_of_its_author(
     key: str, values: tuple[str, ...], query: str, spark: SparkSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
+    if IS_SPARK_3 and "icu" in key:
+        pytest.skip("Spark 3.5 does not have this setting")
     outcomes = set()
     for defining in values:
         author_session = session_with(spark, home, key, defining)

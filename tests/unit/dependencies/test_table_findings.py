@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.dependencies.table_findings import table_findings
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
 from hive_views.metastore.row_codec import read_row
 from tests.integration.transactional.tables import ACID, HANDLER, INSERT_ONLY, ORC, PARQUET, TEXT, table
 
@@ -27,9 +28,41 @@ PROVIDER = {"spark.sql.sources.provider": "orc"}
         (ORC, INSERT_ONLY | PROVIDER, ["other rows"]),
         (TEXT, INSERT_ONLY | {"spark.sql.sources.provider": "csv"}, ["other rows"]),
         (TEXT, HANDLER | {"spark.sql.sources.provider": "jdbc"}, []),
+        (TEXT, {"skip.header.line.count": "1"}, ["other rows"]),
+        (TEXT, {"skip.footer.line.count": "2"}, ["other rows"]),
+        (TEXT, {"skip.header.line.count": "0"}, []),
+        (TEXT, {"skip.header.line.count": "one"}, []),
+        (ORC, {"skip.header.line.count": "1"}, []),
+        (TEXT, {"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, []),
+        ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {}, ["refused"]),
+        ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {"spark.sql.sources.provider": "json"}, []),
+        ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), {}, []),
     ],
 )
 def test_outcomes_in_spark(formats: tuple[str, str, str], parameters: dict[str, str], outcomes: list[str]) -> None:
     findings = table_findings(read_row(table("d", "t", formats, parameters)))
     assert [item.outcome.value for item in findings if item.engine == "spark"] == outcomes
     assert {item.table for item in findings} <= {"d.t"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcomes"),
+    [
+        ("uniontype<int,string>", ["refused"]),
+        ("array<struct<u:uniontype<int,string>>>", ["refused"]),
+        ("timestamp with local time zone", ["refused"]),
+        ("map<string,timestamp with local time zone>", ["refused"]),
+        ("timestamp", []),
+        ("interval_day_time", []),
+    ],
+)
+@pytest.mark.parametrize("is_key", [False, True])
+def test_types_that_spark_cannot_read(kind: str, outcomes: list[str], is_key: bool) -> None:
+    row = table("d", "t", ORC, {})
+    column = FieldSchema(name="c", type=kind)
+    if is_key:
+        row.partitionKeys = [column]
+    else:
+        row.sd.cols.append(column)
+    findings = table_findings(read_row(row))
+    assert [item.outcome.value for item in findings if item.engine == "spark"] == outcomes
