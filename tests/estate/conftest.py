@@ -65,7 +65,7 @@ def databases() -> list[str]:
     return [item["name"].removesuffix(".") for item in lines if item["name"].endswith(".")]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def commands_are_built_once() -> Iterator[None]:
     """Typer builds all commands for each command line that a test runs, which takes longer than most of them."""
     with pytest.MonkeyPatch.context() as patch:
