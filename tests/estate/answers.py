@@ -22,6 +22,8 @@ MAX_ITEMS = 12
 MORE_REQUESTS = 1.1
 """How many times the recorded requests a command may send: which rows share a request depends on threads."""
 
+_DURATIONS = ("seconds", "writing", "swapping")
+"""Fields that are measured times."""
 _DURATION = re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds)\b")
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d{4,5}")
 
@@ -51,7 +53,7 @@ def _diagnostic(line: str) -> Any:
 def shortened(value: Any) -> Any:
     """A document with long texts and lists cut, so that it can be read and compared."""
     if isinstance(value, dict):
-        return {key: shortened(item) for key, item in value.items() if key != "seconds"}
+        return {key: shortened(item) for key, item in value.items() if key not in _DURATIONS}
     if isinstance(value, list):
         items = [shortened(item) for item in value[:MAX_ITEMS]]
         return items if len(value) <= MAX_ITEMS else [*items, f"… {len(value)} items"]
