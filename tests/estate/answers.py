@@ -22,6 +22,8 @@ MAX_ITEMS = 12
 MORE_REQUESTS = 1.1
 """How many times the recorded requests a command may send: which rows share a request depends on threads."""
 
+_CHECKS_OF_MACHINE = ("java", "pyspark", "reachable")
+"""Findings of `doctor` with paths and times of the machine that runs it."""
 _DURATIONS = ("seconds", "writing", "swapping")
 """Fields that are measured times."""
 _DURATION = re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds)\b")
@@ -55,6 +57,7 @@ def shortened(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: shortened(item) for key, item in value.items() if key not in _DURATIONS}
     if isinstance(value, list):
+        value = [item for item in value if not (isinstance(item, dict) and item.get("check") in _CHECKS_OF_MACHINE)]
         items = [shortened(item) for item in value[:MAX_ITEMS]]
         return items if len(value) <= MAX_ITEMS else [*items, f"… {len(value)} items"]
     if isinstance(value, str):
