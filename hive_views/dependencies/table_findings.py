@@ -20,7 +20,7 @@ SPARK, HIVE_ENGINE, TRINO = ENGINES
 class EngineFinding:
     """A reason why an engine does not return, or may not return, the rows that a view's author sees.
 
-    There is one finding per engine and cause. Views that read the view have it, too, on however many ways.
+    There is one finding per engine and cause. A view that reads the view has it once, too, on however many paths.
     """
 
     engine: str
@@ -103,7 +103,7 @@ def _has_native_reader(row: Row) -> bool:
 
 _UNREADABLE_TYPES = ("uniontype<", "timestamp with local time zone")
 """Types of columns with which Spark (4.1.4) reads no column of a table."""
-_MISSING_SERDES = frozenset(
+MISSING_SERDES = frozenset(
     {
         "org.apache.hadoop.hive.ql.io.protobuf.ProtobufBytesWritableSerDe",
         "org.apache.hadoop.hive.ql.io.protobuf.ProtobufMessageSerDe",
@@ -114,7 +114,7 @@ _MISSING_SERDES = frozenset(
         "org.apache.hadoop.hive.serde2.teradata.TeradataBinarySerde",
     }
 )
-"""Classes in the JARs of Hive 4.1.0, and not in those of PySpark 4.1.4."""
+"""Classes in the JARs of Hive 4.1.0, and not in those of PySpark 4.1.4 (a test looks for them there)."""
 
 
 def _is_read_by_hive_classes(row: Row) -> bool:
@@ -165,7 +165,7 @@ TABLE_RULES = (
         "a table of a storage handler (its property storage_handler): Spark fails without the handler's class; add it "
         "to Spark's class path, or copy the table",
         "Spark 4.1.4",
-        lambda row: _is_hive_table(row) and not _has_provider(row) and bool(_parameter(row, "storage_handler")),
+        lambda row: _is_read_by_hive_classes(row) and bool(_parameter(row, "storage_handler")),
     ),
     TableRule(
         SPARK,
@@ -196,7 +196,7 @@ TABLE_RULES = (
         "a table whose SerDe is a class that Spark's JARs lack; add Hive's JAR to Spark's class path, or have Hive "
         "copy the table",
         "Spark 4.1.4",
-        lambda row: _is_read_by_hive_classes(row) and row.serde in _MISSING_SERDES,
+        lambda row: _is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
     ),
     TableRule(
         HIVE_ENGINE,

@@ -16,7 +16,7 @@ from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.metastore.trino_encoding import FLAG
-from hive_views.sql.analysis.references import unmodelled_source
+from hive_views.sql.analysis.references import source_without_schema
 from hive_views.sql.analysis.validity import (
     CheckedView,
     Validity,
@@ -194,15 +194,15 @@ def _check(
             # The resolver does not know the columns of metadata tables such as `database.table.files`.
             reason = f"it may read states or metadata of tables: {text_problems[0].text}"
             text_problems = [ViewProblem(Validity.UNKNOWN, reason)]
-        elif tables is None and (source := _unmodelled_source(view.text)) is not None:
+        elif tables is None and (source := _source_without_schema(view.text)) is not None:
             text_problems = [ViewProblem(Validity.UNKNOWN, f"it reads {source}: {text_problems[0].text}")]
         problems += text_problems
     return CheckedView(view.row.name, tuple(problems)), tables
 
 
-def _unmodelled_source(text: ViewText) -> str | None:
+def _source_without_schema(text: ViewText) -> str | None:
     try:
-        return unmodelled_source(text.typed, text.dialect)
+        return source_without_schema(text.typed, text.dialect)
     except SqlError:
         return None
 

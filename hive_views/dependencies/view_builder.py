@@ -59,7 +59,7 @@ def build_definition(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
-    for_trino: bool | None = None,
+    for_trino: bool = False,
 ) -> ViewDefinition:
     """Resolve and expand a query and determine its column types.
 
@@ -78,7 +78,7 @@ def build_definition(
         catalog_name: The name of this catalog in texts; if None, the catalogs of names are not checked.
         summary: Additional entries of the version's summary, e.g. settings of the session.
         for_trino: Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
-            `hive_views.sql.rewriting.coral`); None takes the catalog's `hive-views.row-text-for-trino`.
+            `hive_views.sql.rewriting.coral` and `hive_views.config.rewrites_for_trino`).
 
     Raises:
         SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not
@@ -141,7 +141,7 @@ def build_definition_of_statement(
     mark: bool = True,
     catalog_name: str | None = None,
     summary: Mapping[str, str] | None = None,
-    for_trino: bool | None = None,
+    for_trino: bool = False,
 ) -> ViewDefinition:
     """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
@@ -166,7 +166,7 @@ def build_definition_of_statement(
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
     summary = dict(summary or {})
-    if store.config.row_text_for_trino if for_trino is None else for_trino:
+    if for_trino:
         rewritten = row_text(statement.dialect, expansion, schemas, database=database, functions=functions)
         expanded = None if rewritten is None else rewritten.sql
         if rewritten is not None and rewritten.rules:

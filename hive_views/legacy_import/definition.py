@@ -15,6 +15,7 @@ from functools import partial
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
+from hive_views.config import rewrites_for_trino
 from hive_views.dependencies.view_builder import ViewDefinition, build_definition, type_shape
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -280,7 +281,7 @@ class _DefinitionBuilder:
             column_names=column_names,
             column_comments=None if column_names is None else [column.comment for column in view.columns],
             mark=False,
-            for_trino=dialect != HIVE and self._store.config.row_text_for_trino,
+            for_trino=dialect != HIVE and rewrites_for_trino(self._store.config, {}),
         )
         rules = definition.version.summary.get(ROW_TEXT_RULES)
         if rules is not None:

@@ -879,7 +879,7 @@ class MaterializedViews:
                 dialect=dialect,
                 analyzer=analyzer,
                 catalog_name=self._tables.name,
-                for_trino=False,  # the refresh analyzes this text, and Trino reads the storage
+                # The text of the row is not rewritten for Trino: refreshes analyze it, and Trino reads the storage.
             )
         check_definition(name, definition.version)
         reject_unreadable_tables(self._store, name, definition.tables)

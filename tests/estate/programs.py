@@ -129,14 +129,9 @@ def spark_iceberg(site: Site) -> Iterator[Run]:
         yield run
 
 
-@contextmanager
-def pyiceberg(site: Site) -> Iterator[Run]:
-    """PyIceberg's Hive catalog, as `catalog`; a statement is a Python expression."""
-    from pyiceberg.catalog.hive import HiveCatalog
-
+def _evaluating(catalog: object) -> Run:
+    """Return a program whose statements are Python expressions over a catalog."""
     from tests.estate import pyiceberg_names
-
-    catalog = HiveCatalog("prod", uri=site.old_uri, warehouse=site.warehouse)
 
     def run(text: str) -> list[str]:
         try:
@@ -145,25 +140,24 @@ def pyiceberg(site: Site) -> Iterator[Run]:
             raise RefusedError(f"{type(error).__name__}: {error}") from error
         return answer if isinstance(answer, list) else []
 
-    yield run
+    return run
+
+
+@contextmanager
+def pyiceberg(site: Site) -> Iterator[Run]:
+    """PyIceberg's Hive catalog, as `catalog`; a statement is a Python expression."""
+    from pyiceberg.catalog.hive import HiveCatalog
+
+    yield _evaluating(HiveCatalog("prod", uri=site.old_uri, warehouse=site.warehouse))
 
 
 @contextmanager
 def hive_views(site: Site) -> Iterator[Run]:
     """This package, as `catalog`; a statement is a Python expression."""
     from hive_views import HiveViewCatalog
-    from tests.estate import pyiceberg_names
 
     with HiveViewCatalog("prod", uri=site.uri, warehouse=site.warehouse) as catalog:
-
-        def run(text: str) -> list[str]:
-            try:
-                answer = eval(text, {**vars(pyiceberg_names), "catalog": catalog})
-            except Exception as error:
-                raise RefusedError(f"{type(error).__name__}: {error}") from error
-            return answer if isinstance(answer, list) else []
-
-        yield run
+        yield _evaluating(catalog)
 
 
 @contextmanager

@@ -40,7 +40,8 @@ class Form:
     each: bool = True
     """Whether it runs over each object, or over one of each kind."""
     step: int = 1
-    """Of one of each kind, every how many: a command that looks for dependents reads all views for each."""
+    """Of the objects, one of each kind, only each n-th is used: a command that looks for dependents reads all views for
+    each object."""
 
     @property
     def id(self) -> str:

@@ -169,7 +169,7 @@ def _is_file(dialect: str, parts: tuple[str, ...]) -> bool:
     return is_format and (":/" in parts[1] or parts[1].startswith("/"))
 
 
-def unmodelled_source(query: str | ParsedQuery, dialect: str) -> str | None:
+def source_without_schema(query: str | ParsedQuery, dialect: str) -> str | None:
     """Return what a query reads whose columns no row has: files, metadata of Iceberg tables; None if nothing.
 
     Raises:
@@ -183,13 +183,11 @@ def unmodelled_source(query: str | ParsedQuery, dialect: str) -> str | None:
             return f"the files {parts[1]}"
         if dialect == "spark" and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
             return f"metadata of the table {'.'.join(parts[:-1])}"
-    if dialect == "spark" and any(_HIDDEN in {part.name.lower() for part in node.parts} for node in _columns(query)):
+    if dialect == "spark" and any(
+        _HIDDEN in {part.name.lower() for part in node.parts} for node in query.tree.find_all(exp.Column)
+    ):
         return f"Spark's column {_HIDDEN} of the files of a table"
     return None
-
-
-def _columns(query: ParsedQuery) -> Iterator[exp.Column]:
-    return query.tree.find_all(exp.Column)
 
 
 def _other_name(query: ParsedQuery, node: exp.Expr, parts: tuple[str, ...]) -> tuple[str, ...] | None:

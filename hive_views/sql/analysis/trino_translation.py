@@ -74,7 +74,7 @@ def _located_findings(resolution: Resolution, schemas: Schemas, database: str) -
     located = list(_text_findings(resolution.text))
     if isinstance(resolution.tree, exp.SetOperation):
         located.append((unverified("a set operation at the top of the text"), 0))
-    for at in dates_taken_for_strings(resolution):
+    for at in _dates_taken_for_strings(resolution):
         located.append((refused(_DATE_LITERAL), resolution.text.tokens[at].start))
     for finding, node in (*_query_findings(resolution, schemas, database), *_node_findings(resolution)):
         located.append((finding, first_offsets.get(id(node), 0)))
@@ -121,7 +121,7 @@ _DATE_LITERAL = "DATE '…' outside of <, > and BETWEEN; CAST('…' AS DATE) is 
 _ORDER_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.DateDiff, exp.TsOrDsToDate)
 
 
-def dates_taken_for_strings(resolution: Resolution) -> Iterator[int]:
+def _dates_taken_for_strings(resolution: Resolution) -> Iterator[int]:
     """Yield the token of each `DATE '…'` that is not compared by order: Coral takes it for a string."""
     text = resolution.text
     for cast in resolution.tree.find_all(exp.Cast):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from zipfile import ZipFile
+
 import pytest
 
-from hive_views.dependencies.table_findings import table_findings
+from hive_views.dependencies.table_findings import MISSING_SERDES, table_findings
+from hive_views.local_metastore.jvm import find_jars
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
 from hive_views.metastore.row_codec import read_row
 from tests.integration.transactional.tables import ACID, HANDLER, INSERT_ONLY, ORC, PARQUET, TEXT, table
@@ -66,3 +70,13 @@ def test_types_that_spark_cannot_read(kind: str, outcomes: list[str], is_key: bo
         row.sd.cols.append(column)
     findings = table_findings(read_row(row))
     assert [item.outcome.value for item in findings if item.engine == "spark"] == outcomes
+
+
+def test_serdes_that_spark_lacks_are_in_none_of_its_jars() -> None:
+    jars = list(Path(find_jars("")).glob("*.jar"))
+    classes: set[str] = set()
+    for jar in jars:
+        with ZipFile(jar) as archive:
+            classes.update(archive.namelist())
+    assert "org/apache/hadoop/hive/serde2/OpenCSVSerde.class" in classes
+    assert [name for name in MISSING_SERDES if f"{name.replace('.', '/')}.class" in classes] == []

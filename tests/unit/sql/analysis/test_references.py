@@ -11,7 +11,7 @@ from hive_views.sql.analysis.references import (
     may_call_registered_functions,
     may_read_unnamed_tables,
     references,
-    unmodelled_source,
+    source_without_schema,
 )
 
 CALLS = [
@@ -132,7 +132,7 @@ UNMODELLED = [
 
 @pytest.mark.parametrize(("dialect", "sql", "expected"), UNMODELLED, ids=[sql for _, sql, _ in UNMODELLED])
 def test_sources_whose_columns_no_row_has(dialect: str, sql: str, expected: str | None) -> None:
-    assert unmodelled_source(sql, dialect) == expected
+    assert source_without_schema(sql, dialect) == expected
 
 
 def test_files_are_no_tables() -> None:
