@@ -61,7 +61,7 @@ class TableRule:
     reason: str
     """Why, and what helps; follows `it reads {table}, `."""
     version: str
-    """The version of the engine that was measured."""
+    """The versions of the engine that were measured."""
     applies: Callable[[Row], bool]
     """Whether the row of a table is of this kind."""
 
@@ -179,7 +179,7 @@ TABLE_RULES = (
         Outcome.OTHER_ROWS,
         "a table whose files have a header or footer (skip.header.line.count, skip.footer.line.count): Spark returns "
         "these lines as rows; have Hive copy it to a table without them",
-        "Spark 4.1.4",
+        "Spark 3.5.9, 4.0.5, 4.1.4",
         lambda row: _is_read_by_hive_classes(row) and _has_skipped_lines(row),
     ),
     TableRule(
@@ -187,7 +187,7 @@ TABLE_RULES = (
         Outcome.REFUSED,
         "a table with a column of type uniontype or timestamp with local time zone: Spark reads none of its columns; "
         "have Hive copy it to a table without this type",
-        "Spark 4.1.4",
+        "Spark 3.5.9, 4.0.5, 4.1.4",
         lambda row: _is_read_by_hive_classes(row) and _has_unreadable_type(row),
     ),
     TableRule(
@@ -195,7 +195,7 @@ TABLE_RULES = (
         Outcome.REFUSED,
         "a table whose SerDe is a class that Spark's JARs lack; add Hive's JAR to Spark's class path, or have Hive "
         "copy the table",
-        "Spark 4.1.4",
+        "Spark 3.5.9, 4.0.5, 4.1.4",
         lambda row: _is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
     ),
     TableRule(
