@@ -2,7 +2,8 @@
 
 run     the whole tests of each combination, or of those that are named (`spark-*`); a combination whose last result
         is of the current commit and complete is not repeated
-sample  the tests with the marker `each_spark` on each Spark, as `.ci/run` does at each landing; nothing is recorded
+sample  the tests with the marker `each_spark` on each Spark, as `.ci/run` does at each landing; a Spark on which one
+        fails is run once more, and has to pass then; nothing is recorded
 turn    one combination of Spark or Python, whose turn it is at a landing; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """
@@ -46,7 +47,7 @@ def main() -> int:
         PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
         return 0
     if arguments.command == "sample":
-        return _report(_run_each(tuple(c for c in chosen if c.has_sample), ("-m", SPARK_SAMPLE)))
+        return _run_samples(tuple(c for c in chosen if c.has_sample))
     if arguments.command == "turn":
         candidates = tuple(c for c in chosen if c.table in (Table.SPARK, Table.PYTHON))
         return _report(_run_each((in_turn(candidates, _commit_count()),), ()))
@@ -68,6 +69,16 @@ def _run_and_record(combinations: Sequence[Combination]) -> int:
             PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
             results.append(result)
     return _report(results)
+
+
+def _run_samples(combinations: Sequence[Combination]) -> int:
+    selection = ("-m", SPARK_SAMPLE)
+    first = _run_each(combinations, selection)
+    failed = {result.name for result in first if not result.is_complete}
+    if _report(first) == 0:
+        return 0
+    _say(f"running once more: {', '.join(sorted(failed))}")
+    return _report(_run_each(tuple(c for c in combinations if c.name in failed), selection))
 
 
 def _run_each(combinations: Sequence[Combination], selection: Sequence[str]) -> list[Result]:
