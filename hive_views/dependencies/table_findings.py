@@ -1,4 +1,4 @@
-"""Tables that an engine reads with other rows, or not at all, whatever the text of the view over them.
+"""Tables that an engine reads, or may read, with other rows, or not at all, whatever the text of the view over them.
 
 A fact about a kind of table is an entry of `TABLE_RULES`.
 """
@@ -133,6 +133,11 @@ def _has_unreadable_type(row: Row) -> bool:
     return any(kind in text for text in kinds for kind in _UNREADABLE_TYPES)
 
 
+def _may_have_renamed_columns(row: Row) -> bool:
+    is_orc = row.input_format == "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+    return _is_read_by_hive_classes(row) and is_orc and bool(_parameter(row, "last_modified_time"))
+
+
 _COPY = "have Hive copy it to a table that is not transactional"
 
 TABLE_RULES = (
@@ -199,6 +204,14 @@ TABLE_RULES = (
         lambda row: _is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
     ),
     TableRule(
+        SPARK,
+        Outcome.UNVERIFIED,
+        "an ORC table that ALTER TABLE changed: if a column was renamed, it is NULL in Spark for older files, unless "
+        "Spark has the setting spark.hadoop.orc.force.positional.evolution=true",
+        "Spark 4.1.4",
+        _may_have_renamed_columns,
+    ),
+    TableRule(
         HIVE_ENGINE,
         Outcome.REFUSED,
         "an Iceberg table: Hive needs Iceberg's storage handler, and the table property engine.hive.enabled=true",
@@ -209,8 +222,13 @@ TABLE_RULES = (
 
 
 def spark_findings(rows: Iterable[Row]) -> tuple[EngineFinding, ...]:
-    """Return the findings about Spark of the tables among some rows."""
-    return tuple(item for row in rows for item in table_findings(row) if item.engine == SPARK)
+    """Return the findings about tables that Spark does not read, or reads with other rows, among some rows."""
+    return tuple(
+        item
+        for row in rows
+        for item in table_findings(row)
+        if item.engine == SPARK and item.outcome is not Outcome.UNVERIFIED
+    )
 
 
 def table_findings(row: Row) -> tuple[EngineFinding, ...]:

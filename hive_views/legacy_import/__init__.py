@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.report.report import report_outcomes as report_outcomes
     from hive_views.legacy_import.report.report import report_plan as report_plan
     from hive_views.legacy_import.report.report import report_run as report_run
+    from hive_views.legacy_import.report.report import unchecked_promises as unchecked_promises
     from hive_views.legacy_import.revert import RevertOutcome as RevertOutcome
     from hive_views.legacy_import.revert import RevertStatus as RevertStatus
     from hive_views.legacy_import.revert import revert_run as revert_run

@@ -114,8 +114,8 @@ class StoragePlan:
         if self.action is StorageAction.REGISTERED:
             return f"the storage is used as it is: its Iceberg table gets the name {self.table}, no file is moved"
         return (
-            f"the storage is created by the first refresh, as {self.table}: {self.reason}. The old storage's files "
-            "stay where they are"
+            f"the storage is created by the first refresh, as {self.table}: {self.reason}. Until then queries compute "
+            "the definition and do not read stored rows. The old storage's files stay where they are"
         )
 
 
@@ -246,7 +246,7 @@ def recorded_refresh_state(
     snapshot = storage.current_snapshot()
     if snapshot is None:
         return None, "it has no rows yet"
-    unknown = "whether its rows are fresh is unknown until the first refresh: "
+    unknown = "queries compute its definition until the first refresh, because its rows may not be fresh: "
     if view.writer is not Writer.TRINO:
         return None, f"{unknown}Hive did not record exactly what it read"
     try:

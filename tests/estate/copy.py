@@ -90,9 +90,9 @@ def unpack(directory: Path, archive: Path = ARCHIVE) -> None:
 
 
 @contextmanager
-def loaded(directory: Path) -> Iterator[StandaloneMetastore]:
-    """Unpack the copy into a directory and run its metastore."""
+def loaded(directory: Path, more: Mapping[str, str] | None = None) -> Iterator[StandaloneMetastore]:
+    """Unpack the copy into a directory and run its metastore, with more properties where given."""
     with linked(directory):
         unpack(directory)
-        with metastore(directory) as running:
+        with metastore(directory, more) as running:
             yield running

@@ -134,7 +134,14 @@ def plan_views(
         exclude: Do not plan views that match; as for --select.
         verbose: List every view with the difference of its texts.
     """
-    from hive_views.legacy_import import ImportOptions, RenameRule, plan_import, report_plan, write_plan
+    from hive_views.legacy_import import (
+        ImportOptions,
+        RenameRule,
+        plan_import,
+        report_plan,
+        unchecked_promises,
+        write_plan,
+    )
     from hive_views.legacy_import.options import TRINO_CATALOGS
     from hive_views.legacy_import.plan import list_candidates, read_legacy_rows
     from hive_views.legacy_import.selection import ViewPattern, ViewSelection
@@ -191,7 +198,8 @@ def plan_views(
             warnings.warn(f"--rename {rule} matches no view of the plan, and nothing that one reads", stacklevel=2)
     if output is not None:
         write_file(output, write_plan(plan), "--output", is_private=True)
-    return PlannedImport(replace(report_plan(plan), file=output), verbose)
+    unchecked = unchecked_promises(has_columns=spark is not None, has_rows=False)
+    return PlannedImport(replace(report_plan(plan), file=output, unchecked=unchecked), verbose)
 
 
 def run_views(
@@ -222,7 +230,7 @@ def run_views(
             before the run are kept next to the journal, for a run that resumes.
     """
     from hive_views import legacy_import
-    from hive_views.spark.legacy_import.verified_run import NONE, is_other_metastore, resolve_verify_mode
+    from hive_views.spark.legacy_import.verified_run import NONE, ROWS, is_other_metastore, resolve_verify_mode
 
     check_most_calls(most_calls, _MOST_CALLS)
     journal_path = Path(journal or f"{plan}.journal")
@@ -249,7 +257,8 @@ def run_views(
                 import_plan, catalog, journal_path, to=target, most_calls=most_calls, progress=progress
             )
             report = legacy_import.report_run(legacy_import.read_journal(journal_path, with_rows=False))
-            return replace(report, file=str(journal_path), complete=result.complete)
+            unchecked = legacy_import.unchecked_promises(has_columns=False, has_rows=False)
+            return replace(report, file=str(journal_path), complete=result.complete, unchecked=unchecked)
         from hive_views.legacy_import.journal import ImportStatus
         from hive_views.spark.legacy_import.command import run_on_spark
 
@@ -269,6 +278,7 @@ def run_views(
         file=str(journal_path),
         complete=checked_run.complete and checked_run.as_before,
         check_results={name: check.text for name, check in checked_run.checks.items()},
+        unchecked=legacy_import.unchecked_promises(has_columns=verify != NONE, has_rows=verify == ROWS),
         differing=tuple(
             str(outcome.name)
             for outcome in checked_run.outcomes
@@ -442,6 +452,7 @@ class RevertResult:
             "file": self.file,
             "complete": self.complete,
             "differing": [],
+            "unchecked": [],
         }
 
 
@@ -504,6 +515,7 @@ def print_plan(planned: PlannedImport) -> None:
     for cycle in report.cycles[:_MAX_REASONS]:
         print_line(f"cycle: {' -> '.join(map(shown, (*cycle, cycle[0])))}")
     print_line(_convertible(report), style="bold")
+    _print_unchecked(report)
     steps = ["--verbose lists every view"]
     if reasons:
         steps.append(f"--select reason:{reasons[0][0]} --verbose lists those of a reason")
@@ -534,6 +546,11 @@ def _engine_lines(report: ImportReport) -> Iterator[str]:
         findings = ((entry, item) for entry in entries for item in entry.entry.engines)
         entry, finding = next(pair for pair in findings if pair[1].startswith(f"{engine}: "))
         yield f"{engine}: {numbers}, for example {entry.name}: {finding.partition(': ')[2]}"
+
+
+def _print_unchecked(report: ImportReport) -> None:
+    for sentence in report.unchecked if report.convertible else ():
+        print_line(f"  not checked: {sentence}", style="dim")
 
 
 def _first_line(text: str) -> str:
@@ -572,6 +589,7 @@ def print_report(report: ImportReport) -> None:
             f"hive-views import revert --journal {shlex.quote(shown(report.file))} --view NAME",
             style="red",
         )
+    _print_unchecked(report)
     if report.file is not None:
         print_line(f"see {report.file}")
 

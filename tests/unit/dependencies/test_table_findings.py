@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from hive_views.dependencies.table_findings import MISSING_SERDES, table_findings
+from hive_views.dependencies.table_findings import MISSING_SERDES, spark_findings, table_findings
 from hive_views.local_metastore.jvm import find_jars
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
 from hive_views.metastore.row_codec import read_row
@@ -38,6 +38,9 @@ PROVIDER = {"spark.sql.sources.provider": "orc"}
         (TEXT, {"skip.header.line.count": "one"}, []),
         (ORC, {"skip.header.line.count": "1"}, []),
         (TEXT, {"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, []),
+        (ORC, {"last_modified_time": "1795892429"}, ["not verified"]),
+        (ORC, {"last_modified_time": "1795892429"} | PROVIDER, []),
+        (PARQUET, {"last_modified_time": "1795892429"}, []),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {}, ["refused"]),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {"spark.sql.sources.provider": "json"}, []),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), {}, []),
@@ -47,6 +50,12 @@ def test_outcomes_in_spark(formats: tuple[str, str, str], parameters: dict[str, 
     findings = table_findings(read_row(table("d", "t", formats, parameters)))
     assert [item.outcome.value for item in findings if item.engine == "spark"] == outcomes
     assert {item.table for item in findings} <= {"d.t"}
+
+
+def test_tables_that_spark_may_read_otherwise_are_not_unreadable() -> None:
+    changed = read_row(table("d", "t", ORC, {"last_modified_time": "1795892429"}))
+    assert spark_findings([changed]) == ()
+    assert len(spark_findings([changed, read_row(table("d", "u", ORC, ACID))])) == 1
 
 
 @pytest.mark.parametrize(
