@@ -29,7 +29,7 @@ from sqlglot.schema import MappingSchema
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 
 FIXTURES = Path(__file__).parent.parent / "tests" / "unit" / "sql" / "fixtures"
 FUNCTIONS = {"my_max": "udaf", "my_translate": "udf", "my_explode": "udtf", "plus_one": "macro", "test_max": "udaf"}

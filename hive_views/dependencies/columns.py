@@ -12,8 +12,8 @@ from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
+from hive_views.sql.analysis import lineage
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.resolver import lineage
 from hive_views.sql.resolver.scopes import Schemas
 
 

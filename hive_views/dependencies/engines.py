@@ -25,8 +25,8 @@ from hive_views.sql.analysis.reader_findings import reader_findings
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.text.positions import line_and_column
 
 _FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
 _SYNTAX = frozenset({"cast", "extract"})

@@ -31,8 +31,8 @@ from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.positions import line_and_column
 
 _UNNAMED = re.compile(r"_c\d+")
 """Hive's names of columns that a query leaves unnamed."""

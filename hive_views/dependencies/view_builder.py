@@ -20,13 +20,13 @@ from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_o
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define
 from hive_views.sql.analysis.references import references
-from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
-from hive_views.sql.rewriting.coral import row_text
-from hive_views.sql.rewriting.definition import define_view, escape_variables, hive_text
-from hive_views.sql.rewriting.expand import Expansion, expand, typed_columns, unknown_type_error
+from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
+from hive_views.sql.writing.expand import Expansion, expand, typed_columns, unknown_type_error
 
 Analyzer = Callable[[str], Schema]
 """Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
@@ -78,7 +78,7 @@ def build_definition(
         catalog_name: The name of this catalog in texts; if None, the catalogs of names are not checked.
         summary: Additional entries of the version's summary, e.g. settings of the session.
         for_trino: Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
-            `hive_views.sql.rewriting.coral` and `hive_views.config.rewrites_for_trino`).
+            `hive_views.sql.writing.coral` and `hive_views.config.rewrites_for_trino`).
 
     Raises:
         SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not

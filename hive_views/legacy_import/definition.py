@@ -34,16 +34,16 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, ViewRepresentation
 from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, ROW_TEXT_RULES, sql_texts
+from hive_views.sql.analysis.lineage import unchanged_type
 from hive_views.sql.analysis.references import References, references
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES, Text
 from hive_views.sql.parsing.parser import ParseTextError, find_variable
-from hive_views.sql.resolver.lineage import unchanged_type
-from hive_views.sql.rewriting.definition import portable_text, to_portable_sql
-from hive_views.sql.rewriting.expand import Expansion, UnknownTypeError, expand
-from hive_views.sql.rewriting.quoting import quote_identifier
-from hive_views.sql.rewriting.rename import rename_tables
+from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier
+from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.upcasts import can_upcast
+from hive_views.sql.writing.definition import portable_text, to_portable_sql
+from hive_views.sql.writing.expand import Expansion, UnknownTypeError, expand
+from hive_views.sql.writing.rename import rename_tables
 
 LEGACY_WRITER = "hive-views.legacy-writer"
 """Summary key: the engine that wrote the legacy row: `hive`, `spark` or `trino`."""

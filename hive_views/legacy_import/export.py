@@ -18,9 +18,9 @@ from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.validity import Validity
-from hive_views.sql.rewriting.definition import NO_SUBSTITUTION
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
-from hive_views.sql.rewriting.scripts import script_comment, script_statement
+from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
+from hive_views.sql.writing.definition import NO_SUBSTITUTION
+from hive_views.sql.writing.scripts import script_comment, script_statement
 
 _INTERNAL = ("hive-views.", "hive_views_", "view.", "spark.sql.")
 _INTERNAL_KEYS = frozenset({EXTERNAL, DROP_DIALECT_ALLOWED, LEGACY_ROW, LEGACY_FINGERPRINT})

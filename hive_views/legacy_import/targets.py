@@ -36,7 +36,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
 from hive_views.sql.analysis.references import FunctionReference, references
-from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
+from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.view_copy.catalogs import (
     CATALOG_ERRORS,
     address_of,

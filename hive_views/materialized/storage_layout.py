@@ -27,8 +27,7 @@ from pyiceberg.transforms import (
 from pyiceberg.types import NestedField
 
 from hive_views.errors import InvalidPropertyError
-from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -65,7 +65,7 @@ from hive_views.metastore.queries import RowCache, database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hive_views.errors import UndroppableTableError
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
 from hive_views.metastore.row_codec import CHANGE_TIME, EXTERNAL, MATERIALIZED_VIEW, Row, RowKind
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
+from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
 
 _STATISTICS = frozenset(
     {

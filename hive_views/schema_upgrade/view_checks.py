@@ -29,7 +29,7 @@ from hive_views.sql.analysis.validity import (
     with_source_problems,
 )
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
+from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
 
 if TYPE_CHECKING:
     from hive_views.io.metadata_files import MetadataFiles

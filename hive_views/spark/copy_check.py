@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hive_views.identifiers import ViewName
 from hive_views.spark.versions import check_spark_version
 from hive_views.spark.view_content import ViewContent, changed_types, is_different, read_contents
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from hive_views.errors import SqlError
 from hive_views.spark.java_features import SESSION_PACKAGE, SPARK_THROWABLE, Feature, can_use, class_in, has_methods
 from hive_views.spark.jvm import is_classic, java_class, static_method
 from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

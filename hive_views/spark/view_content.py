@@ -17,7 +17,7 @@ from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.rendering import html_table
 from hive_views.sql.parsing import statements as sql
-from hive_views.sql.parsing.lexer import error_at
+from hive_views.sql.text.positions import error_at
 from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.parsing.lexer import IDENTIFIER_QUOTES
-from hive_views.sql.rewriting.definition import NO_SUBSTITUTION, escape_variables
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, string_literal
+from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier, quote_name, string_literal
+from hive_views.sql.writing.definition import NO_SUBSTITUTION, escape_variables
 from hive_views.statements.catalog_protocol import StatementView
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hive_views.identifiers import parse_namespace
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.text.positions import line_and_column
 from hive_views.statements import views
 from hive_views.statements.catalog_protocol import StatementCatalog
 from hive_views.statements.context import Result, StatementContext, View

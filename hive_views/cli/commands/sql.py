@@ -117,7 +117,7 @@ def expand_lines(
 
 
 def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
-    from hive_views.sql.rewriting.expand_request import expand_request
+    from hive_views.sql.writing.expand_request import expand_request
 
     try:
         request = parse_json(line)

@@ -14,7 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
 
 from hive_views.sql.analysis.incremental import NotIncrementalError
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -23,7 +23,7 @@ from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STAGING_MARK
 from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hive_views.rendering.escaping import escape
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
 from hive_views.schema_upgrade.schema import Column
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 _BATCH = "rows of one batch at a time"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hive_views.schema_upgrade.dialects.base import AlterList, Change, Dialect
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 """The SQL mode of sessions, independent of the server's: values that do not fit are errors, and ANSI_QUOTES,

@@ -22,7 +22,7 @@ from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.legacy_import.verified_run import check_session_metastore
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.spec.session_settings import can_change_results
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name
 from hive_views.sql.types.spark_types import spark_type
 from hive_views.sql.types.upcasts import can_upcast
 

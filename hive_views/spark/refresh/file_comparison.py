@@ -19,7 +19,7 @@ from hive_views.spark.jvm import (
     static_method,
 )
 from hive_views.spark.sessions import run_plan
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

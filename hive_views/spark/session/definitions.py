@@ -20,8 +20,8 @@ from hive_views.spec.session_settings import (
     is_captured_by_spark,
     recorded_settings,
 )
-from hive_views.sql.parsing.lexer import error_at, line_and_column
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes, setting_dependence
+from hive_views.sql.text.positions import error_at, line_and_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from hive_views.spark.session.settings import STORE_PLAN, SUBSTITUTE, TEXT_SETTI
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
 from hive_views.spec.session_settings import RECORDED, can_change_results
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.text.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

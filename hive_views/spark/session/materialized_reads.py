@@ -16,7 +16,7 @@ from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.stale_rows import StaleRows, stale_rows
 from hive_views.spark.sessions import active_session, result_settings
 from hive_views.spec.session_settings import differing_settings
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions
-from hive_views.sql.rewriting.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,8 @@ from hive_views.errors import SqlError
 from hive_views.spark.java_features import Feature, can_use
 from hive_views.spark.jvm import java_class, scala_list, static_method
 from hive_views.spark.sessions import GLOBAL_TEMP, active_session, run_plan, spark_exceptions
-from hive_views.sql.parsing.lexer import spark_tokens, unquote_identifier
+from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.text.spark_lexer import spark_tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -77,9 +77,9 @@ from hive_views.spec.session_settings import (
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.text.positions import line_and_column
+from hive_views.sql.text.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
 from hive_views.sql.types.upcasts import can_upcast
 

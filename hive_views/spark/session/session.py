@@ -28,7 +28,8 @@ from hive_views.spark.session.source_text import (
 from hive_views.spark.session.statements import StatementRunner
 from hive_views.spark.sessions import errors_not_logged, spark_exceptions
 from hive_views.spark.versions import check_spark_version
-from hive_views.sql.parsing.lexer import line_and_column, spark_tokens
+from hive_views.sql.text.positions import line_and_column
+from hive_views.sql.text.spark_lexer import spark_tokens
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hive_views.errors import SparkSqlError
 from hive_views.spark.sessions import error_condition, error_contexts, spark_exceptions
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.text.positions import line_and_column
 
 
 @dataclass(frozen=True)

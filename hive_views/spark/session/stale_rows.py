@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import StaleRowsError
 from hive_views.spark.jvm import scala_list
 from hive_views.spark.sessions import run_plan, spark_exceptions
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,9 +11,9 @@ from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.definitions import DefinitionAnalyzer
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
-from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statement_targets import find_targets
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.positions import error_at
+from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.types.spark_types import spark_type
 from hive_views.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 

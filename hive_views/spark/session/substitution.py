@@ -24,7 +24,7 @@ from hive_views.spark.session.plan_blocks import INTEGERS, Definition, PlanBlock
 from hive_views.spark.session.proven_plans import RELATION, unproven_part
 from hive_views.spark.sessions import active_session, run_plan, spark_exceptions
 from hive_views.spark.versions import SPARK_LINES, spark_line
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name
+from hive_views.sql.text.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,9 +14,10 @@ from uuid import uuid4
 from hive_views.spark.session.plans import PlanNode
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.sql.parsing.lexer import SparkToken, error_at, spark_tokens, unquote_identifier
 from hive_views.sql.parsing.statement_targets import find_targets
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.positions import error_at
+from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
+from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 
 _EXPLAIN_MODES = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
 _PLAIN_STRING = re.compile(r"'[^'\\]*'")

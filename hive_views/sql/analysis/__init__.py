@@ -1,1 +1,1 @@
-"""Analyses of a query: references, determinism, aggregates, incremental maintenance."""
+"""Analyses of a query: references, lineage, determinism, incremental maintenance, findings about engines."""

@@ -22,11 +22,11 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import SPARK_FUNCTIONS
-from hive_views.sql.parsing.lexer import replace_ranges
+from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import child_expressions, table_nodes, unwrapped
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.edits import replace_ranges
+from hive_views.sql.text.quoting import quote_identifier
 
 # ruff: noqa: SIM905 (a long list of words)
 

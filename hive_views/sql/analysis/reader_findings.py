@@ -15,10 +15,10 @@ from hive_views.errors import SqlError
 from hive_views.sql.analysis.constructs import Construct, constructs, type_differences
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
-from hive_views.sql.parsing.lexer import line_and_column
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.positions import line_and_column
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTITIONED_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTITIONED_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
-from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
+from hive_views.sql.text.quoting import unquote_identifier
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from collections import Counter
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import SparkToken, spark_tokens, unquote_identifier
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 
 
 def is_same_text(before: str, after: str, dialect: str, *, is_expanded: bool = False) -> bool:

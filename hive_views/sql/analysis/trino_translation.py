@@ -15,12 +15,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.trino_blocks import (
-    TYPED,
-    aggregates_of_aggregates,
-    functions_before_grouping,
-    typed_functions_of_sources,
-)
 from hive_views.sql.analysis.trino_rules import (
     REPORTED_BY_NAME,
     RULES,
@@ -32,11 +26,17 @@ from hive_views.sql.analysis.trino_rules import (
     refused,
     unverified,
 )
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import first_offsets_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.tokens import Text
+from hive_views.sql.writing.coral.blocks import (
+    TYPED,
+    aggregates_of_aggregates,
+    functions_before_grouping,
+    typed_functions_of_sources,
+)
 
 _FROM_BEST_TO_WORST = (Outcome.MAY_FAIL, Outcome.REFUSED, Outcome.UNVERIFIED, Outcome.OTHER_ROWS)
 

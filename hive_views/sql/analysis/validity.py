@@ -19,7 +19,7 @@ from hive_views.identifiers import ViewName, components
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.resolver.scopes import Schemas
-from hive_views.sql.rewriting.expand import Expansion
+from hive_views.sql.writing.expand import Expansion
 
 
 class Validity(Enum):

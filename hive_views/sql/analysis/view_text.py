@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.references import may_call_registered_functions, references
+from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.resolver.scopes import Schemas
-from hive_views.sql.rewriting.coral import row_text
-from hive_views.sql.rewriting.definition import hive_text
-from hive_views.sql.rewriting.expand import Expansion, expand
-from hive_views.sql.rewriting.rename import rename_tables
+from hive_views.sql.writing.definition import hive_text
+from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.rename import rename_tables
 
 _HINT = ". Recompile the view to expand its text"
 

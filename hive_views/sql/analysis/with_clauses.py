@@ -12,9 +12,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.incremental import NotIncrementalError
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
+from hive_views.sql.text.tokens import Text
 
 _MAX_LENGTH = 1_000_000
 """The maximum length of the result, in characters: expressions that name others twice double the text each time."""

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text, first_word, unescape, unquote_identifier
 from hive_views.sql.parsing.parser import ParseTextError
 from hive_views.sql.parsing.statements import (
     AlterMaterializedViewRewrite,
@@ -38,6 +37,9 @@ from hive_views.sql.parsing.statements import (
     ShowViews,
     Statement,
 )
+from hive_views.sql.text.quoting import unescape, unquote_identifier
+from hive_views.sql.text.spark_lexer import first_word
+from hive_views.sql.text.tokens import Text
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Statement)

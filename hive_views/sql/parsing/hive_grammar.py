@@ -10,7 +10,7 @@ from itertools import product
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.text.tokens import Text
 
 RESERVED = frozenset(
     """

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, product
 
 import sqlglot.errors
 from sqlglot import exp
-from sqlglot.errors import ParseError
+from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.builtin_functions import (
+from hive_views.sql.engines.builtin_functions import (
     HIVE_FUNCTIONS,
     HIVE_PARTITIONED_FUNCTIONS,
     SPARK_FUNCTIONS,
@@ -28,7 +30,6 @@ from hive_views.sql.parsing.hive_grammar import (
     unsupported_pair,
     unsupported_token,
 )
-from hive_views.sql.parsing.lexer import Text, parser_of, spark_tokens
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
 from hive_views.sql.parsing.sqlglot_versions import (
     RENAMED_CALL,
@@ -39,6 +40,8 @@ from hive_views.sql.parsing.sqlglot_versions import (
     same_tree,
     without_pivots_of_values,
 )
+from hive_views.sql.text.spark_lexer import spark_tokens
+from hive_views.sql.text.tokens import Text, dialect_of
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -190,9 +193,19 @@ def _trees(text: Text) -> list[exp.Expr | None]:
         return _parsed(text, renamed)
 
 
+class _ThreadParsers(threading.local):
+    """One parser per thread and dialect, which stops at the first error: creating one takes as long as a short text."""
+
+    def __init__(self) -> None:
+        self.of = cache(lambda name: dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE))
+
+
+_PARSERS = _ThreadParsers()
+
+
 def _parsed(text: Text, tokens: list[Token]) -> list[exp.Expr | None]:
     """Return sqlglot's trees; if it rejects a PIVOT behind VALUES, as older versions do, read the two one by one."""
-    parser = parser_of(text.dialect)
+    parser: Parser = _PARSERS.of(text.dialect)
     try:
         return parser.parse(tokens, text.sql)
     except ParseError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.text.tokens import Text
 
 MAX_OPERATORS = 100
 """The maximum number of operators in a row: each adds a nested query."""

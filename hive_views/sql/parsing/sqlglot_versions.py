@@ -16,9 +16,9 @@ from sqlglot import exp
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_FUNCTIONS
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS
 from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.text.tokens import Text
 
 NAMES = frozenset(
     kind

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hive_views.sql.parsing.lexer import SparkToken, spark_tokens, unquote_identifier
+from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 
 _VERBS = frozenset({"CREATE", "REPLACE", "ALTER", "DROP", "MATERIALIZED"})
 """Words in front of VIEW in a statement that changes a permanent view."""

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.text.tokens import Text
 
 
 def child_expressions(value: Any) -> list[exp.Expr]:

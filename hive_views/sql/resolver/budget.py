@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from hive_views.errors import QueryTooLargeError
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.text.tokens import Text
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from weakref import ref
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped
 from hive_views.sql.resolver.budget import ResolutionBudget
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
-from hive_views.sql.rewriting.quoting import quote_identifier
-from hive_views.sql.rewriting.token_edits import TokenEdits
+from hive_views.sql.text.edits import TokenEdits
+from hive_views.sql.text.quoting import quote_identifier
+from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.inference import TypeInference
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import (
+from hive_views.sql.engines.builtin_functions import (
     HIVE_AGGREGATES,
     HIVE_FUNCTIONS,
     HIVE_PARTITIONED_FUNCTIONS,
@@ -19,10 +19,10 @@ from hive_views.sql.parsing.builtin_functions import (
     HIVE_WINDOW_FUNCTIONS,
 )
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
-from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
 from hive_views.sql.resolver.ordering import keys_of
+from hive_views.sql.text.quoting import unquote_identifier
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
-from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
@@ -26,6 +25,7 @@ from hive_views.sql.resolver.names import find_dotted, function_name, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
+from hive_views.sql.text.quoting import unquote_identifier
 
 # -- Calls of a block --------------------------------------------------------------------------------------------------
 

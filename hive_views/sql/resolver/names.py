@@ -15,11 +15,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
-from hive_views.sql.parsing.lexer import unquote_identifier
 from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, unwrapped
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError, start_of
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
-from hive_views.sql.rewriting.quoting import quote_qualified
+from hive_views.sql.text.quoting import quote_qualified, unquote_identifier
 from hive_views.sql.types import hive_types
 
 # -- Expressions -------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from hive_views.sql.resolver.aliases import alias_columns
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext, start_of
 from hive_views.sql.resolver.names import function_name, quote_alias, visit
 from hive_views.sql.resolver.scopes import MergedColumns, Scope, ScopeColumn, TypeSource
-from hive_views.sql.rewriting.quoting import quote_qualified
+from hive_views.sql.text.quoting import quote_qualified
 
 _NEW = "__pivot"
 """The alias of the columns that have no table."""

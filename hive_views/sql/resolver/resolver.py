@@ -9,19 +9,19 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.hive_exact.mode import HIVE_EXACT
-from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
+from hive_views.sql.resolver.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.resolver.names import visit
 from hive_views.sql.resolver.ordering import resolve_order
 from hive_views.sql.resolver.queries import resolve_query
 from hive_views.sql.resolver.scopes import AmbiguousName, Schemas, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
+from hive_views.sql.text.tokens import Text
 
 
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, SPARK_ARRAY_FUNCTIONS
-from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, SPARK_ARRAY_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
 from hive_views.sql.resolver.context import (
@@ -43,7 +42,7 @@ from hive_views.sql.resolver.scopes import (
     Using,
     named_columns,
 )
-from hive_views.sql.rewriting.quoting import quote_qualified
+from hive_views.sql.text.quoting import quote_qualified, unquote_identifier
 from hive_views.sql.types import hive_types
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.hive_exact.planner_names import planned_column
-from hive_views.sql.parsing.builtin_functions import HIVE_TABLE_FUNCTIONS
-from hive_views.sql.parsing.lexer import unquote_identifier
+from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
+from hive_views.sql.engines.function_signatures import CONVERSION_FUNCTIONS
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets, unwrapped
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
+from hive_views.sql.resolver.hive_exact.planner_names import planned_column
 from hive_views.sql.resolver.names import (
     LITERAL_FUNCTIONS,
     check_catalog,
@@ -29,8 +29,8 @@ from hive_views.sql.resolver.names import (
 )
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import produced_columns, put_produced_columns, resolve_arguments
+from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
-from hive_views.sql.types.function_signatures import CONVERSION_FUNCTIONS
 
 StarColumns = list[tuple[str, str, ScopeColumn]]
 """The expanded text, the stored text and the output column of each column of a star."""

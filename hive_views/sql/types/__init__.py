@@ -1,1 +1,1 @@
-"""Types of SQL expressions: inference by Hive's rules, type texts, function signatures."""
+"""Types of SQL expressions: inference by Hive's rules, type texts."""

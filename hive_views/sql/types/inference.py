@@ -12,16 +12,16 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.lexer import Text
-from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
-from hive_views.sql.types import hive_types
-from hive_views.sql.types.function_signatures import (
+from hive_views.sql.engines.function_signatures import (
     CONVERSION_FUNCTIONS,
     DIFFERENT_IN_SPARK,
     FIRST_ARGUMENT_TYPE,
     RESULT_TYPES,
     STRINGS_IN_HIVE,
 )
+from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
+from hive_views.sql.text.tokens import Text
+from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
 
 Arguments = list[exp.Expr]

@@ -62,7 +62,7 @@ def longs(catalog: HiveViewCatalog, sql: str, database: str) -> Callable[[str], 
 
     def schema(query: str) -> Schema:
         from hive_views.metastore.table_schemas import MetastoreSchemas
-        from hive_views.sql.rewriting.expand import expand
+        from hive_views.sql.writing.expand import expand
 
         names = expand(query, MetastoreSchemas(catalog.store), database=database, dialect="spark").names
         return Schema(*(NestedField(number, name, LongType()) for number, name in enumerate(names, start=1)))

@@ -11,7 +11,7 @@ from pyiceberg.types import DateType, LongType, NestedField
 
 from hive_views import HiveViewCatalog
 from hive_views.sql.parsing import parser
-from hive_views.sql.rewriting import expand
+from hive_views.sql.writing import expand
 
 QUERIES = {
     "a column": "SELECT id FROM t",

@@ -23,7 +23,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.partitions import DEFAULT_PARTITION
 from hive_views.sql.analysis.references import references
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 
 TYPES = {"ds": "string", "hr": "string", "n": "bigint", "day": "date"}
 TABLES = {ViewName("d", name): Relation(ViewName("d", name), TYPES) for name in ("a", "b", "c")}

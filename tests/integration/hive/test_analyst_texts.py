@@ -17,7 +17,7 @@ RULES = {
     "aggregate of counts": "SELECT max(n) AS m FROM (SELECT country, count(1) AS n FROM users GROUP BY country) t",
     "number of distinct values": "SELECT size(collect_set(country)) AS n FROM users",
 }
-"""A query for each rule of `hive_views.sql.rewriting.coral` that the analysts' queries do not need."""
+"""A query for each rule of `hive_views.sql.writing.coral` that the analysts' queries do not need."""
 
 
 def rows(hive: HiveReader, query: str) -> list[str] | str:

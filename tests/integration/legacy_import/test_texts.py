@@ -11,8 +11,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import ImportPlan, read_plan, write_plan
 from hive_views.legacy_import.report.report import diff_texts
-from hive_views.sql.rewriting.definition import to_portable_sql
-from hive_views.sql.rewriting.rename import rename_tables
+from hive_views.sql.writing.definition import to_portable_sql
+from hive_views.sql.writing.rename import rename_tables
 
 NEW = {("t",): ("new", "t2"), ("d", "t"): ("new", "t2"), ("d", "u"): ("e", "u"), ("c", "d", "u"): ("c", "e", "u")}
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.spark.analyzer import schema_of
-from hive_views.sql.rewriting.expand import UnknownTypeError
+from hive_views.sql.writing.expand import UnknownTypeError
 
 COLUMNS = (
     "id INT, item STRING, price DECIMAL(10, 2), at TIMESTAMP, day DATE, tags ARRAY<STRING>, "

@@ -19,7 +19,7 @@ from hive_views.spark.session.table_reads import (
     replace_tables,
     table_reads,
 )
-from hive_views.sql.parsing.lexer import line_and_column
+from hive_views.sql.text.positions import line_and_column
 from tests.integration.spark.spark_versions import IS_SPARK_3
 
 CASES = [

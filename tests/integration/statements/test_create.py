@@ -15,7 +15,7 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.sql.rewriting.expand import UnknownTypeError
+from hive_views.sql.writing.expand import UnknownTypeError
 from tests.integration.catalog.samples import hive_row
 
 

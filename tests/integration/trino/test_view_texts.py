@@ -21,8 +21,8 @@ from trino.exceptions import TrinoQueryError
 from hive_views import HiveViewCatalog, define
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.sql.rewriting.expand import OutputColumn, expand
 from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.writing.expand import OutputColumn, expand
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.metastore.rpc import connect
 from tests.integration.spark.plain_reader import PlainReader, PlainSparkError

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 
 from hive_views.errors import SqlError
-from hive_views.sql.resolver.lineage import source_columns
-from hive_views.sql.rewriting.coral import row_text
-from hive_views.sql.rewriting.expand import expand, typed_columns
+from hive_views.sql.analysis.lineage import source_columns
+from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.writing.expand import expand, typed_columns
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables({"t": {"a": "int", "b": "string"}, "u": {"k": "int", "v": "string"}})

@@ -26,9 +26,9 @@ from typing import Any
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
-from hive_views.sql.parsing.lexer import tokenizer_of
-from hive_views.sql.rewriting.coral import apply_rules
-from hive_views.sql.rewriting.expand import Expansion, expand
+from hive_views.sql.text.tokens import tokenizer_of
+from hive_views.sql.writing.coral import apply_rules
+from hive_views.sql.writing.expand import Expansion, expand
 from tests.unit.sql.random_statements import FURTHER_TABLES, TABLES, TYPES, Generator
 from tests.unit.sql.tables import Tables
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hive_views.sql.rewriting.expand_request import expand_request
+from hive_views.sql.writing.expand_request import expand_request
 from tests.unit.sql.hive_fixtures import FUNCTIONS, collapse_whitespace, load_cases
 
 CASES = [*load_cases("hive_view_expansion.jsonl"), *load_cases("hive_oracle.jsonl")]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables({"t": {f"c{position}": "int" for position in range(5000)}, "u": {"k": "int", "v": "string"}})

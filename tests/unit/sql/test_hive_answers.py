@@ -9,7 +9,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateMaterializedView, CreateView
-from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
+from hive_views.sql.writing.definition import ExpandedDefinition, define_view
 from tests.suites import extended
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, collapse_whitespace, load_cases
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hive_views.sql.rewriting.expand import Expansion
+from hive_views.sql.writing.expand import Expansion
 from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.random_check import expansion_of
 

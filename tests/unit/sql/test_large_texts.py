@@ -12,7 +12,7 @@ import pytest
 
 from hive_views.errors import QueryTooLargeError
 from hive_views.sql.resolver.budget import LIMITS
-from hive_views.sql.rewriting.expand import expand, typed_columns
+from hive_views.sql.writing.expand import expand, typed_columns
 from tests.unit.sql.large_texts import TABLES, TEXTS, chain
 from tests.unit.sql.tables import Tables
 

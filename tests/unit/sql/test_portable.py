@@ -9,15 +9,15 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.definition import (
+from hive_views.sql.text.quoting import string_literal
+from hive_views.sql.writing.definition import (
     define_view,
     escape_variables,
     hive_text,
     portable_text,
     requote_trino_text,
 )
-from hive_views.sql.rewriting.expand import UnknownTypeError, expand, typed_columns
-from hive_views.sql.rewriting.quoting import string_literal
+from hive_views.sql.writing.expand import UnknownTypeError, expand, typed_columns
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()

@@ -11,9 +11,9 @@ import pytest
 
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
-from hive_views.sql.rewriting.coral import apply_rules
-from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
 from hive_views.sql.types import hive_types
+from hive_views.sql.writing.coral import apply_rules
+from hive_views.sql.writing.definition import ExpandedDefinition, define_view
 from tests.unit.sql.hive_fixtures import FUNCTIONS, WAREHOUSE, Warehouse, load_cases
 
 pytestmark = pytest.mark.spark

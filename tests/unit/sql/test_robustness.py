@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.rewriting.expand import expand
-from hive_views.sql.rewriting.expand_request import expand_request
+from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand_request import expand_request
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, load_cases
 
 WAREHOUSE = Warehouse()

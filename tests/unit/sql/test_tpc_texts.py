@@ -18,7 +18,7 @@ import pytest
 from hive_views.errors import ArtifactFetchError, SqlError
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.random_check import spark_session
 from tests.unit.sql.tables import Tables
 

@@ -11,10 +11,10 @@ import json
 import pytest
 
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.analysis.trino_translation import trino_findings
-from hive_views.sql.rewriting.coral import row_text
-from hive_views.sql.rewriting.definition import hive_text
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.definition import hive_text
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.hive_fixtures import FIXTURES, load_cases
 from tests.unit.sql.tables import Tables
 

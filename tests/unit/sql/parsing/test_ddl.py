@@ -9,7 +9,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.parsing import statements as s
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.parsing.lexer import first_word
+from hive_views.sql.text.spark_lexer import first_word
 
 NAME = s.ObjectName(("v",))
 QUERY = s.Query("select 1")

@@ -13,7 +13,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.tables import Tables
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables(

@@ -18,7 +18,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.types.spark_types import spark_type
 
 STRUCT = StructType(NestedField(1, "a b", UUIDType(), required=False))

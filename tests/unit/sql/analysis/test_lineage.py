@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.resolver.lineage import source_columns
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.analysis.lineage import source_columns
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
 STRUCT = "struct<f:int,k:int>"

@@ -9,13 +9,13 @@ from functools import partial
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text, unquote_identifier
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.resolver.context import start_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
-from hive_views.sql.rewriting.quoting import quote_identifier
-from hive_views.sql.rewriting.token_edits import TokenEdits
+from hive_views.sql.text.edits import TokenEdits
+from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
+from hive_views.sql.text.tokens import Text
 
 MODES = ("portable", "hive-exact")
 """`portable`: the texts that this catalog stores. `hive-exact`: the texts that Hive 4.1 stores, faults included."""

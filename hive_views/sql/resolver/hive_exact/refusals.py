@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.hive_exact.operand_types import check_choice, check_comparison, element_type
-from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts, function_token
-from hive_views.sql.resolver.context import ResolutionContext
-from hive_views.sql.resolver.grouping import collect_calls
-from hive_views.sql.resolver.names import function_name
-from hive_views.sql.resolver.scopes import Scope
-from hive_views.sql.types import hive_types
-from hive_views.sql.types.function_signatures import (
+from hive_views.sql.engines.function_signatures import (
     ARGUMENT_COUNTS,
     MEASURED_TYPES,
     SINGLE_ARGUMENT_TYPES,
     WITHOUT_ARGUMENTS,
 )
+from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts, function_token
+from hive_views.sql.resolver.context import ResolutionContext
+from hive_views.sql.resolver.grouping import collect_calls
+from hive_views.sql.resolver.hive_exact.operand_types import check_choice, check_comparison, element_type
+from hive_views.sql.resolver.names import function_name
+from hive_views.sql.resolver.scopes import Scope
+from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import NUMBERS, TIMES
 
 # -- Clauses -----------------------------------------------------------------------------------------------------------

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.hive_exact import operand_types, refusals
-from hive_views.sql.parsing.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
 from hive_views.sql.parsing.syntax_tree import token_span
 from hive_views.sql.resolver.context import Environment, ExpansionMode, OrderedQuery, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
+from hive_views.sql.resolver.hive_exact import operand_types, refusals
 from hive_views.sql.resolver.names import resolve
 from hive_views.sql.resolver.ordering import is_resolved, keys_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_table
+from hive_views.sql.text.tokens import Text
 
 # -- ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY as Hive's planner resolves them -----------------------------------
 #

@@ -6,8 +6,7 @@ import pytest
 from pyiceberg.types import StringType
 
 from hive_views.materialized.refresh import partition_changes
-from hive_views.sql.parsing.lexer import unquote_identifier
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_name, quote_qualified
+from hive_views.sql.text.quoting import quote_identifier, quote_name, quote_qualified, unquote_identifier
 
 
 @pytest.mark.parametrize(

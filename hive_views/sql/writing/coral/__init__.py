@@ -2,10 +2,10 @@
 
 The connector translates the text in the metastore's row with Coral, which refuses some constructs of Hive and Spark and
 interprets others differently (docs/trino.md). Each rule replaces one construct by another one that has the same meaning
-in Hive, plain Spark and Trino; `tests/unit/sql/rewriting/test_coral.py` has an example of each rule. A rule that does
+in Hive, plain Spark and Trino; `tests/unit/sql/writing/test_coral.py` has an example of each rule. A rule that does
 not apply leaves the text unchanged. If the result of a rule differs in its columns, types or names, it is discarded.
 """
 
-from hive_views.sql.rewriting.coral.row_texts import RULES, RewrittenText, apply_rules, rewrite_for_coral, row_text
+from hive_views.sql.writing.coral.rules import RULES, RewrittenText, apply_rules
 
-__all__ = ["RULES", "RewrittenText", "apply_rules", "rewrite_for_coral", "row_text"]
+__all__ = ["RULES", "RewrittenText", "apply_rules"]

@@ -9,14 +9,14 @@ from datetime import datetime
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.analysis.trino_rules import AVERAGED_DIGITS, average_types, is_exact_quotient
-from hive_views.sql.parsing.lexer import unescape
 from hive_views.sql.parsing.syntax_tree import (
     token_span,
 )
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.rewriting.coral.edits import GROUPED_TYPES, Edit, call_tokens, written_tokens
+from hive_views.sql.text.quoting import unescape
 from hive_views.sql.types.hive_types import INTEGERS, TIMES, base, decimal
+from hive_views.sql.writing.coral.decimals import AVERAGED_DIGITS, average_types, is_exact_quotient
+from hive_views.sql.writing.coral.edits import GROUPED_TYPES, Edit, call_tokens, written_tokens
 
 
 def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:

@@ -12,10 +12,10 @@ from sqlglot.errors import SqlglotError
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.sql.parsing.lexer import error_at
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView, Drop, Statement
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.rewriting.definition import ExpandedDefinition, define_view
+from hive_views.sql.text.positions import error_at
+from hive_views.sql.writing.definition import ExpandedDefinition, define_view
 
 _CREATE_FUNCTION = re.compile(
     r"\s*create\s+(?:temporary\s+)?(function|macro)\s+`?([\w.]+)`?(.*)", re.IGNORECASE | re.DOTALL

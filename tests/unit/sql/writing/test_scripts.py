@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.sql.rewriting.scripts import script_comment, script_statement
+from hive_views.sql.writing.scripts import script_comment, script_statement
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from operator import attrgetter
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.rewriting.coral.edits import _LIST_ENDS, GROUPED_TYPES, Edit, given_parts, unused_name
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
+from hive_views.sql.text.quoting import quote_identifier, quote_qualified
+from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import INTEGERS, base
+from hive_views.sql.writing.coral.edits import _LIST_ENDS, GROUPED_TYPES, Edit, given_parts, unused_name
 
 
 def unions(resolution: Resolution) -> Iterator[Edit]:

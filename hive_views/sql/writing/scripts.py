@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from hive_views.sql.parsing.lexer import error_at
+from hive_views.sql.text.positions import error_at
 
 _TOKEN = re.compile(
     r"""

@@ -1,4 +1,4 @@
-"""Replacement of token ranges in a text, as in Hive's expansion of views (`UnparseTranslator`).
+"""Replacement of ranges in a text. That of token ranges works as in Hive's expansion of views (`UnparseTranslator`).
 
 Everything that is not replaced stays unchanged: case, comments, white space, literals.
 """
@@ -6,10 +6,10 @@ Everything that is not replaced stays unchanged: case, comments, white space, li
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
-from hive_views.sql.parsing.lexer import Text
+from hive_views.sql.text.tokens import Text
 
 
 class TokenEdits:
@@ -124,3 +124,13 @@ def _render_unedited(
             pieces.append(replacement)
             at = token.end + 1
     return at
+
+
+def replace_ranges(sql: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Replace ranges of characters, each given by its start, its end (exclusive) and its new text, in order."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, text in replacements:
+        pieces += (sql[at:start], text)
+        at = end
+    return "".join([*pieces, sql[at:]])

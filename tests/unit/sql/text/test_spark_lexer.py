@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text, blank_comments, first_word, portable_comments, spark_tokens
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
-from hive_views.sql.rewriting.definition import portable_text
+from hive_views.sql.text.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
+from hive_views.sql.text.tokens import Text
+from hive_views.sql.writing.definition import portable_text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.rewriting.coral.edits import (
+from hive_views.sql.text.quoting import quote_identifier, quote_qualified
+from hive_views.sql.writing.coral.edits import (
     Edit,
     call_tokens,
     clause_end,
@@ -19,7 +20,6 @@ from hive_views.sql.rewriting.coral.edits import (
     source_tokens,
     unused_name,
 )
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
 
 
 def join_conditions(resolution: Resolution) -> Iterator[Edit]:

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from hive_views.sql.rewriting.coral import RULES, RewrittenText, apply_rules, row_text
-from hive_views.sql.rewriting.definition import hive_text
-from hive_views.sql.rewriting.expand import expand
+from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.writing.coral import RULES, RewrittenText, apply_rules
+from hive_views.sql.writing.definition import hive_text
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.analysis.test_trino_translation import CASES, TABLES
 
 YEAR = "CAST(substr(CAST(orders.day AS STRING), 1, length(CAST(orders.day AS STRING)) - 6) AS INT)"

@@ -8,7 +8,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import (
     comparison_key,
@@ -16,6 +15,7 @@ from hive_views.sql.parsing.syntax_tree import (
     token_span,
 )
 from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import INTEGERS
 
 Edit = tuple[int, int, str]

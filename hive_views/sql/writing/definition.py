@@ -10,19 +10,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.lexer import (
-    IDENTIFIER_QUOTES,
-    Text,
-    error_at,
-    portable_comments,
-    replace_ranges,
-    unquote_identifier,
-)
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
-from hive_views.sql.rewriting.expand import Expansion, OutputColumn, expand
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.edits import replace_ranges
+from hive_views.sql.text.positions import error_at
+from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier, unquote_identifier
+from hive_views.sql.text.spark_lexer import portable_comments
+from hive_views.sql.text.tokens import Text
+from hive_views.sql.writing.expand import Expansion, OutputColumn, expand
 
 # -- Texts that have the same meaning for other engines as for the author's engine -------------------------------------
 #

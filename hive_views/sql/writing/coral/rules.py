@@ -1,22 +1,19 @@
-"""The text of a view's row: the expanded text with the rules applied."""
+"""The order of the rules, and their application to an expanded text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.trino_rules import TrinoFinding
-from hive_views.sql.analysis.trino_translation import severity, trino_findings
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.resolver.scopes import Schemas, TableSchema
-from hive_views.sql.rewriting.coral.edits import Rule
-from hive_views.sql.rewriting.coral.expressions import (
+from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.edits import TokenEdits
+from hive_views.sql.writing.coral.edits import Rule
+from hive_views.sql.writing.coral.expressions import (
     date_parts,
     dates,
     decimal_averages,
@@ -28,12 +25,10 @@ from hive_views.sql.rewriting.coral.expressions import (
     string_escapes,
     timestamp_literals,
 )
-from hive_views.sql.rewriting.coral.grouping import grouped_functions
-from hive_views.sql.rewriting.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
-from hive_views.sql.rewriting.coral.set_operations import intersections, unions
-from hive_views.sql.rewriting.definition import hive_text
-from hive_views.sql.rewriting.expand import Expansion, expand
-from hive_views.sql.rewriting.token_edits import TokenEdits
+from hive_views.sql.writing.coral.grouping import grouped_functions
+from hive_views.sql.writing.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
+from hive_views.sql.writing.coral.set_operations import intersections, unions
+from hive_views.sql.writing.expand import Expansion, expand
 
 _ROUNDS = 20
 """The maximum number of repetitions of a rule, which are needed for nested constructs."""
@@ -46,37 +41,6 @@ class RewrittenText:
     sql: str
     rules: tuple[str, ...] = ()
     """The names of the rules that changed it."""
-
-
-def row_text(
-    dialect: str,
-    expansion: Expansion,
-    schemas: Schemas,
-    *,
-    database: str,
-    functions: Mapping[str, str] | None = None,
-) -> RewrittenText | None:
-    """Return `hive_text`, rewritten for Trino's Hive connector where that helps."""
-    sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
-    if sql is None:
-        return None
-    dialect = "hive" if dialect == "trino" else dialect
-    return rewrite_for_coral(sql, schemas, database=database, dialect=dialect, functions=functions)
-
-
-def rewrite_for_coral(
-    sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
-) -> RewrittenText:
-    """Return an expanded text with the rules applied, if Trino reads the result better."""
-    plain = _WithoutTimeZones(schemas)
-    try:
-        rewritten = apply_rules(sql, plain, database=database, dialect=dialect, functions=functions)
-    except RecursionError:
-        return RewrittenText(sql)  # an expression with about a thousand operators, see `trino_findings`
-    if rewritten.sql == sql:
-        return rewritten
-    before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten.sql))
-    return rewritten if after < before else RewrittenText(sql)
 
 
 def apply_rules(
@@ -109,32 +73,6 @@ def apply_rules(
 def _is_only_for_spark(resolution: Resolution) -> bool:
     """Return whether neither Hive nor Trino reads a text: PIVOT and pipe operators."""
     return bool(resolution.context.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
-
-
-def _severity(sql: str, schemas: Schemas, database: str, functions: Mapping[str, str] | None) -> int:
-    """Rank the findings of Trino about a text; a text that Hive cannot parse counts as refused."""
-    try:
-        findings = trino_findings(sql, schemas, database=database, functions=functions)
-    except SqlError as error:
-        findings = (TrinoFinding(Outcome.REFUSED, error.reason),)
-    return severity(findings)
-
-
-class _WithoutTimeZones:
-    """Schemas in which all timestamps have the same type, so that a text does not depend on the names of the types."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
-
-    def table(self, database: str, name: str) -> TableSchema | None:
-        schema = self._schemas.table(database, name)
-        if schema is None:
-            return None
-        columns = ((column, _TIMESTAMP.sub("timestamp", kind)) for column, kind in schema.columns)
-        return replace(schema, columns=tuple(columns))
-
-
-_TIMESTAMP = re.compile("timestamp(_ntz| with local time zone)")
 
 
 def _apply(rule: Rule, resolution: Resolution) -> str:

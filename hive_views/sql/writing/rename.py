@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.lexer import Text, replace_ranges
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import table_nodes
-from hive_views.sql.rewriting.quoting import quote_identifier
+from hive_views.sql.text.edits import replace_ranges
+from hive_views.sql.text.quoting import quote_identifier
+from hive_views.sql.text.tokens import Text
 
 Name = tuple[str, ...]
 """A name's parts without quotes: `table`, `database.table` or `catalog.database.table`."""

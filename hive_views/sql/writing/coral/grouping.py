@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.analysis.trino_blocks import (
-    aggregates_of_aggregates,
-    functions_before_grouping,
-    typed_functions_of_sources,
-)
-from hive_views.sql.parsing.lexer import Text
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
     select_item_tokens,
 )
 from hive_views.sql.resolver.resolver import Resolution
-from hive_views.sql.rewriting.coral.edits import (
+from hive_views.sql.text.quoting import quote_identifier, quote_qualified
+from hive_views.sql.text.tokens import Text
+from hive_views.sql.writing.coral.blocks import (
+    aggregates_of_aggregates,
+    functions_before_grouping,
+    typed_functions_of_sources,
+)
+from hive_views.sql.writing.coral.edits import (
     Edit,
     call_tokens,
     clause_end,
@@ -30,7 +31,6 @@ from hive_views.sql.rewriting.coral.edits import (
     unused_name,
     written_tokens,
 )
-from hive_views.sql.rewriting.quoting import quote_identifier, quote_qualified
 
 
 def grouped_functions(resolution: Resolution) -> Iterator[Edit]:

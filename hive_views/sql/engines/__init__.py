@@ -1,0 +1,1 @@
+"""Facts about engines as data, with the version that was asked."""

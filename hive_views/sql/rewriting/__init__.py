@@ -1,1 +1,0 @@
-"""Rewriting of SQL texts: expansion, renames, and the texts that are stored for a view."""

@@ -1,0 +1,159 @@
+"""SQL text as tokens of sqlglot, with their positions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import cache, cached_property
+from itertools import count
+from operator import attrgetter
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
+
+from hive_views.errors import SqlError
+from hive_views.sql.text.positions import line_and_column
+from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, unescape
+from hive_views.sql.text.spark_lexer import blank_comments
+
+
+@cache
+def dialect_of(name: str) -> Dialect:
+    """Return sqlglot's dialect for one of the dialect names."""
+    if name not in IDENTIFIER_QUOTES:
+        raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(IDENTIFIER_QUOTES)}", name=name)
+    return sqlglot.Dialect.get_or_raise(name)
+
+
+class _ThreadTokenizers(threading.local):
+    """One tokenizer per thread and dialect: creating one takes as long as reading a short text."""
+
+    def __init__(self) -> None:
+        self.of = cache(lambda name: dialect_of(name).tokenizer())
+
+
+_TOKENIZERS = _ThreadTokenizers()
+
+
+def tokenizer_of(name: str) -> Tokenizer:
+    """Return this thread's tokenizer of a dialect."""
+    return _TOKENIZERS.of(name)
+
+
+class Text:
+    """A SQL text and its tokens; `whole` is the text that contains it at `offset`, into which errors point."""
+
+    def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
+        self.sql = sql
+        self.dialect = dialect
+        self.quote = IDENTIFIER_QUOTES.get(dialect, "`")
+        self.whole = sql if whole is None else whole
+        self.offset = offset
+        tokenizer = tokenizer_of(dialect)
+        try:
+            self.tokens: list[Token] = tokenizer.tokenize(blank_comments(sql) if dialect == "spark" else sql)
+        except SqlglotError as error:
+            raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
+        except (ValueError, IndexError, RecursionError, OverflowError) as error:
+            raise self.error(f"Cannot read the text: {error}", 0) from error
+        self.kinds: list[TokenType] = list(map(_KIND, self.tokens))
+        self.kind_set = frozenset(self.kinds)
+        """The token types that occur in the text, to skip searches for other types."""
+        self.lower = sql.lower()
+        """The text in lower case, to skip searches for words that do not occur."""
+        self.starts: dict[int, int] = dict(zip(map(_START, self.tokens), count()))
+        """Token index by the character where the token starts."""
+        self.pipe_stars: dict[int, Any] = {}
+        """The stars that pipe operators imply (`pipes.PipeStar`), by the position of the token added for each."""
+        self.pipe_markers: set[int] = set()
+        """The positions of the aliases added for queries under pipe operators."""
+        self.added_tokens = 0
+        """The number of tokens that are not in the text."""
+
+    @cached_property
+    def match(self) -> dict[int, int]:
+        """The token index of the partner of each parenthesis or bracket, in both directions."""
+        partners: dict[int, int] = {}
+        opened: list[int] = []
+        for index, kind in enumerate(self.kinds):
+            if kind in _OPENING:
+                opened.append(index)
+            elif kind in _CLOSING and opened:
+                partner = opened.pop()
+                partners[index] = partner
+                partners[partner] = index
+        return partners
+
+    @cached_property
+    def enclosing(self) -> list[int]:
+        """The token index of the parenthesis or bracket around each token; -1 where there is none."""
+        enclosing: list[int] = []
+        opened = [-1]
+        for position, kind in enumerate(self.kinds):
+            if kind in _CLOSING and len(opened) > 1:
+                opened.pop()
+            enclosing.append(opened[-1])
+            if kind in _OPENING:
+                opened.append(position)
+        return enclosing
+
+    def elements(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last token of each element of a list; commas in parentheses do not separate them."""
+        start = index = first
+        while index <= last:
+            if self.kinds[index] is TokenType.COMMA:
+                yield start, index - 1
+                start = index + 1
+            index = max(self.match.get(index, index), index) + 1
+        if start <= last:
+            yield start, last
+
+    def count(self, kinds: frozenset[TokenType]) -> int:
+        """Return the number of tokens of some types."""
+        return sum(map(self.kinds.count, self.kind_set & kinds))
+
+    def token_of(self, node: exp.Expr) -> int | None:
+        """Return the index of the first token of a name or call; None if the tree does not contain its position."""
+        meta = node._meta
+        return self.starts.get(meta["start"]) if meta and "start" in meta else None
+
+    def raw(self, index: int) -> str:
+        """Return a token as written, including quotes."""
+        token = self.tokens[index]
+        return self.sql[token.start : token.end + 1]
+
+    def string_value(self, token: Token) -> str:
+        """Return the value of a string literal."""
+        return unescape(self.sql[token.start : token.end + 1], self.dialect)
+
+    def between(self, first: int, last: int) -> str:
+        """Return the text from one token to another, both included."""
+        return self.sql[self.tokens[first].start : self.tokens[last].end + 1]
+
+    def position(self, start: int | None) -> tuple[int | None, int | None]:
+        """Return line and column, from 1, of a character of `sql` in the text that the user gave."""
+        if start is None:
+            return None, None
+        return line_and_column(self.whole, min(max(start + self.offset, 0), len(self.whole)))
+
+    def error(self, reason: str, start: int | None, name: str | None = None) -> SqlError:
+        """Return an error that points at a character of the text."""
+        line, column = self.position(start)
+        return SqlError(reason, line=line, column=column, name=name)
+
+
+_START = attrgetter("start")
+_KIND = attrgetter("token_type")
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
+
+
+def _reason(error: Exception) -> str:
+    """Return sqlglot's message without the marked-up excerpt of the text."""
+    message = str(error).split("\n", 1)[0]
+    return message.replace("\033[4m", "").replace("\033[0m", "")[:300]
