@@ -493,6 +493,13 @@ struct ShowLocksResponse {
   1: list<ShowLocksResponseElement> locks
 }
 
+// The other fields of a function are not read.
+struct Function {
+  1: string functionName,
+  2: string dbName,
+  3: string className
+}
+
 struct CurrentNotificationEventId {
   1: required i64 eventId
 }
@@ -567,6 +574,9 @@ service ThriftHiveMetastore {
   list<string> get_all_tables(1: string db_name) throws (1: MetaException o1),
   list<TableMeta> get_table_meta(1: string db_patterns, 2: string tbl_patterns, 3: list<string> tbl_types) throws (1: MetaException o1),
   list<string> get_table_names_by_filter(1: string dbname, 2: string filter, 3: i16 max_tables = -1) throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
+
+  // Functions
+  Function get_function(1: string dbName, 2: string funcName) throws (1: MetaException o1, 2: NoSuchObjectException o2),
 
   // Tables and views: write
   void create_table(1: Table tbl) throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4),

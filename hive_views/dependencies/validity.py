@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_views.dependencies.lineage import LineageReader
+from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_reason
 from hive_views.dependencies.view_text import read_view_text, text_of_hive_view, text_of_version
 from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -25,7 +26,7 @@ from hive_views.sql.analysis.validity import (
     missing_object,
     with_source_problems,
 )
-from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.analysis.view_text import ViewText, qualified_functions
 from hive_views.sql.resolver.scopes import Schemas
 
 CheckProgress = Callable[[int, int], None]
@@ -98,9 +99,10 @@ def check_each(
             name for name in sources - views.keys() if (row := rows.find(name)) is not None and row.has_definition
         )
     schemas = MetastoreSchemas(reader.store, rows)
+    functions = RegisteredFunctions(reader.store)
     sources_by_view: dict[ViewName, tuple[ViewName, ...]] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        for number, view in enumerate(pool.map(lambda row: _read(reader, row), views.values()), start=1):
+        for number, view in enumerate(pool.map(lambda row: _read(reader, functions, row), views.values()), start=1):
             name = view.row.name
             checked[name], tables = _check(view, schemas, reader.read_text_lineage(view.row).other_names)
             sources_by_view[name] = reader.read(view.row, rows.get).names if tables is None else tables
@@ -150,7 +152,7 @@ class _ReadView:
     problems: tuple[ViewProblem, ...]
 
 
-def _read(reader: LineageReader, row: Row) -> _ReadView:
+def _read(reader: LineageReader, functions: RegisteredFunctions, row: Row) -> _ReadView:
     problems: list[ViewProblem] = []
     text = None
     try:
@@ -167,6 +169,7 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
                 reason = f"the row's {difference.field} is not the metadata file's: {difference.row}"
                 problems.append(ViewProblem(Validity.DRIFTED, reason))
             text = text_of_version(row.name, loaded.metadata.current_version())
+        problems += _missing_functions(functions, text)
         unknown_sources = reader.read_text_lineage(row).problem
         if unknown_sources is not None:
             problems.append(ViewProblem(Validity.UNKNOWN, unknown_sources))
@@ -175,6 +178,15 @@ def _read(reader: LineageReader, row: Row) -> _ReadView:
     except (MetadataFileError, NoSuchViewError) as error:
         problems.append(ViewProblem(Validity.INVALID, str(error)))
     return _ReadView(row, text, tuple(problems))
+
+
+def _missing_functions(functions: RegisteredFunctions, text: ViewText) -> Iterator[ViewProblem]:
+    called = qualified_functions(text.typed, text.dialect)
+    try:
+        for function in functions.missing(called, text.dialect):
+            yield ViewProblem(Validity.INVALID, missing_reason(function))
+    except MetastoreRefusedError as error:
+        yield ViewProblem(Validity.UNKNOWN, f"its functions cannot be looked up: {error}")
 
 
 def _check(

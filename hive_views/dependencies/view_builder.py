@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_reason
 from hive_views.dependencies.view_text import READABLE
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -19,7 +20,7 @@ from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define
-from hive_views.sql.analysis.references import references
+from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
@@ -122,7 +123,7 @@ def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dia
     """Return the column names of a query in lower case; None if it cannot be resolved."""
     statement = CreateView(text=sql, dialect=dialect, name=ObjectName(("", "")), query=Query(sql))
     try:
-        functions = _user_functions(statement)
+        functions = _user_functions(store, statement)
         expansion = expand(
             statement.parsed_query, MetastoreSchemas(store), database=database.lower(), functions=functions
         )
@@ -153,7 +154,7 @@ def build_definition_of_statement(
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
     schemas = engine if analyzer is None else MetastoreSchemas(store, source_rows)
-    functions = _user_functions(statement)
+    functions = _user_functions(store, statement)
     query_definition = define_view(statement, schemas, database=database, functions=functions)
     expansion = query_definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
@@ -254,28 +255,33 @@ def _partitioned_on(
     )
 
 
-def _user_functions(statement: CreateView | AlterViewAs) -> dict[str, str]:
-    """Return the functions that are qualified with a database; reject unqualified functions that are not built in.
+def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) -> dict[str, str]:
+    """Return the functions that are qualified with a database; reject missing, and unqualified ones not built in.
 
     An unqualified function is temporary, or belongs to the author's current database, which readers do not have. Texts
     of Trino are not checked: Trino has no temporary functions, and its built-in functions are not listed here.
     """
     query, dialect = statement.query, statement.dialect
+    called = references(statement.parsed_query).functions
+
+    def error(function: FunctionReference, reason: str) -> SqlError:
+        line, column = line_and_column(statement.text, query.start + function.start)
+        return SqlError(reason, line=line, column=column, name=function.name)
+
     functions: dict[str, str] = {}
-    for function in references(statement.parsed_query).functions:
+    for function in called:
         if not function.registered:
             continue
         if function.qualified:
             functions[function.name.lower()] = "udf"
         elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
-            line, column = line_and_column(statement.text, query.start + function.start)
-            raise SqlError(
+            raise error(
+                function,
                 f"{function.name} is not a built-in function of {dialect.capitalize()}. A view cannot call a "
                 "temporary function; name a permanent one with its database",
-                line=line,
-                column=column,
-                name=function.name,
             )
+    for function in RegisteredFunctions(store).missing(called, dialect):
+        raise error(function, f"{missing_reason(function).capitalize()}: create it first")
     return functions
 
 

@@ -36,6 +36,7 @@ from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, ROW_TEXT_RULES, sql_texts
 from hive_views.sql.analysis.lineage import unchanged_type
 from hive_views.sql.analysis.references import References, references
+from hive_views.sql.analysis.view_text import qualified_functions
 from hive_views.sql.parsing.parser import ParseTextError, find_variable
 from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier
 from hive_views.sql.text.tokens import Text
@@ -161,6 +162,7 @@ def _database_of_original(
                     mode=mode,
                     column_names=column_names,
                     view_name=view.name.name,
+                    functions={item.name.lower(): "udf" for item in qualified_functions(view.original or "", HIVE)},
                 )
                 if has_same_tokens(expansion.expanded, expanded):
                     return database
@@ -307,7 +309,8 @@ class _DefinitionBuilder:
     def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
         key = (sql, dialect, database)
         if key not in self._expansions:
-            self._expansions[key] = expand(sql, self._schemas, database=database, dialect=dialect)
+            functions = {function.name.lower(): "udf" for function in qualified_functions(sql, dialect)}
+            self._expansions[key] = expand(sql, self._schemas, database=database, dialect=dialect, functions=functions)
         return self._expansions[key]
 
     def _column_names(self, sql: str) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ class MetastoreStore:
         table = self.client.get_table(name.database, name.name)
         return None if table is None else read_row(table)
 
+    def has_function(self, database: str, name: str) -> bool:
+        """Return whether a database has a permanent function, of Hive (a class) or of Spark (a SQL text)."""
+        return self.client.has_function(database, name)
+
     def get_view_row(self, name: ViewName) -> Row:
         """Return the row of an Iceberg view or a plain Hive view; raises NoSuchViewError if there is none."""
         row = self.get_row(name)

@@ -253,6 +253,21 @@ class MetastoreClient:
             )
         return []
 
+    def has_function(self, database: str, name: str) -> bool:
+        """Return whether a database has a permanent function."""
+        qualified_database = _qualified(self._catalog, database)
+        try:
+            self._read(
+                "get_function",
+                lambda client: client.get_function(qualified_database, name),
+                subject=f"{database}.{name}",
+            )
+        except ttypes.NoSuchObjectException as error:
+            if is_failed_lookup(error):
+                raise MetastoreRefusedError("get_function", f"{database}.{name}: {error.message}") from error
+            return False
+        return True
+
     # -- Databases ----------------------------------------------------------------------------------------------------
 
     def get_all_databases(self) -> list[str]:

@@ -57,13 +57,25 @@ class FunctionReference:
         name: The name as written, without quotes.
         registered: Whether it is a registered function, not a built-in function of the engine.
         start: Where the name begins in the text, in characters.
-        qualified: Whether a database precedes the name, so that it is never a built-in function.
+        database: The database that precedes the name as written, without quotes; None without one.
     """
 
     name: str
     registered: bool
     start: int = field(compare=False, default=0)
-    qualified: bool = False
+    database: str | None = None
+
+    @property
+    def qualified(self) -> bool:
+        """Whether a database precedes the name, so that it is never a built-in function."""
+        return self.database is not None
+
+    @property
+    def registered_name(self) -> tuple[str, str] | None:
+        """Database and name, in lower case, of a function of the metastore; None for any other function."""
+        if self.database is None or self.database.lower() in _NOT_IN_METASTORE:
+            return None
+        return self.database.lower(), self.name.lower()
 
 
 @dataclass(frozen=True)
@@ -103,11 +115,9 @@ def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
         name = tuple(part.lower() for part in parts)
         if name not in tables or start < tables[name].start:
             tables[name] = TableReference(parts, start, _other_name(query, node, parts))
-    functions: dict[str, FunctionReference] = {}
+    functions: dict[tuple[str, str], FunctionReference] = {}
     for function in _function_calls(query):
-        if function.registered and not functions.get(function.name.lower(), function).registered:
-            del functions[function.name.lower()]
-        functions.setdefault(function.name.lower(), function)
+        functions.setdefault(((function.database or "").lower(), function.name.lower()), function)
     return References(
         tuple(sorted(tables.values(), key=lambda item: item.start)),
         tuple(sorted(functions.values(), key=lambda item: item.start)),
@@ -262,10 +272,13 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
             built_in = lower in _HIVE_NAMES or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
             if text.dialect == "trino":
                 built_in = built_in or not called.get(index, True)
-            qualified = index > 0 and tokens[index - 1].token_type is TokenType.DOT
-            yield FunctionReference(name, qualified or not built_in, token.start, qualified)
+            is_qualified = index > 1 and tokens[index - 1].token_type is TokenType.DOT
+            database = unquote_identifier(text.raw(index - 2)) if is_qualified else None
+            yield FunctionReference(name, is_qualified or not built_in, token.start, database)
 
 
+_NOT_IN_METASTORE = frozenset({"builtin", "session", "system"})
+"""Qualifiers of functions that the metastore does not hold: Spark's own, and those of Iceberg's catalogs."""
 _HIVE_NAMES = HIVE_FUNCTIONS | PARSED_ELSEWHERE
 _NOT_REGISTERED = _HIVE_NAMES | RESERVED
 # Because of the lookbehind, matches begin only at the first character of a word: linear time in long words.

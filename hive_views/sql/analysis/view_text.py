@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hive_views.identifiers import ViewName
-from hive_views.sql.analysis.references import may_call_registered_functions, references
+from hive_views.sql.analysis.references import FunctionReference, may_call_registered_functions, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.writing.definition import hive_text
@@ -95,6 +95,13 @@ class ViewText:
 
 def _without_catalog(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     return parts[-2:] if len(parts) > 2 else None
+
+
+def qualified_functions(sql: str, dialect: str) -> tuple[FunctionReference, ...]:
+    """Return the functions that a text calls by database and name; raises SqlError if it cannot be parsed."""
+    if not _CALL_WITH_DATABASE.search(sql):
+        return ()
+    return tuple(item for item in references(sql, dialect).functions if item.qualified)
 
 
 def _functions(sql: str, dialect: str) -> dict[str, str]:
