@@ -19,16 +19,16 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.version_texts import HIVE
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_findings import reader_findings
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 
-_FUNCTIONS: Mapping[str, frozenset[str]] = {SPARK: SPARK_FUNCTIONS, HIVE_ENGINE: HIVE_FUNCTIONS}
+_FUNCTIONS: Mapping[Dialect, frozenset[str]] = {Dialect.SPARK: SPARK_FUNCTIONS, Dialect.HIVE: HIVE_FUNCTIONS}
 _SYNTAX = frozenset({"cast", "extract"})
 """Calls that the grammar of both engines has, so that they are in neither list of functions."""
 
@@ -73,9 +73,9 @@ class EngineChecker:
         if text.has_hive_text is False:
             return _for_all(Outcome.REFUSED, "the view has no text for Hive and plain Spark")
         expanded = text.typed if text.expanded is None else text.expanded
-        dialect = _dialect_of_row(text.dialect)
+        dialect = text.dialect.of_row
         try:
-            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=HIVE)]
+            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=Dialect.HIVE)]
             tables = references(expanded, dialect).tables
         except SqlError as error:
             return _for_all(Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
@@ -117,13 +117,8 @@ def _for_all(outcome: Outcome, reason: str) -> tuple[EngineFinding, ...]:
     return tuple(EngineFinding(engine, outcome, reason) for engine in ENGINES)
 
 
-def _dialect_of_row(author: str) -> str:
-    """Return the dialect of a row's text, which is generated from the text of an author's dialect."""
-    return SPARK if author == SPARK else HIVE
-
-
 def _findings_of_text(
-    store: MetastoreStore, sql: str, dialect: str, text: ViewText, *, read_by_trino_as: str
+    store: MetastoreStore, sql: str, dialect: Dialect, text: ViewText, *, read_by_trino_as: Dialect
 ) -> tuple[EngineFinding, ...]:
     """Examine one of the texts of a view alone; raises SqlError if it cannot be resolved."""
     called = references(sql, dialect).functions
@@ -135,7 +130,7 @@ def _findings_of_text(
     )
 
 
-def _missing(called: Iterable[FunctionReference], engine: str) -> Iterator[FunctionReference]:
+def _missing(called: Iterable[FunctionReference], engine: Dialect) -> Iterator[FunctionReference]:
     """Yield the functions that an engine does not have."""
     # A function qualified with its database exists for every engine that uses Hive's functions.
     names = _FUNCTIONS[engine] | _SYNTAX
@@ -152,7 +147,7 @@ def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterato
 def _findings_of_readers(
     store: MetastoreStore,
     sql: str,
-    dialect: str,
+    dialect: Dialect,
     text: ViewText,
     functions: Mapping[str, str],
     called: Iterable[FunctionReference],
@@ -176,7 +171,7 @@ def _findings_of_readers(
             yield EngineFinding(engine, item.outcome, item.construct, item.line, item.column)
 
 
-def _findings_of_trino(store: MetastoreStore, sql: str, dialect: str, database: str) -> Iterator[EngineFinding]:
+def _findings_of_trino(store: MetastoreStore, sql: str, dialect: Dialect, database: str) -> Iterator[EngineFinding]:
     """Yield what Trino's Hive connector does with a text that it reads as one of a dialect."""
     schemas = EngineSchemas(store, TRINO)
     try:

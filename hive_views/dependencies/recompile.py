@@ -28,10 +28,11 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
+from hive_views.spec.version_texts import ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 
 _UNNAMED = re.compile(r"_c\d+")
@@ -136,7 +137,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     else:
         text = text_of_hive_view(row)
         if SPARK_DATABASE in row.parameters:
-            text = replace(text, dialect="spark")
+            text = replace(text, dialect=Dialect.SPARK)
     text_names = text.expand_typed(MetastoreSchemas(store)).names
     if len(text_names) != len(row_names):
         raise InvalidViewError(
@@ -224,7 +225,7 @@ def _expanded_names(text: ViewText) -> list[str] | None:
     """Return the column names of the stored expanded text; None if unknown."""
     if text.expanded is None:
         return None
-    tree = parse_query(text.expanded, "spark" if text.dialect == "spark" else HIVE).tree
+    tree = parse_query(text.expanded, text.dialect.of_row).tree
     return [name.lower() for name in tree.named_selects] if isinstance(tree, exp.Query) else None
 
 

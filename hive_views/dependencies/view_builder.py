@@ -24,6 +24,7 @@ from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
@@ -95,7 +96,7 @@ def build_definition(
         column_specs = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
     query = Query(sql)
     statement = CreateView(
-        text=sql, dialect=dialect, name=ObjectName(name.identifier), query=query, columns=column_specs
+        text=sql, dialect=Dialect(dialect), name=ObjectName(name.identifier), query=query, columns=column_specs
     )
     definition = build_definition_of_statement(
         store,
@@ -121,7 +122,7 @@ def build_definition(
 
 def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dialect: str) -> tuple[str, ...] | None:
     """Return the column names of a query in lower case; None if it cannot be resolved."""
-    statement = CreateView(text=sql, dialect=dialect, name=ObjectName(("", "")), query=Query(sql))
+    statement = CreateView(text=sql, dialect=Dialect.of(dialect), name=ObjectName(("", "")), query=Query(sql))
     try:
         functions = _user_functions(store, statement)
         expansion = expand(
@@ -180,7 +181,7 @@ def build_definition_of_statement(
     lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
     version = define(
         statement.query.sql,
-        dialect=statement.dialect,
+        dialect=statement.dialect.value,
         default_namespace=(database,),
         default_catalog=default_catalog,
         # Iceberg's Spark catalog substitutes variables in a view's text.

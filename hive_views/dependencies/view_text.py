@@ -14,8 +14,9 @@ from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
+from hive_views.sql.text.dialects import Dialect
 
-READABLE = ("hive", "spark", "trino")
+READABLE = tuple(Dialect)
 """The dialects whose texts can be resolved."""
 
 
@@ -46,7 +47,7 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
     return ViewText(
         view,
         typed,
-        dialect,
+        Dialect(dialect),
         namespace[0].lower() if len(namespace) == 1 else view.database,
         expanded if expanded != typed else None,
         tuple(representation.field_aliases) if representation.field_aliases is not None else None,
@@ -63,7 +64,7 @@ def text_of_hive_view(row: Row) -> ViewText:
     if not text:
         raise SqlError(f"{row.name} has no text")
     is_spark = any(key.startswith("spark.sql.") for key in row.parameters)
-    return ViewText(row.name, text, "spark" if is_spark else HIVE, row.default_database, None)
+    return ViewText(row.name, text, Dialect.SPARK if is_spark else Dialect.HIVE, row.default_database, None)
 
 
 def _text_of_trino_view(row: Row) -> ViewText:
@@ -71,7 +72,7 @@ def _text_of_trino_view(row: Row) -> ViewText:
     query = query_of(row.texts)
     if query is None:
         raise SqlError(f"{row.name} is marked as a Trino view, but its text cannot be decoded")
-    return ViewText(row.name, query, "trino", schema_of(row.texts, row.name.database), None)
+    return ViewText(row.name, query, Dialect.TRINO, schema_of(row.texts, row.name.database), None)
 
 
 class SchemaOverlay:

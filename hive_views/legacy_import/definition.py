@@ -38,7 +38,8 @@ from hive_views.sql.analysis.lineage import unchanged_type
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.analysis.view_text import qualified_functions
 from hive_views.sql.parsing.parser import ParseTextError, find_variable
-from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier
+from hive_views.sql.text.dialects import SYNTAX, Dialect
+from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.upcasts import can_upcast
@@ -271,7 +272,7 @@ class _DefinitionBuilder:
         definition = _with_summary(definition, entries)
         return LegacyDefinition(definition, definition.tables, tuple(self._changes))
 
-    def _author(self, sql: str, dialect: str, column_names: tuple[str, ...] | None) -> ViewDefinition:
+    def _author(self, sql: str, dialect: Dialect, column_names: tuple[str, ...] | None) -> ViewDefinition:
         view = self._view
         definition = build_definition(
             self._store,
@@ -306,7 +307,7 @@ class _DefinitionBuilder:
         # `parse_type` does not assign ids to nested fields.
         return assign_fresh_schema_ids(Schema(*fields))
 
-    def _expand(self, sql: str, dialect: str, database: str) -> Expansion:
+    def _expand(self, sql: str, dialect: Dialect, database: str) -> Expansion:
         key = (sql, dialect, database)
         if key not in self._expansions:
             functions = {function.name.lower(): "udf" for function in qualified_functions(sql, dialect)}
@@ -338,7 +339,7 @@ class _DefinitionBuilder:
         ):
             # The query has a star, which now returns more columns, or in another order. Spark selects the recorded
             # columns by name.
-            quote = IDENTIFIER_QUOTES[view.dialect]
+            quote = SYNTAX[view.dialect].quote
             selected = ", ".join(quote_identifier(name, quote) for name in recorded)
             self._changes.append("the query's star is narrowed to the columns that the view was created with")
             alias = quote_identifier(view.name.name, quote)
@@ -431,7 +432,7 @@ class _DefinitionBuilder:
 
     def _has_column_list(self, original: str, database: str) -> bool:
         """Return whether the author gave a column list."""
-        names = self._expand(original, "hive", database).names
+        names = self._expand(original, Dialect.HIVE, database).names
         return names != tuple(column.name.lower() for column in self._view.columns)
 
     def _with_spark_texts(self, definition: ViewDefinition, sql: str) -> ViewDefinition:
@@ -461,14 +462,14 @@ class _DefinitionBuilder:
                 f"{error.reason}. Iceberg's Spark catalog would run the Trino text as Spark SQL, so the view is not "
                 "converted",
             ) from error
-        names = self._expand(sql, "hive", view.database).names
+        names = self._expand(sql, Dialect.HIVE, view.database).names
         declared = tuple(column.name for column in view.columns)
         is_fitting = names == tuple(name.lower() for name in declared)
         if not is_fitting and len(names) != len(declared):
             raise SqlError(f"The query returns {len(names)} columns, the view has {len(declared)}")
-        definition = self._author(sql, "hive", None if is_fitting else declared)
+        definition = self._author(sql, Dialect.HIVE, None if is_fitting else declared)
         text = sql_texts(definition.version)[HIVE]
-        stored = self._expand(self._sql_with_catalogs, "trino", view.database).stored
+        stored = self._expand(self._sql_with_catalogs, Dialect.TRINO, view.database).stored
         representations = [
             ViewRepresentation(SQLViewRepresentation(type="sql", sql=text_of_dialect, dialect=dialect))
             for dialect, text_of_dialect in {"spark": text, HIVE: text, "trino": stored}.items()
@@ -536,12 +537,12 @@ def has_same_tokens(sql: str, other_sql: str) -> bool:
 
 
 def _tokens(sql: str) -> list[str]:
-    text = Text(portable_text(sql, HIVE), HIVE)
+    text = Text(portable_text(sql, Dialect.HIVE), Dialect.HIVE)
     tokens = map(text.raw, range(len(text.tokens)))
     return [token if token.endswith(("'", '"')) else token.lower() for token in tokens]
 
 
-def _without_trailing_text(sql: str, dialect: str) -> str:
+def _without_trailing_text(sql: str, dialect: Dialect) -> str:
     """Return a query without what follows its last token, e.g. a line comment, so that a bracket can follow."""
     text = Text(sql, dialect)
     return text.between(0, len(text.tokens) - 1)

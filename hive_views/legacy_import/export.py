@@ -18,8 +18,8 @@ from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.validity import Validity
+from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
-from hive_views.sql.writing.definition import NO_SUBSTITUTION
 from hive_views.sql.writing.scripts import script_comment, script_statement
 
 _INTERNAL = ("hive-views.", "hive_views_", "view.", "spark.sql.")
@@ -76,7 +76,7 @@ def script_text(exported: Sequence[ExportedView]) -> str:
     """
     parts = []
     if any("${" in (item.statement or "") for item in exported):
-        settings = (f"{setting};" for setting in NO_SUBSTITUTION.values())
+        settings = (f"{SYNTAX[dialect].unsubstituted};" for dialect in (Dialect.SPARK, Dialect.HIVE))
         parts.append("\n".join(["-- ${ } is not a variable in these statements.", *settings]))
     for item in exported:
         if item.statement is None:
@@ -169,16 +169,14 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
         raise _NoTextError(f"{name} has no text that Hive and plain Spark can run")
     columns = []
     for column, _, comment in column_definitions(name, metadata, store.config):
-        columns.append(quote_identifier(column) + (f" COMMENT {string_literal(comment, HIVE)}" if comment else ""))
+        columns.append(quote_identifier(column) + (f" COMMENT {_literal(comment)}" if comment else ""))
     lines = [f"CREATE VIEW {quote_name((name.database, name.name))} (\n  " + ",\n  ".join(columns) + ")"]
     properties = {key: value for key, value in metadata.properties.items() if not _is_internal(key)}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
-        lines.append(f"COMMENT {string_literal(comment, HIVE)}")
+        lines.append(f"COMMENT {_literal(comment)}")
     if properties:
-        pairs = (
-            f"{string_literal(key, HIVE)} = {string_literal(value, HIVE)}" for key, value in sorted(properties.items())
-        )
+        pairs = (f"{_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
         lines.append("TBLPROPERTIES (\n  " + ",\n  ".join(pairs) + ")")
     statement = script_statement("\n".join([*lines, f"AS {text}"]))
     if not loaded.row.partition_keys:
@@ -186,3 +184,7 @@ def _statement(store: MetastoreStore, loaded: LoadedView) -> str:
     keys = ", ".join(quote_identifier(key) for key, _ in loaded.row.partition_keys)
     comment = f"Its partitions are not exported. Hive accepts PARTITIONED ON ({keys}) before AS, Spark does not."
     return f"{script_comment(comment)}\n{statement}"
+
+
+def _literal(value: str) -> str:
+    return string_literal(value, Dialect.HIVE)

@@ -10,6 +10,7 @@ from enum import Enum
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row
+from hive_views.sql.text.dialects import Dialect
 
 _CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
 _LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUATION}]")
@@ -140,7 +141,7 @@ class LegacyView:
     """Its name."""
     writer: Writer
     """The engine whose row layout it has."""
-    dialect: str
+    dialect: Dialect
     """The SQL dialect of `sql`: `hive`, `spark` or `trino`."""
     sql: str
     """The text that the writer's engine runs."""

@@ -494,7 +494,7 @@ class Planner:
             name=scanned.name,
             target=self._targets[scanned.name],
             writer=view.writer,
-            dialect=view.dialect,
+            dialect=view.dialect.value,
             status=PlanStatus.REFUSED,
             fingerprint=row_fingerprint(row),
             level=max((entries[source].level + 1 for source in sources if source in entries), default=0),

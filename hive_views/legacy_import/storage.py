@@ -43,6 +43,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -286,7 +287,7 @@ def _source_state(store: MetastoreStore, name: ViewName, snapshot_id: int | None
 
 def _may_depend_on_time_zone(sql: str) -> bool:
     """Return whether a text may convert a date to an instant, for which Trino uses its session's time zone."""
-    return parse_query(sql, "trino").tree.find(exp.Cast) is not None
+    return parse_query(sql, Dialect.TRINO).tree.find(exp.Cast) is not None
 
 
 # -- Creating and removing a storage ----------------------------------------------------------------------------------

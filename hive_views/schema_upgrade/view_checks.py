@@ -30,6 +30,7 @@ from hive_views.sql.analysis.validity import (
 )
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
+from hive_views.sql.text.dialects import Dialect
 
 if TYPE_CHECKING:
     from hive_views.io.metadata_files import MetadataFiles
@@ -146,7 +147,7 @@ def _check(
     if not texts:
         return [ViewProblem(Validity.INVALID, "it has no text")], ()
     is_spark = any(key.startswith("spark.sql.") for key in view.parameters)
-    dialect = "spark" if is_spark else "hive"
+    dialect = Dialect.SPARK if is_spark else Dialect.HIVE
     # The author's current database is unknown, so the expanded text, which does not depend on it, is checked.
     view_text = ViewText(name, texts[0], dialect, view.database, None)
     problems, tables = find_problems(view_text, schemas, list(view.columns))

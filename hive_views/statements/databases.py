@@ -7,6 +7,7 @@ from typing import Any
 
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
 from hive_views.sql.parsing.ddl import Cursor
+from hive_views.sql.text.dialects import Dialect
 from hive_views.statements.catalog_protocol import StatementCatalog
 from hive_views.statements.context import Result, name_filter
 
@@ -28,7 +29,7 @@ class DatabaseStatement:
     """The pattern of SHOW DATABASES LIKE."""
 
 
-def parse_database_statement(sql: str, dialect: str) -> DatabaseStatement | None:
+def parse_database_statement(sql: str, dialect: Dialect) -> DatabaseStatement | None:
     """Parse a statement about databases; None if it is about something else; raises SqlError."""
     cursor = Cursor(sql, dialect)
     if cursor.first == "SHOW" and (cursor.accept("DATABASES") or cursor.accept("SCHEMAS")):
@@ -52,10 +53,12 @@ def _create(cursor: Cursor) -> DatabaseStatement:
         pairs: tuple[tuple[str, str], ...]
         if cursor.accept("COMMENT"):
             pairs = (("comment", cursor.string()),)
-        elif cursor.dialect != "trino" and cursor.accept("LOCATION"):
+        elif cursor.dialect is not Dialect.TRINO and cursor.accept("LOCATION"):
             pairs = (("location", cursor.string()),)
         elif cursor.accept("WITH"):
-            if cursor.dialect != "trino" and not (cursor.accept("DBPROPERTIES") or cursor.accept("PROPERTIES")):
+            if cursor.dialect is not Dialect.TRINO and not (
+                cursor.accept("DBPROPERTIES") or cursor.accept("PROPERTIES")
+            ):
                 raise cursor.error("DBPROPERTIES")
             pairs = cursor.parenthesized(cursor.property_pair)
         else:

@@ -16,8 +16,9 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier, quote_name, string_literal
-from hive_views.sql.writing.definition import NO_SUBSTITUTION, escape_variables
+from hive_views.sql.text.dialects import SYNTAX
+from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
+from hive_views.sql.writing.definition import escape_variables
 from hive_views.statements.catalog_protocol import StatementView
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def create_statement(
     """
     version = metadata.current_version()
     text = text_of_version(name, version)
-    quote = IDENTIFIER_QUOTES[text.dialect]
+    quote = SYNTAX[text.dialect].quote
     lines = []
     if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
         lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
@@ -82,8 +83,9 @@ def create_statement(
         if values:
             lines.append(f"{clause} (\n  " + ",\n  ".join(pairs) + ")")
     statement = "\n".join([*lines, f"AS {escape_variables(text.typed, text.dialect)}"])
-    if "${" in statement and text.dialect in NO_SUBSTITUTION:
-        return f"-- all in ${{ }} is meant to the letter: first {NO_SUBSTITUTION[text.dialect]}\n{statement}"
+    unsubstituted = SYNTAX[text.dialect].unsubstituted
+    if "${" in statement and unsubstituted is not None:
+        return f"-- all in ${{ }} is meant to the letter: first {unsubstituted}\n{statement}"
     return statement
 
 

@@ -14,6 +14,7 @@ from hive_views.identifiers import parse_namespace
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.statements import views
 from hive_views.statements.catalog_protocol import StatementCatalog
@@ -34,10 +35,11 @@ def execute(
     analyzer: Analyzer | None = None,
 ) -> Result[View]:
     """Parse and run one statement."""
-    about_database = parse_database_statement(text, dialect)
+    author = Dialect.of(dialect)
+    about_database = parse_database_statement(text, author)
     if about_database is not None:
         return execute_database_statement(catalog, about_database, dialect)
-    return execute_statement(catalog, parse_statement(text, dialect), database=database, analyzer=analyzer)
+    return execute_statement(catalog, parse_statement(text, author), database=database, analyzer=analyzer)
 
 
 def execute_statement(

@@ -16,6 +16,7 @@ from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.storage_layout import partitions_of, sorting_of
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
+from hive_views.sql.text.dialects import Dialect
 from hive_views.statements.catalog_protocol import StatementView
 from hive_views.statements.context import (
     Result,
@@ -47,7 +48,7 @@ def create(context: StatementContext) -> Result[Any]:
     statement: sql.CreateMaterializedView = context.statement
     _check_clauses(statement)
     properties = properties_of(statement, statement.properties)
-    if statement.dialect == "trino":
+    if statement.dialect is Dialect.TRINO:
         for key in _TRINO_TABLE_PROPERTIES & properties.keys():
             raise unsupported(
                 statement,

@@ -117,6 +117,7 @@ def expand_lines(
 
 
 def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
+    from hive_views.sql.text.dialects import Dialect
     from hive_views.sql.writing.expand_request import expand_request
 
     try:
@@ -125,7 +126,7 @@ def _answer(line: str | bytes, mode: str, dialect: str) -> dict[str, Any]:
     except ValueError as error:
         empty = dict.fromkeys(("original", "expanded", "columns", "partition_keys"))
         return {**empty, "error": f"Not a request: {error}"}
-    return expand_request(request, mode=mode, dialect=dialect)
+    return expand_request(request, mode=mode, dialect=Dialect.of(dialect))
 
 
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {

@@ -11,6 +11,7 @@ from hive_views.metastore.queries import names_by_table_type
 from hive_views.metastore.row_codec import MATERIALIZED_VIEW, VIRTUAL_VIEW, Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.session_settings import ANSI
+from hive_views.sql.text.dialects import Dialect
 
 _STORAGE_PARAMETERS = ("metadata_location", "rewriting.time.window", "transactional", "table_type")
 
@@ -29,7 +30,7 @@ def read_hive_view(row: Row) -> LegacyView:
     return LegacyView(
         name=row.name,
         writer=Writer.HIVE,
-        dialect="hive",
+        dialect=Dialect.HIVE,
         sql=text or "",
         database=row.name.database,
         columns=declared_columns(row),

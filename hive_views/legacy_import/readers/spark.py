@@ -38,6 +38,7 @@ from hive_views.sql.parsing.parser import (
     reads_doubled_quotes,
     setting_dependence,
 )
+from hive_views.sql.text.dialects import Dialect
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
@@ -129,7 +130,7 @@ def read(row: Row) -> LegacyView:
     return LegacyView(
         name=row.name,
         writer=Writer.SPARK,
-        dialect="spark",
+        dialect=Dialect.SPARK,
         sql=text or "",
         database=database.lower(),
         columns=columns,

@@ -11,6 +11,7 @@ from typing import Any
 from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.trino_encoding import FLAG, decode, hive_type, is_encoded, is_materialized, schema_of
+from hive_views.sql.text.dialects import Dialect
 
 _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
@@ -30,7 +31,7 @@ def read(row: Row) -> LegacyView:
         return LegacyView(
             name=row.name,
             writer=Writer.TRINO,
-            dialect="trino",
+            dialect=Dialect.TRINO,
             sql="",
             database=row.name.database,
             columns=declared_columns(row),
@@ -105,7 +106,7 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
     return LegacyView(
         name=row.name,
         writer=Writer.TRINO,
-        dialect="trino",
+        dialect=Dialect.TRINO,
         sql=document["originalSql"],
         database=schema_of(row.texts, row.name.database),
         columns=tuple(columns),

@@ -21,6 +21,7 @@ from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.spark_types import spark_type
@@ -50,8 +51,8 @@ class ViewText:
     """A view's SQL text."""
 
     sql: str
-    dialect: str
-    """`spark` or `hive`."""
+    dialect: Dialect
+    """Spark's or Hive's."""
     database: str
     """The database of unqualified names."""
     catalog: str | None = None
@@ -82,10 +83,11 @@ def text_of(name: ViewName, version: ViewVersion) -> ViewText:
     database = namespace[0].lower() if len(namespace) == 1 else name.database
     if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
         # A generated text comes from a Spark author's, and has Spark's functions.
-        dialect = "spark" if HIVE in version.generated_dialects and "spark" in texts else HIVE
+        is_spark = HIVE in version.generated_dialects and "spark" in texts
+        dialect = Dialect.SPARK if is_spark else Dialect.HIVE
         return ViewText(texts[HIVE], dialect, database, version.default_catalog)
     if "spark" in texts:
-        return ViewText(texts["spark"], "spark", database, version.default_catalog)
+        return ViewText(texts["spark"], Dialect.SPARK, database, version.default_catalog)
     dialects = ", ".join(texts) or "no dialect"
     raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 
@@ -135,7 +137,7 @@ class _Inliner:
         self._schemas = _SourceSchemas(sources)
         self._remaining_views = _MAX_VIEWS
 
-    def inline(self, text: ViewText, path: tuple[ViewName, ...]) -> tuple[str, str]:
+    def inline(self, text: ViewText, path: tuple[ViewName, ...]) -> tuple[str, Dialect]:
         """SQL and dialect of a text over tables alone; `path` are the views that led to it."""
         self._remaining_views -= 1
         if self._remaining_views < 0:
@@ -160,7 +162,7 @@ class _Inliner:
             dialects.add(dialect)
             return f"({self._as_declared(view, sql)})"
 
-        return leaves.render(replacement), "spark" if "spark" in dialects else HIVE
+        return leaves.render(replacement), Dialect.SPARK if Dialect.SPARK in dialects else Dialect.HIVE
 
     def _view_text(self, name: ViewName) -> ViewText | None:
         if name in self._sources.views:
@@ -185,7 +187,7 @@ class _Inliner:
             if row.parameters.get("view.schemaMode", "").endswith("EVOLUTION"):
                 types = ("",) * len(names)  # readers adopt the types of the query
             text, bound_columns = row.texts.expanded or "", _bound_columns(row)
-            return ViewText(text, HIVE, name.database, None, bound_columns, names, types)
+            return ViewText(text, Dialect.HIVE, name.database, None, bound_columns, names, types)
         return None
 
     def _as_declared(self, view: ViewText, sql: str) -> str:
@@ -286,7 +288,7 @@ def _bound_columns(row: Row) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), column[0]) for name, column in zip(names, row.columns, strict=True))
 
 
-def _leaves(name: ViewName, sql: str, dialect: str, database: str) -> IncrementalQuery:
+def _leaves(name: ViewName, sql: str, dialect: Dialect, database: str) -> IncrementalQuery:
     try:
         return IncrementalQuery(sql, dialect, database)
     except NotIncrementalError as error:

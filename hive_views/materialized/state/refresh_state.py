@@ -21,6 +21,7 @@ from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.spec.whole_numbers import whole_number
+from hive_views.sql.text.dialects import Dialect
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -302,13 +303,10 @@ def has_same_rows(metadata: ViewMetadata, before: ViewVersion, after: ViewVersio
     old, new = sql_texts(before), sql_texts(after)
     if HIVE in old and HIVE in new and HIVE in before.generated_dialects and HIVE in after.generated_dialects:
         # Expanded from the author's text; refreshes run it.
-        return is_same_text(old[HIVE], new[HIVE], "spark" if "spark" in new else HIVE, is_expanded=True)
+        return is_same_text(old[HIVE], new[HIVE], Dialect.SPARK if "spark" in new else Dialect.HIVE, is_expanded=True)
     return old.keys() == new.keys() and all(
-        dialect in _DIALECTS and is_same_text(old[dialect], new[dialect], dialect) for dialect in old
+        dialect in tuple(Dialect) and is_same_text(old[dialect], new[dialect], Dialect(dialect)) for dialect in old
     )
-
-
-_DIALECTS = ("hive", "spark", "trino")
 
 
 def _columns(metadata: ViewMetadata, version: ViewVersion) -> list[list[object]]:

@@ -31,6 +31,7 @@ from hive_views.spark.versions import check_spark_version
 from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
 from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _describe_new(reason: str, after: ViewContent) -> str:
 
 def _find_nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
     try:
-        return find_nondeterminism(entry.new_text or "", "hive")
+        return find_nondeterminism(entry.new_text or "", Dialect.HIVE)
     except SqlError:
         return ()
 

@@ -19,6 +19,7 @@ from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits, convert_spark_errors
 from hive_views.sql.parsing.parser import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at, line_and_column
 from hive_views.sql.text.quoting import string_literal, unquote_identifier
 from hive_views.sql.text.spark_lexer import spark_tokens
@@ -185,7 +186,7 @@ class StatementGuard:
             raise error_at(text, executed.start, reason)
         if isinstance(args, list):
             args = args[_parameter_marks(text[executed.start : executed.end]).count("?") :] or None
-        return apply_edits(text, [(executed.start, executed.end, string_literal(value, "spark"))]), args
+        return apply_edits(text, [(executed.start, executed.end, string_literal(value, Dialect.SPARK))]), args
 
     def _check_change(
         self,

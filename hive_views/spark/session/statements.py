@@ -12,6 +12,7 @@ from hive_views.spark.session.definitions import DefinitionAnalyzer
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.statement_targets import find_targets
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.types.spark_types import spark_type
@@ -70,7 +71,7 @@ class StatementRunner:
     def run_show_views(self, text: str) -> DataFrame | None:
         """Run SHOW VIEWS IN the view catalog if Spark has none of that name; None for any other SHOW statement."""
         try:
-            cursor = Cursor(text, "spark")
+            cursor = Cursor(text, Dialect.SPARK)
             if not (cursor.accept("VIEWS") and (cursor.accept("IN") or cursor.accept("FROM"))):
                 return None
             parts = cursor.name().parts
@@ -80,7 +81,7 @@ class StatementRunner:
             cursor.finish()
         except SqlError:
             return None
-        result = self._execute(ddl.ShowViews(text, "spark", database=parts[1], pattern=pattern))
+        result = self._execute(ddl.ShowViews(text, Dialect.SPARK, database=parts[1], pattern=pattern))
         temporary_views = self._names.temporary_views() if pattern is None else ()
         rows = [(database, name, False) for database, name in result.rows]
         rows += [("", name, True) for name in temporary_views]
@@ -97,7 +98,7 @@ class StatementRunner:
             # The statement parser would parse IDENTIFIER as a name.
             raise error_at(text, change.start, "IDENTIFIER(…) may mean a view of the catalog: write its name")
         try:
-            return parse_statement(text, "spark")
+            return parse_statement(text, Dialect.SPARK)
         except SqlError:
             is_view = change is not None and (change.parts is None or self._guard.find_view(change.parts) is not None)
             if targets.is_catalog_only or is_view:

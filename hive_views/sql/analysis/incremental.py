@@ -25,6 +25,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import child_expressions, table_nodes, unwrapped
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import replace_ranges
 from hive_views.sql.text.quoting import quote_identifier
 
@@ -103,7 +104,7 @@ class IncrementalQuery:
     def __init__(
         self,
         sql: str,
-        dialect: str,
+        dialect: Dialect,
         database: str,
         columns: Mapping[tuple[str, str], Sequence[str]] | None = None,
     ) -> None:

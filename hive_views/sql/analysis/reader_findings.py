@@ -18,6 +18,7 @@ from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 
 
@@ -40,11 +41,11 @@ def reader_findings(
     schemas: Schemas,
     *,
     database: str,
-    author: str,
-    readers: Iterable[str],
+    author: Dialect,
+    readers: Iterable[Dialect],
     functions: Mapping[str, str] | None = None,
-    missing: Mapping[str, Collection[str]] | None = None,
-) -> dict[str, tuple[ReaderFinding, ...]]:
+    missing: Mapping[Dialect, Collection[str]] | None = None,
+) -> dict[Dialect, tuple[ReaderFinding, ...]]:
     """Return, for each reader, one finding for each cause, in the order of the text.
 
     Args:
@@ -80,7 +81,7 @@ def reader_findings(
 
 
 def _type_findings(
-    sql: str, resolution: Resolution, other: Resolution, author: str, reader: str
+    sql: str, resolution: Resolution, other: Resolution, author: Dialect, reader: Dialect
 ) -> Iterator[ReaderFinding]:
     reasons: dict[str, int] = {}
     for difference in sorted(type_differences(resolution, other), key=attrgetter("start")):
@@ -95,7 +96,7 @@ def _type_findings(
         yield ReaderFinding(Outcome.UNVERIFIED, reason, *line_and_column(sql, start))
 
 
-def _findings(sql: str, found: Iterable[Construct], author: str, reader: str) -> tuple[ReaderFinding, ...]:
+def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Dialect) -> tuple[ReaderFinding, ...]:
     answers: dict[tuple[Outcome, str], int] = {}
     for construct in found:
         answer = _answer(author, reader, construct.signature)
@@ -107,7 +108,7 @@ def _findings(sql: str, found: Iterable[Construct], author: str, reader: str) ->
 
 
 @cache
-def _rules(author: str, reader: str) -> tuple[tuple[re.Pattern[str], ReaderRule], ...]:
+def _rules(author: Dialect, reader: Dialect) -> tuple[tuple[re.Pattern[str], ReaderRule], ...]:
     rules = (rule for rule in RULES if rule.author in (None, author) and rule.reader == reader)
     return tuple((re.compile(rule.signature), rule) for rule in rules)
 
@@ -117,7 +118,7 @@ def _equal() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{signature})" for signature in EQUAL))
 
 
-def _answer(author: str, reader: str, signature: str) -> tuple[Outcome, str] | None:
+def _answer(author: Dialect, reader: Dialect, signature: str) -> tuple[Outcome, str] | None:
     """Return what a reader does with a construct, and why; None if it returns the author's rows."""
     for pattern, rule in _rules(author, reader):
         if pattern.fullmatch(signature):

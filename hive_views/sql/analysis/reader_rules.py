@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.text.dialects import Dialect
 
-HIVE, SPARK = "hive", "spark"
+HIVE, SPARK = Dialect.HIVE, Dialect.SPARK
 
 MEASURED = "Hive 4.1.0, Spark 4.1.4"
 
@@ -24,9 +25,9 @@ class ReaderRule:
 
     signature: str
     """Pattern of the whole signature."""
-    author: str | None
+    author: Dialect | None
     """The engine that the text was written for; None for both, so that the reader may be the author's engine."""
-    reader: str
+    reader: Dialect
     """The engine that reads it."""
     outcome: Outcome
     """What happens."""

@@ -13,6 +13,7 @@ from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTIT
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
 
 
@@ -93,7 +94,7 @@ class References:
     opaque: tuple[str, ...] = ()
 
 
-def references(query: str | ParsedQuery, dialect: str = "hive") -> References:
+def references(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> References:
     """Find the tables, views and functions that a query names; no schemas are needed.
 
     A common table expression is not reported where it is in scope.
@@ -154,7 +155,7 @@ def _parts(query: ParsedQuery, node: exp.Expr) -> tuple[str, ...] | None:
 
 def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None:
     first = node.parts[0]
-    if query.text.dialect == "hive" and len(node.parts) == 1:
+    if query.text.dialect is Dialect.HIVE and len(node.parts) == 1:
         word = "" if first.args.get("quoted") else first.name.lower()
         if word in HIVE_PARTITIONED_FUNCTIONS:
             index = query.text.token_of(first)
@@ -163,7 +164,7 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
         if word == "table":
             return None
     parts = tuple(part.name for part in node.parts)
-    if query.text.dialect == "trino":  # "table$files"
+    if query.text.dialect is Dialect.TRINO:  # "table$files"
         return (*parts[:-1], parts[-1].partition("$")[0] or parts[-1])
     if _is_file(query.text.dialect, parts):
         return ()
@@ -172,14 +173,14 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
     return parts[:-1] if len(parts) > 3 or is_metadata else parts
 
 
-def _is_file(dialect: str, parts: tuple[str, ...]) -> bool:
+def _is_file(dialect: Dialect, parts: tuple[str, ...]) -> bool:
     """Return whether a name is a directory or file with its format, such as csv.`s3://bucket/x`, which Spark reads."""
     # A row's text of dialect hive may be Spark's.
-    is_format = dialect != "trino" and len(parts) == 2 and parts[0].lower() in _FILE_FORMATS
+    is_format = dialect != Dialect.TRINO and len(parts) == 2 and parts[0].lower() in _FILE_FORMATS
     return is_format and (":/" in parts[1] or parts[1].startswith("/"))
 
 
-def source_without_schema(query: str | ParsedQuery, dialect: str) -> str | None:
+def source_without_schema(query: str | ParsedQuery, dialect: Dialect) -> str | None:
     """Return what a query reads whose columns no row has: files, metadata of Iceberg tables; None if nothing.
 
     Raises:
@@ -191,9 +192,9 @@ def source_without_schema(query: str | ParsedQuery, dialect: str) -> str | None:
         parts = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else ()
         if _is_file(dialect, parts):
             return f"the files {parts[1]}"
-        if dialect == "spark" and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
+        if dialect == Dialect.SPARK and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
             return f"metadata of the table {'.'.join(parts[:-1])}"
-    if dialect == "spark" and any(
+    if dialect == Dialect.SPARK and any(
         _HIDDEN in {part.name.lower() for part in node.parts} for node in query.tree.find_all(exp.Column)
     ):
         return f"Spark's column {_HIDDEN} of the files of a table"
@@ -203,7 +204,7 @@ def source_without_schema(query: str | ParsedQuery, dialect: str) -> str | None:
 def _other_name(query: ParsedQuery, node: exp.Expr, parts: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the second possible reading of a table's written name; None if there is only one."""
     written = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else parts
-    if query.text.dialect == "trino" or len(written) != 3 or written[0] == "spark_catalog":
+    if query.text.dialect is Dialect.TRINO or len(written) != 3 or written[0] == "spark_catalog":
         return None
     if parts != written:
         return written
@@ -269,8 +270,8 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
         if lower == "repeatable" and index > 0 and tokens[index - 1].token_type is TokenType.R_PAREN:
             continue  # the seed of a TABLESAMPLE
         if name and (name[0].isalpha() or name[0] == "_"):
-            built_in = lower in _HIVE_NAMES or (text.dialect != "hive" and lower in SPARK_FUNCTIONS)
-            if text.dialect == "trino":
+            built_in = lower in _HIVE_NAMES or (text.dialect is not Dialect.HIVE and lower in SPARK_FUNCTIONS)
+            if text.dialect is Dialect.TRINO:
                 built_in = built_in or not called.get(index, True)
             is_qualified = index > 1 and tokens[index - 1].token_type is TokenType.DOT
             database = unquote_identifier(text.raw(index - 2)) if is_qualified else None
@@ -371,7 +372,7 @@ _METADATA_COLUMNS = frozenset(
 `MetadataColumns`, Spark's `_metadata`, Hive's virtual columns)."""
 
 
-def find_nondeterminism(query: str | ParsedQuery, dialect: str = "hive") -> tuple[str, ...]:
+def find_nondeterminism(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> tuple[str, ...]:
     """Return the functions, columns and clauses of a query whose result may differ between runs, sorted."""
     if isinstance(query, str):
         query = parse_query(query, dialect)

@@ -12,11 +12,12 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 
 
-def is_same_text(before: str, after: str, dialect: str, *, is_expanded: bool = False) -> bool:
+def is_same_text(before: str, after: str, dialect: Dialect, *, is_expanded: bool = False) -> bool:
     """Return whether two texts are the same query.
 
     Args:

@@ -11,13 +11,14 @@ from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.trino_rules import TrinoFinding
 from hive_views.sql.analysis.trino_translation import severity, trino_findings
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.coral import RewrittenText, apply_rules
 from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import Expansion
 
 
 def row_text(
-    dialect: str,
+    dialect: Dialect,
     expansion: Expansion,
     schemas: Schemas,
     *,
@@ -28,12 +29,11 @@ def row_text(
     sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
     if sql is None:
         return None
-    dialect = "hive" if dialect == "trino" else dialect
-    return rewrite_for_coral(sql, schemas, database=database, dialect=dialect, functions=functions)
+    return rewrite_for_coral(sql, schemas, database=database, dialect=Dialect(dialect).of_row, functions=functions)
 
 
 def rewrite_for_coral(
-    sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
+    sql: str, schemas: Schemas, *, database: str, dialect: Dialect, functions: Mapping[str, str] | None = None
 ) -> RewrittenText:
     """Return an expanded text with the rules applied, if Trino reads the result better."""
     plain = _WithoutTimeZones(schemas)

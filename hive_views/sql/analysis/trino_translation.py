@@ -30,6 +30,7 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import first_offsets_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.coral.blocks import (
     TYPED,
@@ -54,7 +55,7 @@ def trino_findings(
     schemas: Schemas,
     *,
     database: str,
-    dialect: str = "hive",
+    dialect: Dialect = Dialect.HIVE,
     functions: Mapping[str, str] | None = None,
 ) -> tuple[TrinoFinding, ...]:
     """Examine an expanded text; no findings mean that Trino returns the rows of Hive and Spark; raises SqlError."""

@@ -10,6 +10,7 @@ from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.references import FunctionReference, may_call_registered_functions, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import Expansion, expand
 from hive_views.sql.writing.rename import rename_tables
@@ -27,7 +28,7 @@ class ViewText:
     """The view."""
     typed: str
     """The text as the author typed it."""
-    dialect: str
+    dialect: Dialect
     """The author's dialect, in lower case."""
     database: str
     """The database of unqualified names in the typed text."""
@@ -58,9 +59,9 @@ class ViewText:
         The second text is rewritten for Trino's Hive connector (`hive-views.row-text-for-trino`).
         """
         functions = _functions(self.typed, self.dialect)
-        if self.dialect == "trino":
+        if self.dialect is Dialect.TRINO:
             # A row's text is generated only if all catalogs of the typed text are on this metastore.
-            local = replace(self, typed=rename_tables(self.typed, "trino", _without_catalog))
+            local = replace(self, typed=rename_tables(self.typed, Dialect.TRINO, _without_catalog))
             expansion = local.expand_typed(schemas)
         yield hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
         rewritten = row_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
@@ -71,7 +72,7 @@ class ViewText:
         if self.expanded is None:
             return self.expand_typed(schemas)
         # The row's text is generated from the author's text, so it has functions and literals of the author's dialect.
-        dialect = "spark" if self.dialect == "spark" else "hive"
+        dialect = self.dialect.of_row
         functions = _functions(self.expanded, dialect)
         return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
 
@@ -83,7 +84,7 @@ class ViewText:
             hint = _HINT if next(self.row_texts(expansion, schemas)) is not None else ", which they cannot read"
             return f"it has no text for Hive and plain Spark: its row has the {self.dialect} text as it was typed{hint}"
         stored = self.typed if self.expanded is None else self.expanded
-        dialect = "spark" if self.dialect == "spark" else "hive"
+        dialect = self.dialect.of_row
         unqualified = [table.parts[-1] for table in references(stored, dialect).tables if len(table.parts) == 1]
         if unqualified:
             names = ", ".join(dict.fromkeys(unqualified))
@@ -97,19 +98,19 @@ def _without_catalog(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     return parts[-2:] if len(parts) > 2 else None
 
 
-def qualified_functions(sql: str, dialect: str) -> tuple[FunctionReference, ...]:
+def qualified_functions(sql: str, dialect: Dialect) -> tuple[FunctionReference, ...]:
     """Return the functions that a text calls by database and name; raises SqlError if it cannot be parsed."""
     if not _CALL_WITH_DATABASE.search(sql):
         return ()
     return tuple(item for item in references(sql, dialect).functions if item.qualified)
 
 
-def _functions(sql: str, dialect: str) -> dict[str, str]:
+def _functions(sql: str, dialect: Dialect) -> dict[str, str]:
     """Return the user-defined functions that a stored text calls; they existed when the text was stored."""
-    if not (may_call_registered_functions(sql) if dialect == "hive" else _CALL_WITH_DATABASE.search(sql)):
+    if not (may_call_registered_functions(sql) if dialect == Dialect.HIVE else _CALL_WITH_DATABASE.search(sql)):
         return {}
     return {
         function.name.lower(): "udf"
         for function in references(sql, dialect).functions
-        if function.registered and (dialect == "hive" or function.qualified)
+        if function.registered and (dialect == Dialect.HIVE or function.qualified)
     }

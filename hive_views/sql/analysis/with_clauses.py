@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.incremental import NotIncrementalError
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
 
@@ -20,7 +21,7 @@ _MAX_LENGTH = 1_000_000
 """The maximum length of the result, in characters: expressions that name others twice double the text each time."""
 
 
-def without_with(sql: str, dialect: str) -> str:
+def without_with(sql: str, dialect: Dialect) -> str:
     """Return a query without WITH.
 
     Raises:

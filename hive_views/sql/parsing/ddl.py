@@ -37,6 +37,7 @@ from hive_views.sql.parsing.statements import (
     ShowViews,
     Statement,
 )
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unescape, unquote_identifier
 from hive_views.sql.text.spark_lexer import first_word
 from hive_views.sql.text.tokens import Text
@@ -50,7 +51,7 @@ _COMMANDS = frozenset({"SHOW", "DESCRIBE", "DESC", "REFRESH", "ALTER", "DROP", "
 class Cursor:
     """Reads a statement word by word; raises SqlError."""
 
-    def __init__(self, sql: str, dialect: str) -> None:
+    def __init__(self, sql: str, dialect: Dialect) -> None:
         self.first, self.first_start = first_word(sql, dialect)
         hidden = sql
         if self.first in _COMMANDS:
@@ -59,7 +60,8 @@ class Cursor:
             hidden = sql[: self.first_start] + " " * len(self.first) + sql[end:]
         self.text = Text(hidden, dialect, whole=sql)
         self.sql = sql
-        self.dialect = dialect
+        self.dialect = self.text.dialect
+        self.syntax = self.text.syntax
         self.index = 0
         self._words: list[str] = []
         self._starts: list[int] = []
@@ -126,8 +128,7 @@ class Cursor:
         if self.done:
             raise self.error("a name")
         raw, start = self._words[self.index], self._starts[self.index]
-        quotes = '`"' if self.dialect == "trino" else "`"
-        if raw[0] in quotes:
+        if raw[0] in self.syntax.name_quotes:
             name = unquote_identifier(raw)
         elif raw[0].isalnum() or raw[0] == "_":
             name = raw
@@ -150,17 +151,17 @@ class Cursor:
 
     def string(self, *, is_joined: bool = True) -> str:
         """Read a string literal, joined with those that follow it unless `is_joined` is False; return its value."""
-        if self.done or self._words[self.index][0] not in ("'" if self.dialect == "trino" else "'\""):
+        if self.done or self._words[self.index][0] not in self.syntax.string_quotes:
             raise self.error("a string in quotes")
         value = self._single_string()
-        while self.dialect != "trino" and not self.done and self._words[self.index][0] in "'\"":
+        while self.syntax.joins_strings and not self.done and self._words[self.index][0] in "'\"":
             # Measured on Spark 4.1.4 and Hive 2.3.10: adjacent strings are concatenated. In Spark a doubled quote is a
             # quote (since 4.0); to Hive it ends one string and begins the next one.
             previous, current = self.index - 1, self.index
             touching = self._ends[previous] == self._starts[current]
-            if touching and self.dialect == "spark" and self._words[previous][-1] == self._words[current][0]:
+            if touching and self.syntax.has_doubled_quotes and self._words[previous][-1] == self._words[current][0]:
                 value += self._words[current][0]
-            elif not is_joined or (not touching and self.dialect == "hive"):
+            elif not is_joined or (not touching and self.dialect is Dialect.HIVE):
                 break
             value += self._single_string()
         return value
@@ -182,8 +183,8 @@ class Cursor:
     def property_key(self) -> str:
         """Read `'key'` (Spark and Trino: `key` or `first.second` too)."""
         first = self._words[self.index][:1] if not self.done else ""
-        if first in ("'", '"') and not (self.dialect == "trino" and first == '"'):
-            return self.string(is_joined=self.dialect != "spark")
+        if first and first in self.syntax.string_quotes:
+            return self.string(is_joined=self.dialect is not Dialect.SPARK)
         parts = [self.identifier()[0]]
         while self.accept("."):
             parts.append(self.identifier()[0])
@@ -192,7 +193,7 @@ class Cursor:
     def property_pair(self) -> tuple[str, str]:
         """Read `'key' = 'value'` (Spark and Trino: also `key = value`; Spark: also without the equals sign)."""
         key = self.property_key()
-        if not self.accept("=") and not self.accept("==") and self.dialect != "spark":
+        if not self.accept("=") and not self.accept("==") and self.dialect is not Dialect.SPARK:
             raise self.error("=")
         return key, self.value()
 
@@ -239,7 +240,7 @@ class Cursor:
 _WHOLE = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.HINT, TokenType.COMMENT})
 
 
-def parse_statement(sql: str, dialect: str = "hive") -> Statement:
+def parse_statement(sql: str, dialect: Dialect = Dialect.HIVE) -> Statement:
     """Parse a statement of the view DDL."""
     cursor = Cursor(sql, dialect)
     reader = _STATEMENT_READERS.get(cursor.first)

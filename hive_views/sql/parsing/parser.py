@@ -40,8 +40,9 @@ from hive_views.sql.parsing.sqlglot_versions import (
     same_tree,
     without_pivots_of_values,
 )
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.spark_lexer import spark_tokens
-from hive_views.sql.text.tokens import Text, dialect_of
+from hive_views.sql.text.tokens import Text, sqlglot_dialect
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 DOUBLE_QUOTED_IDENTIFIERS = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -134,7 +135,7 @@ class ParsedQuery:
     tree: exp.Expr
 
 
-def parse_query(sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
+def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
     """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
     text = Text(sql, dialect, whole=whole, offset=offset)
     return ParsedQuery(text, _tree(text))
@@ -147,12 +148,12 @@ def _tree(text: Text) -> exp.Expr:
     check_depth(text)
     if tokens[0].token_type not in _BEGINNINGS:
         raise _error(text, f"A view's text must be a query, not '{tokens[0].text[:40]}'", tokens[0].start)
-    if tokens[0].token_type is TokenType.FROM and text.dialect == "hive":
+    if tokens[0].token_type is TokenType.FROM and text.dialect is Dialect.HIVE:
         raise _error(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)
-    if text.dialect != "spark" and TokenType.PIPE_GT in text.kind_set:
+    if not text.syntax.has_pipes and TokenType.PIPE_GT in text.kind_set:
         start = tokens[text.kinds.index(TokenType.PIPE_GT)].start
         raise _error(text, "Cannot read the text: only Spark reads the pipe operator |>", start)
-    if text.dialect == "hive":
+    if text.dialect is Dialect.HIVE:
         _check_pairs(text)
         index = unsupported_token(text)
         if index is not None:
@@ -197,7 +198,7 @@ class _ThreadParsers(threading.local):
     """One parser per thread and dialect, which stops at the first error: creating one takes as long as a short text."""
 
     def __init__(self) -> None:
-        self.of = cache(lambda name: dialect_of(name).parser(error_level=ErrorLevel.IMMEDIATE))
+        self.of = cache(lambda name: sqlglot_dialect(name).parser(error_level=ErrorLevel.IMMEDIATE))
 
 
 _PARSERS = _ThreadParsers()
@@ -223,7 +224,7 @@ def _parsed(text: Text, tokens: list[Token]) -> list[exp.Expr | None]:
 def _rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | None:
     """Rename calls without arguments and functions that only other engines have built in; None if there are none."""
     built_in = HIVE_FUNCTIONS | PARSED_ELSEWHERE
-    if text.dialect != "hive":
+    if text.dialect is not Dialect.HIVE:
         built_in |= SPARK_FUNCTIONS
     renamed: list[Token] = []
     is_changed = False
@@ -303,9 +304,9 @@ def _readable_tokens(text: Text) -> list[Token]:
     """Drop the parts that sqlglot reads differently than Hive: TABLESAMPLE (…), the arguments of `noop(on t …)`."""
     tokens = text.tokens
     lower = text.lower
-    if text.dialect == "spark" or (text.dialect == "trino" and TokenType.TABLE in text.kind_set):
+    if text.dialect is Dialect.SPARK or (text.dialect is Dialect.TRINO and TokenType.TABLE in text.kind_set):
         return _readable_spark_tokens(text)
-    if text.dialect != "hive":
+    if text.dialect is not Dialect.HIVE:
         return tokens
     if any(unit in lower for unit in ("day", "hour", "month", "year", "minute", "second")):
         tokens = _with_interval_keywords(text)
@@ -362,7 +363,7 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
     """Return, by token index, the tokens that replace a range of a Spark text, and the last token of the range."""
     kinds, tokens = text.kinds, text.tokens
     replacements: dict[int, tuple[list[Token], int]] = {}
-    rewritten = _REWRITTEN if text.dialect == "spark" else _TABLE_WORD
+    rewritten = _REWRITTEN if text.dialect is Dialect.SPARK else _TABLE_WORD
     for index in [position for position, kind in enumerate(kinds) if kind in rewritten]:
         kind, token = kinds[index], tokens[index]
         is_call = index + 1 < len(kinds) and kinds[index + 1] is TokenType.L_PAREN

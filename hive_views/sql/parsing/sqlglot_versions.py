@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS
 from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 
 NAMES = frozenset(
@@ -41,7 +42,7 @@ CALLS_WITHOUT_CLASS = frozenset(
 )
 """Functions that have a class only on some versions, or one that loses arguments: their calls are `exp.Anonymous`."""
 
-FOREIGN_CALLS_WITHOUT_CLASS = {"hive": frozenset({"max_by", "min_by"})}
+FOREIGN_CALLS_WITHOUT_CLASS = {Dialect.HIVE: frozenset({"max_by", "min_by"})}
 """Functions that are not built into an engine, and that sqlglot reads with other rules than a call, by dialect."""
 
 OPERATORS_AS_CALLS = frozenset({TokenType.AND, TokenType.OR, TokenType.DIV})
@@ -109,7 +110,7 @@ def misplaced_token(text: Text) -> tuple[int, str] | None:
             return index, f"Invalid expression / Unexpected token near '{text.raw(index)}'"
         if after is TokenType.L_PAREN and before is not TokenType.DOT:
             name = text.tokens[index].text.lower()
-            is_built_in = text.dialect != "hive" or name in HIVE_FUNCTIONS
+            is_built_in = text.dialect is not Dialect.HIVE or name in HIVE_FUNCTIONS
             limits = NUMBERS_OF_ARGUMENTS.get(name) if is_built_in else None
             count = _number_of_arguments(text, index + 1) if limits is not None else None
             if limits is not None and count is not None and not limits[0] <= count <= limits[1]:
@@ -175,7 +176,7 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
                 ends[end + 1] = ends.get(end + 1, 0) + 1
         elif kind in NAMES or (kind is TokenType.IN and before in _BEFORE_NAME and after is not TokenType.L_PAREN):
             result.append(_retyped(token, TokenType.VAR, token.text))
-        elif kind is TokenType.STRING and "\\" in text.sql[token.start : token.end + 1] and text.dialect != "trino":
+        elif kind is TokenType.STRING and "\\" in text.sql[token.start : token.end + 1] and text.syntax.has_backslashes:
             result.append(_retyped(token, kind, text.string_value(token)))
         elif kind is TokenType.DOT and before not in _OPERAND_ENDS and _is_exact_decimal(tokens, index + 1):
             number = tokens[index + 1]  # .5BD
@@ -192,7 +193,7 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
             and before is not TokenType.DOT
             and (
                 (kind in _BEFORE_CALL and token.text.lower() in without_class)
-                or (kind in OPERATORS_AS_CALLS and text.dialect == "spark" and before in _BEFORE_NAME)
+                or (kind in OPERATORS_AS_CALLS and text.dialect is Dialect.SPARK and before in _BEFORE_NAME)
             )
         ):
             result.append(_retyped(token, TokenType.VAR, RENAMED_CALL.format(token.text)))
@@ -389,13 +390,13 @@ def same_tree(text: Text, tree: exp.Expr) -> exp.Expr:
         _raise_predicates(tree)
     if _MOD_IS_TERM and TokenType.MOD in kinds:
         _raise_remainders(tree)
-    if text.dialect == "spark" and TokenType.DPIPE in kinds:
+    if text.dialect is Dialect.SPARK and TokenType.DPIPE in kinds:
         _regroup_concatenations(tree)
     if not kinds.isdisjoint(_GROUPINGS):
         for group in tree.find_all(exp.Group):
             _move_sets(text, group)
     if not kinds.isdisjoint(_SET_OPERATORS):
-        tree = _regroup_set_operations(tree, is_intersect_first=text.dialect != "hive")
+        tree = _regroup_set_operations(tree, is_intersect_first=text.dialect is not Dialect.HIVE)
     return tree
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
+from hive_views.sql.text.dialects import Dialect
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Statement:
     """A statement: its text, and the dialect that it was read in."""
 
     text: str = field(repr=False)
-    dialect: str
+    dialect: Dialect
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
 from hive_views.sql.resolver.ordering import keys_of
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
@@ -240,4 +241,4 @@ SPARK = replace(
     has_pivots=True,
     check_source=accept,
 )
-DIALECTS = {"hive": HIVE, "spark": SPARK, "trino": TRINO}
+DIALECTS = {Dialect.HIVE: HIVE, Dialect.SPARK: SPARK, Dialect.TRINO: TRINO}

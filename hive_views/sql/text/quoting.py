@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-IDENTIFIER_QUOTES = {"hive": "`", "spark": "`", "trino": '"'}
-"""The identifier quote of each dialect."""
+from hive_views.sql.text.dialects import SYNTAX, Dialect
 
 
 @lru_cache(maxsize=16384)
@@ -27,12 +26,12 @@ def quote_name(parts: Iterable[str], quote: str = "`") -> str:
     return ".".join(quote_identifier(part, quote) for part in parts)
 
 
-def string_literal(value: str, dialect: str) -> str:
+def string_literal(value: str, dialect: Dialect) -> str:
     """Write a string literal: with backslashes for Hive and Spark, with doubled quotes for Trino.
 
     A backslash after the dollar sign of `${` keeps Hive and Spark from substituting a variable; the value is the same.
     """
-    if dialect == "trino":
+    if not SYNTAX[dialect].has_backslashes:
         return "'" + value.replace("'", "''") + "'"
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'"
 
@@ -49,10 +48,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([01][0-7]{2})|\\U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|\\(.)", re.DOTALL)
 
 
-def unescape(raw: str, dialect: str) -> str:
+def unescape(raw: str, dialect: Dialect) -> str:
     """Return the value of a string literal: with backslashes in Hive and Spark, doubled quotes in Trino."""
     quote, inner = raw[0], raw[1:-1]
-    if dialect == "trino":
+    syntax = SYNTAX[dialect]
+    if not syntax.has_backslashes:
         return inner.replace(quote * 2, quote)
 
     def unescaped(match: re.Match[str]) -> str:
@@ -61,7 +61,7 @@ def unescape(raw: str, dialect: str) -> str:
         if match.group(2):
             return chr(int(match.group(2), 8))
         if match.group(3):
-            return chr(int(match.group(3), 16)) if dialect == "spark" else match.group()[1:]
+            return chr(int(match.group(3), 16)) if syntax.has_long_escapes else match.group()[1:]
         return _ESCAPES.get(match.group(4), match.group(4))
 
     value = _ESCAPED.sub(unescaped, inner)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hive_views.sql.text.dialects import SYNTAX, Dialect
+
 _LINE_COMMENTS = {True: r"--(?:\\\n|[^\r\n])*", False: r"--[^\r\n]*"}
 """A comment to the end of the line, for Spark (True) and other engines (False): in Spark (SIMPLE_COMMENT) a comment
 continues on the next line after a backslash at the end of the line."""
@@ -52,14 +54,14 @@ class SparkToken:
         return self.text.upper() if self.kind == "word" else ""
 
 
-def spark_tokens(sql: str, dialect: str = "spark") -> Iterator[SparkToken]:
+def spark_tokens(sql: str, dialect: Dialect = Dialect.SPARK) -> Iterator[SparkToken]:
     """Yield the tokens of a text; the dialect determines where a line comment ends."""
     for kind, start, end in _pieces(sql, dialect):
         if kind not in ("space", "comment"):
             yield SparkToken(kind, sql[start:end], start)
 
 
-def first_word(sql: str, dialect: str) -> tuple[str, int]:
+def first_word(sql: str, dialect: Dialect) -> tuple[str, int]:
     """Return the first keyword of a statement and where it begins, after spaces, comments and a byte order mark."""
     first = next((token for token in spark_tokens(sql, dialect) if token.text != "\ufeff"), None)
     return (first.keyword, first.start) if first is not None else ("", len(sql))
@@ -69,11 +71,11 @@ def blank_comments(sql: str) -> str:
     """Replace the comments of a Spark text by spaces, if one may continue on the next line."""
     if not _may_continue_comment(sql):
         return sql
-    pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, "spark"))
+    pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, Dialect.SPARK))
     return "".join(_NOT_LINE_END.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
 
 
-def portable_comments(sql: str, dialect: str) -> str:
+def portable_comments(sql: str, dialect: Dialect) -> str:
     """Rewrite line comments so that in every engine they end where they end in the author's engine."""
     if not _may_continue_comment(sql):
         return sql
@@ -86,9 +88,9 @@ def portable_comments(sql: str, dialect: str) -> str:
     return "".join(pieces)
 
 
-def _pieces(sql: str, dialect: str) -> Iterator[tuple[str, int, int]]:
+def _pieces(sql: str, dialect: Dialect) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of all pieces of a text, including white space and comments."""
-    pattern = _PIECE[dialect == "spark"]
+    pattern = _PIECE[SYNTAX[dialect].continues_comments]
     unclosed = set()
     at = 0
     while at < len(sql):

@@ -11,30 +11,29 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.dialect import Dialect as SqlglotDialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from hive_views.errors import SqlError
+from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.positions import line_and_column
-from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, unescape
+from hive_views.sql.text.quoting import unescape
 from hive_views.sql.text.spark_lexer import blank_comments
 
 
 @cache
-def dialect_of(name: str) -> Dialect:
-    """Return sqlglot's dialect for one of the dialect names."""
-    if name not in IDENTIFIER_QUOTES:
-        raise SqlError(f"Unknown SQL dialect {name!r}: choose one of {', '.join(IDENTIFIER_QUOTES)}", name=name)
-    return sqlglot.Dialect.get_or_raise(name)
+def sqlglot_dialect(name: str) -> SqlglotDialect:
+    """Return sqlglot's object for a dialect; raises SqlError for an unknown name."""
+    return sqlglot.Dialect.get_or_raise(Dialect.of(name).value)
 
 
 class _ThreadTokenizers(threading.local):
     """One tokenizer per thread and dialect: creating one takes as long as reading a short text."""
 
     def __init__(self) -> None:
-        self.of = cache(lambda name: dialect_of(name).tokenizer())
+        self.of = cache(lambda name: sqlglot_dialect(name).tokenizer())
 
 
 _TOKENIZERS = _ThreadTokenizers()
@@ -48,15 +47,17 @@ def tokenizer_of(name: str) -> Tokenizer:
 class Text:
     """A SQL text and its tokens; `whole` is the text that contains it at `offset`, into which errors point."""
 
-    def __init__(self, sql: str, dialect: str, *, whole: str | None = None, offset: int = 0) -> None:
+    def __init__(self, sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> None:
         self.sql = sql
-        self.dialect = dialect
-        self.quote = IDENTIFIER_QUOTES.get(dialect, "`")
+        self.dialect = Dialect.of(dialect)
+        self.syntax = SYNTAX[self.dialect]
+        self.quote = self.syntax.quote
         self.whole = sql if whole is None else whole
         self.offset = offset
         tokenizer = tokenizer_of(dialect)
+        readable = blank_comments(sql) if self.syntax.continues_comments else sql
         try:
-            self.tokens: list[Token] = tokenizer.tokenize(blank_comments(sql) if dialect == "spark" else sql)
+            self.tokens: list[Token] = tokenizer.tokenize(readable)
         except SqlglotError as error:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:

@@ -20,6 +20,7 @@ from hive_views.sql.engines.function_signatures import (
     STRINGS_IN_HIVE,
 )
 from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
@@ -53,6 +54,8 @@ class TypeInference:
         subqueries: dict[int, Any],
     ) -> None:
         self.text = text
+        self._is_hive = text.dialect is Dialect.HIVE
+        self._is_spark = text.dialect is Dialect.SPARK
         self.bindings = bindings
         self.fields = fields
         self.subqueries = subqueries
@@ -108,7 +111,7 @@ class TypeInference:
             return "double"
         whole, _, fraction = written.partition(".")
         whole = whole.lstrip("0")
-        if self.text.dialect != "hive":  # Spark and Trino keep trailing zeros
+        if not self._is_hive:  # Spark and Trino keep trailing zeros
             digits = len(whole) + len(fraction) if whole else len(fraction.lstrip("0"))
             return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
         fraction = fraction.rstrip("0") or ("0" if not whole else "")
@@ -130,7 +133,7 @@ class TypeInference:
 
     def _exact_decimal(self, value: Decimal) -> str:
         """Return the type of a literal with the suffix BD; Hive drops trailing zeros of its fraction."""
-        if self.text.dialect == "hive" and value.as_tuple().exponent < 0:  # type: ignore[operator]
+        if self._is_hive and value.as_tuple().exponent < 0:  # type: ignore[operator]
             value = value.normalize() if value else Decimal(0)
         _, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
@@ -151,7 +154,7 @@ class TypeInference:
                 return None
             precision, scale = (*sizes, "0")[:2] if sizes else ("10", "0")
             return f"decimal({precision},{scale})"
-        if kind in ("ARRAY", "MAP", "STRUCT") and self.text.dialect == "hive":
+        if kind in ("ARRAY", "MAP", "STRUCT") and self._is_hive:
             return self._written_nested(to)
         if kind in ("CHAR", "VARCHAR"):
             size = to.expressions[0].name if to.expressions else ""
@@ -190,22 +193,22 @@ class TypeInference:
         left, right = self.type_of(node.this), self.type_of(node.expression)
         if left is None or right is None or "interval" in left or "interval" in right:
             return self._interval(node, left, right)
-        if self.text.dialect != "hive" and {left, right} & {"date", "timestamp", "void"}:
+        if not self._is_hive and {left, right} & {"date", "timestamp", "void"}:
             return None
         bases = {hive_types.base(left), hive_types.base(right)}
-        if self.text.dialect == "spark" and (isinstance(node, exp.IntDiv) or bases & {*hive_types.STRINGS, "date"}):
+        if self._is_spark and (isinstance(node, exp.IntDiv) or bases & {*hive_types.STRINGS, "date"}):
             return None  # Spark's types differ, and depend on ANSI mode
         if "decimal" in bases:
-            if self.text.dialect != "hive" and "float" in (left, right):
+            if not self._is_hive and "float" in (left, right):
                 return None
             left, right = self._digits(node.this, left), self._digits(node.expression, right)
-            if self.text.dialect == "spark":  # Hive's bigint has 19 digits
+            if self._is_spark:  # Hive's bigint has 19 digits
                 left, right = (kind if kind != "bigint" else "decimal(20,0)" for kind in (left, right))
         return self._widened(arithmetic(type(node).__name__, left, right), [left, right])
 
     def _widened(self, result: str | None, kinds: Sequence[str | None]) -> str | None:
         """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, wider than in other modes."""
-        is_mixed = self.text.dialect == "spark" and result == "float" and any(kind in INTEGERS for kind in kinds)
+        is_mixed = self._is_spark and result == "float" and any(kind in INTEGERS for kind in kinds)
         return "double" if is_mixed else result
 
     def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
@@ -215,7 +218,7 @@ class TypeInference:
                     unit = str(side.args.get("unit") or "").upper()
                     if other == "timestamp":
                         return "timestamp"
-                    if self.text.dialect == "spark":
+                    if self._is_spark:
                         return None
                     return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
         return None
@@ -238,7 +241,7 @@ class TypeInference:
 
     def _concatenation(self, node: exp.Expr) -> str | None:
         left, right = self.type_of(node.this), self.type_of(node.expression)
-        if self.text.dialect != "hive":
+        if not self._is_hive:
             return "string" if left == "string" or right == "string" else None
         return self._joined([left, right])
 
@@ -264,7 +267,7 @@ class TypeInference:
     def _shared(self, kinds: list[str | None]) -> str | None:
         """Return the common type of several types."""
         result: str | None = None
-        rule = hive_types.choice if self.text.dialect == "hive" else hive_types.choice_in_spark
+        rule = hive_types.choice if self._is_hive else hive_types.choice_in_spark
         for kind in kinds:
             if kind is None:
                 return None
@@ -278,7 +281,7 @@ class TypeInference:
     def _case(self, node: exp.Expr) -> str | None:
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
         default = node.args.get("default")
-        if default is None and self.text.dialect == "hive":
+        if default is None and self._is_hive:
             return self._case_without_else(node, options)
         return self._chosen(node, [*options, default] if default is not None else options)
 
@@ -308,7 +311,7 @@ class TypeInference:
         """Return the type of several results; Hive's planner gives integer literals only the digits they have."""
         kinds = [self.type_of(node) for node in nodes]  # once, or nested choices take exponential time
         result = self._shared(kinds)
-        if result is None or self.text.dialect != "hive" or not any(self._literal_in(node) for node in nodes):
+        if result is None or not self._is_hive or not any(self._literal_in(node) for node in nodes):
             return result
         if choice.find(exp.Column) is None:
             return result
@@ -333,7 +336,7 @@ class TypeInference:
 
     def _literal_in(self, node: exp.Expr) -> exp.Literal | None:
         """Return a literal inside parentheses and signs; in Spark only a minus right before a number belongs to it."""
-        is_spark = self.text.dialect != "hive"
+        is_spark = not self._is_hive
         parentheses = 0
         while True:
             is_sign = type(node) is exp.Neg and not (is_spark and type(node.this) in (exp.Paren, exp.Neg))
@@ -360,7 +363,7 @@ class TypeInference:
         nodes = [node.this, *node.expressions]
         kinds = [self.type_of(item) for item in nodes]
         result = self._shared(kinds)
-        if result is None or hive_types.base(result) != "decimal" or self.text.dialect != "hive":
+        if result is None or hive_types.base(result) != "decimal" or not self._is_hive:
             return result
         token = function_token(self.text, node)
         is_planned = len(nodes) == 2 and token is not None and self.text.raw(token).lower() == "coalesce"
@@ -383,7 +386,7 @@ class TypeInference:
 
     def _struct(self, node: exp.Expr) -> str | None:
         token = function_token(self.text, node)
-        takes_names = self.text.dialect == "spark" and token is not None and self.text.raw(token).lower() == "struct"
+        takes_names = self._is_spark and token is not None and self.text.raw(token).lower() == "struct"
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
@@ -416,7 +419,7 @@ class TypeInference:
         return self.type_of(node.this)
 
     def _within_group(self, node: exp.Expr) -> str | None:
-        if self.text.dialect != "hive":
+        if not self._is_hive:
             return None
         return "bigint" if type(node.this) in (exp.Rank, exp.DenseRank) else "double"
 
@@ -427,16 +430,16 @@ class TypeInference:
         if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
             return None
         name = self.text.raw(token).strip("`").lower()
-        if self.text.dialect == "spark" and self._differs_in_spark(name, node):
+        if self._is_spark and self._differs_in_spark(name, node):
             return None
-        most = _MOST_ARGUMENTS.get(name) if self.text.dialect != "hive" else None
+        most = _MOST_ARGUMENTS.get(name) if not self._is_hive else None
         written = self.text.elements(token + 2, self.text.match.get(token + 1, 0) - 1)
         if most is not None and len(list(written)) > most:
             return "bigint" if name == "datediff" else None  # overloads that Hive does not have, such as floor(a, 1)
         fixed = RESULT_TYPES.get(name)
-        if self.text.dialect == "hive" and name in CONVERSION_FUNCTIONS:
+        if self._is_hive and name in CONVERSION_FUNCTIONS:
             return name
-        if name == "concat" and self.text.dialect == "hive":
+        if name == "concat" and self._is_hive:
             return self._joined([self.type_of(item) for item in node.iter_expressions()])
         if fixed is not None and name not in _DEPENDS_ON_FIRST:
             return fixed
@@ -481,7 +484,7 @@ class TypeInference:
 
     def _average(self, first: str, arguments: Arguments) -> str | None:
         size = hive_types.decimal(first)
-        if size is not None and self.text.dialect == "spark":
+        if size is not None and self._is_spark:
             return f"decimal({min(size[0] + 4, 38)},{min(size[1] + 4, 38)})"
         if size is not None:
             whole = size[0] - size[1]
@@ -507,7 +510,7 @@ class TypeInference:
 
     def _greatest(self, first: str, arguments: Arguments) -> str | None:
         kinds = [first, *(self.type_of(node) for node in arguments[1:])]
-        if self.text.dialect != "hive":
+        if not self._is_hive:
             return self._shared(list(kinds))
         result: str | None = first
         for kind in kinds[1:]:
@@ -518,7 +521,7 @@ class TypeInference:
         size = hive_types.decimal(first)
         if size is not None:
             precision, scale = size
-            carry = 1 if scale or self.text.dialect == "hive" else 0
+            carry = 1 if scale or self._is_hive else 0
             return f"decimal({min(38, precision - scale + carry) or 1},0)"
         if first == "timestamp":
             return "timestamp"
@@ -527,7 +530,7 @@ class TypeInference:
     def _absolute(self, first: str, arguments: Arguments) -> str | None:
         if first == "string":
             return "double"
-        if self.text.dialect == "hive":
+        if self._is_hive:
             return {"tinyint": "int", "smallint": "int", "float": "double"}.get(first, first)
         return first
 
@@ -549,7 +552,7 @@ class TypeInference:
         return f"decimal({min(whole + scale, 38)},{scale})"
 
     def _sign(self, first: str, arguments: Arguments) -> str | None:
-        return "int" if hive_types.base(first) == "decimal" and self.text.dialect == "hive" else "double"
+        return "int" if hive_types.base(first) == "decimal" and self._is_hive else "double"
 
     def _remainder(self, first: str, arguments: Arguments) -> str | None:
         second = self.type_of(arguments[1]) if len(arguments) > 1 else None
@@ -559,7 +562,7 @@ class TypeInference:
 
     def _masked(self, first: str, arguments: Arguments) -> str | None:
         """Return the type of Hive's `mask` functions: the longest type of its kind."""
-        if self.text.dialect != "hive":
+        if not self._is_hive:
             return None
         longest = {"varchar": "varchar(65535)", "char": "char(255)", "decimal": "decimal(38,18)"}
         return longest.get(hive_types.base(first), first)

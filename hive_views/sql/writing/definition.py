@@ -13,9 +13,10 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.edits import replace_ranges
 from hive_views.sql.text.positions import error_at
-from hive_views.sql.text.quoting import IDENTIFIER_QUOTES, quote_identifier, unquote_identifier
+from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.spark_lexer import portable_comments
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.expand import Expansion, OutputColumn, expand
@@ -26,8 +27,6 @@ from hive_views.sql.writing.expand import Expansion, OutputColumn, expand
 # Trino's Hive connector), the *expanded* text in dialect `hive`. The functions here rewrite only the parts that
 # these readers would interpret differently; they do not translate texts.
 
-NO_SUBSTITUTION = {"spark": "SET spark.sql.variable.substitute=false", "hive": "SET hive.variable.substitute=false"}
-"""The statements that keep Spark and Hive from replacing `${name}` before they read a text."""
 _LIMIT = re.compile(r"\blimit\b[^)]*,", re.IGNORECASE)
 _OFFSET_AND_NUMBER = (TokenType.LIMIT, TokenType.NUMBER, TokenType.COMMA, TokenType.NUMBER)
 _RAW_STRING = re.compile("[rR]['\"]")
@@ -36,7 +35,7 @@ _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
 
 def hive_text(
-    dialect: str,
+    dialect: Dialect,
     expansion: Expansion,
     schemas: Schemas,
     *,
@@ -47,17 +46,17 @@ def hive_text(
 
     A Spark text is rewritten by `portable_text`, and a Trino text by `to_portable_sql`.
     """
-    if dialect != "trino":
+    if dialect != Dialect.TRINO:
         return portable_text(expansion.expanded, dialect)
     try:
-        requoted = portable_text(to_portable_sql(expansion.expanded), "hive")
-        hive_expansion = expand(requoted, schemas, database=database, dialect="hive", functions=functions)
+        requoted = portable_text(to_portable_sql(expansion.expanded), Dialect.HIVE)
+        hive_expansion = expand(requoted, schemas, database=database, dialect=Dialect.HIVE, functions=functions)
     except SqlError:
         return None
     return hive_expansion.expanded if hive_expansion.names == expansion.names else None
 
 
-def portable_text(sql: str, dialect: str) -> str:
+def portable_text(sql: str, dialect: Dialect) -> str:
     """Rewrite strings and comments of a Spark or Hive text so that both engines read what the author's engine reads.
 
     Measured on Spark 4.1.4 and Hive 2.3.10: a doubled quote inside a string is a quote in Spark; in Hive it ends one
@@ -69,9 +68,9 @@ def portable_text(sql: str, dialect: str) -> str:
     `LIMIT number OFFSET offset` to the same tree.
     """
     sql = portable_comments(sql, dialect)
-    if dialect == "hive" and _LIMIT.search(sql):
+    if dialect == Dialect.HIVE and _LIMIT.search(sql):
         sql = _with_offset(sql)
-    if "\\U" in sql and dialect == "spark":
+    if "\\U" in sql and SYNTAX[dialect].has_long_escapes:
         sql = _with_short_escapes(sql)
     if "''" not in sql and '""' not in sql and "${" not in sql and not _RAW_STRING.search(sql):
         return sql
@@ -90,14 +89,14 @@ def _string_edits(text: Text) -> Iterator[tuple[int, int, str]]:
         elif separator:
             yield token.start, token.start, separator
         elif kinds == {TokenType.STRING} and previous.end + 1 == token.start and text.sql[previous.end] == raw[0]:
-            quotes = "\\" + raw[0] if text.dialect == "spark" else f"{raw[0]} {raw[0]}"
+            quotes = "\\" + raw[0] if text.syntax.has_doubled_quotes else f"{raw[0]} {raw[0]}"
             yield previous.end, token.start + 1, quotes
 
 
 def _with_offset(sql: str) -> str:
     """Write `LIMIT offset, number` in a Hive text as `LIMIT number OFFSET offset`."""
     edits: list[tuple[int, int, str]] = []
-    tokens = Text(sql, "hive").tokens
+    tokens = Text(sql, Dialect.HIVE).tokens
     for limit, offset, comma, number in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         if tuple(token.token_type for token in (limit, offset, comma, number)) != _OFFSET_AND_NUMBER:
             continue
@@ -116,14 +115,14 @@ def _with_short_escapes(sql: str) -> str:
         units = chr(int(match.group(1), 16)).encode("utf-16-be", "surrogatepass").hex()
         return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
-    strings = [token for token in Text(sql, "spark").tokens if token.token_type is TokenType.STRING]
+    strings = [token for token in Text(sql, Dialect.SPARK).tokens if token.token_type is TokenType.STRING]
     ranges = ((token.start, token.end + 1) for token in strings)
     return replace_ranges(sql, ((start, end, _LONG_ESCAPE.sub(short, sql[start:end])) for start, end in ranges))
 
 
-def escape_variables(sql: str, dialect: str) -> str:
+def escape_variables(sql: str, dialect: Dialect) -> str:
     """Rewrite the strings of a text so that Spark and Hive substitute no `${name}` in them."""
-    if dialect == "trino" or "${" not in sql:
+    if not SYNTAX[dialect].unsubstituted or "${" not in sql:
         return sql
     edits: list[tuple[int, int, str]] = []
     tokens = Text(sql, dialect).tokens
@@ -152,7 +151,7 @@ def _escape_raw_string(raw: str) -> str:
 
 def requote_trino_text(sql: str) -> str:
     """Put the quoted names of a Trino text into backticks; reject strings that Hive would interpret differently."""
-    text = Text(sql, "trino")
+    text = Text(sql, Dialect.TRINO)
     edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(text.tokens):
         raw = text.raw(index)
@@ -224,7 +223,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 def to_portable_sql(sql: str) -> str:
     """Return a Trino text with the identifier quotes of Hive and Spark; raises SqlError if it is not portable."""
-    tree = parse_query(sql, "trino").tree
+    tree = parse_query(sql, Dialect.TRINO).tree
     for node in tree.walk():
         construct = _unportable_construct(node, sql)
         if construct is not None:
@@ -360,7 +359,7 @@ def _check_read_back(
     expansion: Expansion,
     schemas: Schemas,
     database: str,
-    dialect: str,
+    dialect: Dialect,
     functions: Mapping[str, str] | None,
     *,
     is_wrapped: bool,
@@ -408,7 +407,7 @@ def _partition_keys_last(
     partition_keys: list[OutputColumn],
 ) -> str:
     """Wrap the text so that the partition columns come last, as Hive does for a materialized view."""
-    quote = IDENTIFIER_QUOTES[statement.dialect]
+    quote = SYNTAX[statement.dialect].quote
     names = ", ".join(quote_identifier(column.name, quote) for column in (*columns, *partition_keys))
     return f"SELECT {names} FROM ({expansion.expanded}) {quote_identifier(statement.name.parts[-1], quote)}"
 

@@ -13,6 +13,7 @@ from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.resolver.context import start_of
 from hive_views.sql.resolver.resolver import Resolution, resolve
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.tokens import Text
@@ -67,7 +68,7 @@ def expand(
     *,
     database: str,
     mode: str = "portable",
-    dialect: str = "hive",
+    dialect: Dialect = Dialect.HIVE,
     column_names: tuple[str, ...] | None = None,
     view_name: str | None = None,
     functions: Mapping[str, str] | None = None,

@@ -14,6 +14,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView, Drop, Statement
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at
 from hive_views.sql.writing.definition import ExpandedDefinition, define_view
 
@@ -58,11 +59,11 @@ def expand_request(
     request: Mapping[str, Any],
     *,
     mode: str = "hive-exact",
-    dialect: str = "hive",
+    dialect: Dialect = Dialect.HIVE,
     functions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Answer one request: `original`, `expanded`, `columns`, `partition_keys` and `error`."""
-    dialect = str(request.get("dialect") or dialect)
+    dialect = Dialect.of(str(request.get("dialect") or dialect))
     database = _current_database(request)
     conf = {str(key): str(value) for key, value in request.get("conf") or ()}
     schemas = RequestSchemas(request, functions or {})
@@ -98,7 +99,7 @@ def _answer(definition: ExpandedDefinition | None, error: str | None) -> dict[st
 
 
 def _run_setup(
-    sql: str, schemas: RequestSchemas, database: str, mode: str, dialect: str, conf: Mapping[str, str]
+    sql: str, schemas: RequestSchemas, database: str, mode: str, dialect: Dialect, conf: Mapping[str, str]
 ) -> None:
     """Apply a setup statement that creates a view, table or function; other statements are ignored."""
     function = _CREATE_FUNCTION.match(sql)

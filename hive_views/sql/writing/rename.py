@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import table_nodes
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import replace_ranges
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
@@ -19,7 +20,7 @@ Name = tuple[str, ...]
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def rename_tables(sql: str, dialect: str, new_name: Callable[[Name], Name | None]) -> str:
+def rename_tables(sql: str, dialect: Dialect, new_name: Callable[[Name], Name | None]) -> str:
     """Rename the tables and views that a query reads; raises SqlError.
 
     If the last part of a name changes and the table has no alias, the old name becomes its alias, so that columns

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.errors import SqlError
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.writing.coral.edits import Rule
 from hive_views.sql.writing.coral.expressions import (
@@ -44,7 +45,7 @@ class RewrittenText:
 
 
 def apply_rules(
-    sql: str, schemas: Schemas, *, database: str, dialect: str, functions: Mapping[str, str] | None = None
+    sql: str, schemas: Schemas, *, database: str, dialect: Dialect, functions: Mapping[str, str] | None = None
 ) -> RewrittenText:
     """Return an expanded text with the rules applied; the text itself if it cannot be resolved."""
 
