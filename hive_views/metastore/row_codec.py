@@ -44,6 +44,7 @@ from hive_views.spec.version_texts import (
     sql_texts,
 )
 from hive_views.spec.whole_numbers import whole_number
+from hive_views.sql.types.names import hive_name
 
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 """Hive's tableType of a view."""
@@ -538,47 +539,6 @@ def _owner(properties: Mapping[str, str]) -> str | None:
 
 # -- Column types -----------------------------------------------------------------------------------------------------
 
-_HIVE_TYPES = {
-    "boolean": "boolean",
-    "int": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "date": "date",
-    "time": "string",
-    "timestamp": "timestamp",
-    "timestamptz": "timestamp with local time zone",
-    "string": "string",
-    "uuid": "string",
-    "binary": "binary",
-    "variant": "unknown",
-}
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
-
-
-def hive_type(field_type: Any, *, hive2_compatible: bool = False) -> str:
-    """Return Hive's name of an Iceberg type (Iceberg Java: HiveSchemaUtil.convertToTypeString).
-
-    Types are JSON values from a metadata file, because a view of another catalog may have types that PyIceberg does not
-    have. Raises KeyError with the name of a type that Hive does not have.
-    """
-    if isinstance(field_type, str):
-        return _primitive(field_type, hive2_compatible)
-    kind = field_type["type"]
-    if kind == "struct":
-        inner = ",".join(
-            f"{field['name']}:{hive_type(field['type'], hive2_compatible=hive2_compatible)}"
-            for field in field_type["fields"]
-        )
-        return f"struct<{inner}>"
-    if kind == "list":
-        return f"array<{hive_type(field_type['element'], hive2_compatible=hive2_compatible)}>"
-    if kind == "map":
-        key, value = (hive_type(field_type[part], hive2_compatible=hive2_compatible) for part in ("key", "value"))
-        return f"map<{key},{value}>"
-    raise KeyError(kind)
-
 
 def hive_columns(
     schema: Mapping[str, Any], identifier: str, *, hive2_compatible: bool = False
@@ -595,23 +555,12 @@ def hive_columns(
             )
         names[name.lower()] = name
         try:
-            columns.append((name, hive_type(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
+            columns.append((name, hive_name(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
         except KeyError as error:
             raise InvalidViewError(
                 identifier, f"column {name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query"
             ) from None
     return columns
-
-
-def _primitive(name: str, hive2_compatible: bool) -> str:
-    if name == "timestamptz" and hive2_compatible:
-        return "timestamp"
-    decimal = _DECIMAL.fullmatch(name)
-    if decimal:
-        return f"decimal({decimal[1]},{decimal[2]})"
-    if _FIXED.fullmatch(name):
-        return "binary"
-    return _HIVE_TYPES[name]
 
 
 # -- Serialized rows --------------------------------------------------------------------------------------------------

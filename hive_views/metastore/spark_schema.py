@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from hive_views.spec.json_text import parse_json
+from hive_views.sql.types.names import spark_name_of_json
 
 SCHEMA = "spark.sql.sources.schema"
 """The parameter with the schema in Spark's JSON form."""
 PLACEHOLDER = ("col", "array<string>")
 """The column of a row whose columns have types that Hive lacks (HiveExternalCatalog.EMPTY_DATA_SCHEMA)."""
-
-_TYPE_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 Column = tuple[str, str, str | None]
 """Name, Hive type and comment."""
@@ -35,7 +34,8 @@ def columns_of(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tu
     if fields is None:
         return None
     return tuple(
-        (field["name"].lower(), hive_type(field["type"]), field.get("metadata", {}).get("comment")) for field in fields
+        (field["name"].lower(), spark_name_of_json(field["type"]), field.get("metadata", {}).get("comment"))
+        for field in fields
     )
 
 
@@ -50,7 +50,7 @@ def schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None:
     try:
         fields = parse_json(text)["fields"]
         for field in fields:
-            hive_type(field["type"]), field["name"], field.get("metadata", {}).items()
+            spark_name_of_json(field["type"]), field["name"], field.get("metadata", {}).items()
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{SCHEMA} is not a schema of Spark: {error!r}") from None
     return list(fields)
@@ -64,17 +64,3 @@ def read_list(parameters: Mapping[str, str], count_key: str, prefix: str) -> tup
         return tuple(parameters[f"{prefix}{number}"] for number in range(int(parameters[count_key])))
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is missing") from None
-
-
-def hive_type(value: Any) -> str:
-    """Return a type of Spark's JSON schema as a Hive type text; raises ValueError."""
-    if isinstance(value, str):
-        return _TYPE_NAMES.get(value, value)
-    kind = value["type"]
-    if kind == "array":
-        return f"array<{hive_type(value['elementType'])}>"
-    if kind == "map":
-        return f"map<{hive_type(value['keyType'])},{hive_type(value['valueType'])}>"
-    if kind == "struct":
-        return f"struct<{','.join(field['name'] + ':' + hive_type(field['type']) for field in value['fields'])}>"
-    raise ValueError(f"{kind} is not a type that a metastore has")

@@ -15,9 +15,10 @@ from typing import Any
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache, load_view
-from hive_views.metastore.row_codec import Row, RowKind, hive_type
+from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.types.names import hive_name
 
 
 class MetastoreSchemas:
@@ -75,7 +76,7 @@ class EngineSchemas(MetastoreSchemas):
             return schema
         if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
             types = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
-            kinds = {name: self._engine_type(hive_type(types[name])) for name, _ in schema.columns if name in types}
+            kinds = {name: self._engine_type(hive_name(types[name])) for name, _ in schema.columns if name in types}
         else:
             kinds = {}
         return replace(schema, columns=tuple((column, kinds.get(column, kind)) for column, kind in schema.columns))

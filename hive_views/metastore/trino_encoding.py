@@ -16,6 +16,7 @@ from typing import Any
 
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.version_texts import RowTexts
+from hive_views.sql.types.names import hive_name_of_trino
 
 FLAG = "presto_view"
 """The row parameter, `true` for every view in this encoding."""
@@ -25,21 +26,6 @@ COMMENTS = (VIEW_COMMENT, MATERIALIZED_VIEW_COMMENT)
 
 _PREFIXES = ("/* Presto", "/* Trino")
 _ENCODED = re.compile(r"\s*/\*\s*(?:Presto|Trino)( Materialized)? View:\s*([A-Za-z0-9+/=\s]*?)\s*\*/\s*")
-
-_SIMPLE_TYPES = {
-    "boolean": "boolean",
-    "tinyint": "tinyint",
-    "smallint": "smallint",
-    "integer": "int",
-    "int": "int",
-    "bigint": "bigint",
-    "real": "float",
-    "double": "double",
-    "varchar": "string",
-    "varbinary": "binary",
-    "date": "date",
-}
-_MAX_FRACTION_DIGITS = 6
 
 
 def is_encoded(text: str | None) -> bool:
@@ -100,65 +86,9 @@ def columns_of(texts: RowTexts) -> tuple[tuple[str, str, str | None], ...] | Non
         for column in decode(texts.original)["columns"]:
             name, type_text = column["name"], column["type"]
             try:
-                columns.append((name, hive_type(type_text), column.get("comment")))
+                columns.append((name, hive_name_of_trino(type_text), column.get("comment")))
             except ValueError:
                 columns.append((name, type_text, column.get("comment")))
     except (KeyError, TypeError, AttributeError):
         return None
     return tuple(columns)
-
-
-def hive_type(text: str) -> str:
-    """Return a Trino type as a Hive type text; raises ValueError if Hive and Iceberg do not have it."""
-    type_text = text.strip().lower()
-    simple = _SIMPLE_TYPES.get(type_text)
-    if simple:
-        return simple
-    decimal = re.fullmatch(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", type_text)
-    if decimal:
-        return f"decimal({decimal[1]},{decimal[2]})"
-    if re.fullmatch(r"(?:var)?char\s*\(\s*\d+\s*\)|char", type_text):
-        return "string"
-    timestamp = re.fullmatch(r"timestamp(?:\s*\(\s*(\d+)\s*\))?( with time zone)?", type_text)
-    if timestamp:
-        if int(timestamp[1] or 3) > _MAX_FRACTION_DIGITS:
-            raise ValueError("its fractions of a second are finer than microseconds")
-        return "timestamp with local time zone" if timestamp[2] else "timestamp_ntz"
-    head, stripped = type_text.partition("(")[0].strip(), text.strip()
-    if head in ("array", "map", "row") and stripped.endswith(")"):
-        parts = _split_arguments(stripped[stripped.index("(") + 1 : -1])
-        if head == "array" and len(parts) == 1:
-            return f"array<{hive_type(parts[0])}>"
-        if head == "map" and len(parts) == 2:
-            return f"map<{hive_type(parts[0])},{hive_type(parts[1])}>"
-        if head == "row":
-            return f"struct<{','.join(map(_hive_field, parts))}>"
-    raise ValueError("neither Hive nor Iceberg has it")
-
-
-def _hive_field(text: str) -> str:
-    match = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"|(\w+))\s+(.+)', text, flags=re.DOTALL)
-    if match is None:
-        raise ValueError(f"a field without a name: {text.strip()}")
-    name = (match[1] or match[2]).replace('""', '"')
-    if not re.fullmatch(r"\w+", name):
-        raise ValueError(f"a field named {name!r}, which Hive's type texts cannot write")
-    return f"{name}:{hive_type(match[3])}"
-
-
-def _split_arguments(text: str) -> list[str]:
-    """Split the arguments of a type at the commas outside of brackets and quotes."""
-    parts, depth, is_quoted, start = [], 0, False, 0
-    for index, char in enumerate(text):
-        if char == '"':
-            is_quoted = not is_quoted
-        elif is_quoted:
-            continue
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]

@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
     DecimalType,
-    DoubleType,
-    FloatType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
     NestedField,
     StringType,
     StructType,
-    TimestampType,
-    TimestamptzType,
 )
 
 from hive_views.errors import SqlError
+from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.types.names import ICEBERG_NAMES_OF_SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,22 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType
     from pyspark.sql.types import StructType as SparkStructType
-
-_PRIMITIVES: dict[str, IcebergType] = {
-    "boolean": BooleanType(),
-    "tinyint": IntegerType(),
-    "smallint": IntegerType(),
-    "int": IntegerType(),
-    "bigint": LongType(),
-    "float": FloatType(),
-    "double": DoubleType(),
-    "string": StringType(),
-    "binary": BinaryType(),
-    "date": DateType(),
-    "timestamp": TimestamptzType(),
-    "timestamp_ntz": TimestampType(),
-}
-"""Spark's simple type names (DataType.simpleString) and Iceberg's types (Iceberg: Spark type conversion)."""
 
 
 def schema_of(spark: SparkSession, query: str) -> Schema:
@@ -111,8 +88,8 @@ def _convert(kind: DataType, column: str, ids: Iterator[int]) -> IcebergType:
     simple = kind.simpleString()
     if simple.startswith(("varchar(", "char(")):
         return StringType()
-    if simple not in _PRIMITIVES:
+    if simple not in ICEBERG_NAMES_OF_SPARK:
         raise SqlError(
             f"column {column!r}: Iceberg has no type for Spark's {simple}; cast it in the query", name=column
         )
-    return _PRIMITIVES[simple]
+    return parse_type(ICEBERG_NAMES_OF_SPARK[simple])

@@ -339,14 +339,14 @@ def _edited_columns(
 
 def _column(value: str, option: str) -> tuple[str, str]:
     """Parse `name:type`, with a type of Hive or Iceberg, to a name and a Hive type."""
-    from hive_views.metastore.row_codec import hive_type
+    from hive_views.sql.types.names import hive_name
 
     name, separator, kind = (part.strip().lower() for part in value.partition(":"))
     if not name or not separator or not kind:
         raise UsageError(option, f"{value!r} is not of the form name:type")
     iceberg = parse_type(kind, value)
     # A Hive type that Iceberg does not have is not converted.
-    return name, kind if _HIVE_ONLY_TYPE.search(kind) else hive_type(json.loads(iceberg.model_dump_json()))
+    return name, kind if _HIVE_ONLY_TYPE.search(kind) else hive_name(json.loads(iceberg.model_dump_json()))
 
 
 # -- deps check -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from hive_views.legacy_import.legacy_view import (
     decode_mojibake,
 )
 from hive_views.metastore.row_codec import Row
-from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, hive_type, read_list, schema_fields
+from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, read_list, schema_fields
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED
 from hive_views.sql.parsing.parser import (
@@ -39,6 +39,7 @@ from hive_views.sql.parsing.parser import (
     setting_dependence,
 )
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.types.names import spark_name_of_json
 
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
@@ -210,7 +211,7 @@ def _reason_against_type(field: Mapping[str, Any]) -> str | None:
     collations = field.get("metadata", {}).get(_COLLATIONS)
     if collations:
         return f"has a collation ({', '.join(sorted(set(map(str, collations.values()))))}), which Iceberg does not have"
-    time = _TIME.search(hive_type(field["type"]))
+    time = _TIME.search(spark_name_of_json(field["type"]))
     # Iceberg has a type for it, which Iceberg's Spark catalog (1.11) does not read.
     return None if time is None else f"is of type {time.group()}, which Spark does not read through Iceberg"
 
@@ -222,7 +223,7 @@ def _read_columns(row: Row) -> tuple[LegacyColumn, ...]:
     if fields is None:
         return row_columns
     schema_columns = tuple(
-        LegacyColumn(field["name"], hive_type(field["type"]), field.get("metadata", {}).get("comment"))
+        LegacyColumn(field["name"], spark_name_of_json(field["type"]), field.get("metadata", {}).get("comment"))
         for field in fields
     )
     if [(column.name, column.type) for column in row_columns] == [PLACEHOLDER]:

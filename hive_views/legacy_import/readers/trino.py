@@ -10,8 +10,9 @@ from typing import Any
 
 from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
 from hive_views.metastore.row_codec import Row
-from hive_views.metastore.trino_encoding import FLAG, decode, hive_type, is_encoded, is_materialized, schema_of
+from hive_views.metastore.trino_encoding import FLAG, decode, is_encoded, is_materialized, schema_of
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.types.names import hive_name_of_trino
 
 _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
@@ -92,7 +93,7 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
     columns = []
     for column in document["columns"]:
         try:
-            type_text = hive_type(column["type"])
+            type_text = hive_name_of_trino(column["type"])
         except ValueError as error:
             type_text = column["type"]
             text = f"column {column['name']} is of Trino's type {type_text}: {error}"

@@ -10,29 +10,18 @@ from functools import cache, lru_cache
 from pydantic import TypeAdapter, ValidationError
 from pyiceberg.exceptions import ValidationError as IcebergValidationError
 from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
     DecimalType,
-    DoubleType,
-    FloatType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
     NestedField,
-    StringType,
     StructType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
 )
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from hive_views.errors import SqlError
+from hive_views.sql.types.names import TYPES
 
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double")
 """The numeric types without parameters, from narrow to wide."""
@@ -265,29 +254,6 @@ def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, 
 
 
 _KIND = exp.DType
-_SIMPLE: dict[exp.DType, IcebergType] = {
-    _KIND.BOOLEAN: BooleanType(),
-    # Iceberg has no integers below 32 bits and no strings of limited length.
-    _KIND.TINYINT: IntegerType(),
-    _KIND.SMALLINT: IntegerType(),
-    _KIND.INT: IntegerType(),
-    _KIND.BIGINT: LongType(),
-    _KIND.FLOAT: FloatType(),
-    _KIND.DOUBLE: DoubleType(),
-    _KIND.CHAR: StringType(),
-    _KIND.VARCHAR: StringType(),
-    _KIND.TEXT: StringType(),
-    _KIND.BINARY: BinaryType(),
-    _KIND.DATE: DateType(),
-    _KIND.TIME: TimeType(),
-    _KIND.TIMESTAMP: TimestampType(),
-    _KIND.TIMESTAMPNTZ: TimestampType(),
-    _KIND.TIMESTAMPTZ: TimestamptzType(),
-    _KIND.TIMESTAMPLTZ: TimestamptzType(),
-    _KIND.UUID: UUIDType(),
-}
-
-
 _MAX_SHOWN = 1000
 """The maximum number of characters of an invalid type in an error message."""
 
@@ -322,6 +288,18 @@ def _adapter() -> TypeAdapter[IcebergType]:
     return TypeAdapter(IcebergType)
 
 
+@cache
+def _simple_types() -> dict[exp.DType, IcebergType]:
+    """Return the Iceberg types without parameters by sqlglot's kinds of their names."""
+    types: dict[exp.DType, IcebergType] = {}
+    for row in TYPES:
+        iceberg_type = _simple_type(row.iceberg)
+        for name in filter(None, (row.hive, row.iceberg, row.spark)):
+            if iceberg_type is not None:
+                types.setdefault(exp.DataType.build(name, dialect="hive").this, iceberg_type)
+    return types
+
+
 class _UnknownTypeError(Exception):
     """A type that Iceberg does not have; the argument is its text."""
 
@@ -342,7 +320,7 @@ def _convert(parsed: exp.DataType) -> IcebergType:
         if not 0 < precision <= 38 or scale > precision:
             raise _UnknownTypeError(parsed.sql("hive"))
         return DecimalType(precision, scale)
-    simple = _SIMPLE.get(kind)
+    simple = _simple_types().get(kind)
     if simple is None:
         raise _UnknownTypeError(parsed.sql("hive"))
     return simple

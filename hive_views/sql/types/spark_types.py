@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from pyiceberg.types import DecimalType, FixedType, IcebergType, ListType, MapType, StructType
 
-_NAMES = {"long": "bigint", "timestamptz": "timestamp", "timestamp": "timestamp_ntz", "uuid": "string"}
-"""Spark's names of the Iceberg primitive types that are named differently in Spark (Iceberg: Spark type conversion)."""
+from hive_views.sql.types.names import SPARK_NAMES
 
 
 def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str:
@@ -23,7 +22,7 @@ def spark_type(kind: IcebergType, field_name: Callable[[str], str] = str) -> str
         return f"decimal({kind.precision},{kind.scale})"
     if isinstance(kind, FixedType):
         return "binary"
-    return _NAMES.get(str(kind), str(kind))
+    return SPARK_NAMES.get(str(kind), str(kind))
 
 
 def has_map(kind: IcebergType | None) -> bool:

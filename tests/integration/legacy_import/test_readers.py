@@ -12,9 +12,9 @@ from hive_views.legacy_import.legacy_view import LegacyColumn, Reason, Writer, d
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import scan_row
 from hive_views.legacy_import.readers.detection import is_legacy, read_hive_view, read_view
-from hive_views.legacy_import.readers.trino import hive_type
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
+from hive_views.sql.types.names import hive_name_of_trino
 from tests.integration.legacy_import.rows import fields, hive_view_row, trino_view_row
 
 SCHEMA = json.dumps(
@@ -195,7 +195,7 @@ def test_materialized_views_are_read():
     ],
 )
 def test_trino_types_become_hive_types(kind, expected):
-    assert hive_type(kind) == expected
+    assert hive_name_of_trino(kind) == expected
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_trino_types_become_hive_types(kind, expected):
 )
 def test_types_of_trino_without_hive_type_are_rejected(kind):
     with pytest.raises(ValueError, match=r"."):
-        hive_type(kind)
+        hive_name_of_trino(kind)
 
 
 @pytest.mark.parametrize("text", ["größe", "naïve café", "日本語", "€ 5", "Ω and ß"])

@@ -21,8 +21,9 @@ from pyiceberg.types import (
 )
 
 from hive_views.errors import InvalidViewError
-from hive_views.metastore.row_codec import hive_columns, hive_type
+from hive_views.metastore.row_codec import hive_columns
 from hive_views.spec.schemas import schema_from_pyiceberg
+from hive_views.sql.types.names import hive_name
 
 PRIMITIVES = {
     "boolean": "boolean",
@@ -46,12 +47,12 @@ PRIMITIVES = {
 
 @pytest.mark.parametrize(("iceberg", "hive"), PRIMITIVES.items())
 def test_hive_type_of_primitive(iceberg: str, hive: str) -> None:
-    assert hive_type(iceberg) == hive
+    assert hive_name(iceberg) == hive
 
 
 def test_hive_type_of_primitive_for_hive_2() -> None:
-    assert hive_type("timestamptz", hive2_compatible=True) == "timestamp"
-    assert hive_type("timestamp", hive2_compatible=True) == "timestamp"
+    assert hive_name("timestamptz", hive2_compatible=True) == "timestamp"
+    assert hive_name("timestamp", hive2_compatible=True) == "timestamp"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_hive_type_of_primitive_for_hive_2() -> None:
 def test_type_missing_in_hive(iceberg: str) -> None:
     for kind in (iceberg, {"type": "list", "element-id": 1, "element": iceberg, "element-required": False}):
         with pytest.raises(KeyError) as caught:
-            hive_type(kind)
+            hive_name(kind)
         assert caught.value.args == (iceberg,)
 
 
@@ -151,4 +152,4 @@ def types(depth: int = 3) -> st.SearchStrategy[tuple[Any, str]]:
 @given(types())
 def test_missing_types_within_nested_types(pair: tuple[Any, str]) -> None:
     iceberg, hive = pair
-    assert hive_type(iceberg) == hive
+    assert hive_name(iceberg) == hive

@@ -1,0 +1,165 @@
+"""The names of types in Hive, Iceberg, Spark and Trino: one table, and the conversions of type texts.
+
+Sources: Iceberg Java's HiveSchemaUtil.convertToTypeString, Iceberg's Spark type conversion, Spark's DataType, Trino's
+TypeSignature.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TypeNames:
+    """The names of one type without parameters; None where an engine does not have it, or gives it others."""
+
+    hive: str
+    iceberg: str
+    """The type in which Iceberg stores it; the first row with this name is the one that is read back."""
+    spark: str | None = None
+    """Spark's name (DataType.simpleString)."""
+    spark_json: str | None = None
+    """Spark's name in a schema in JSON (DataType.typeName)."""
+    trino: str | None = None
+
+
+TYPES = (
+    TypeNames("boolean", "boolean", "boolean", "boolean", "boolean"),
+    TypeNames("int", "int", "int", "integer", "integer"),
+    TypeNames("tinyint", "int", "tinyint", "byte", "tinyint"),
+    TypeNames("smallint", "int", "smallint", "short", "smallint"),
+    TypeNames("bigint", "long", "bigint", "long", "bigint"),
+    TypeNames("float", "float", "float", "float", "real"),
+    TypeNames("double", "double", "double", "double", "double"),
+    TypeNames("string", "string", "string", "string", "varchar"),
+    TypeNames("char", "string"),
+    TypeNames("varchar", "string"),
+    TypeNames("binary", "binary", "binary", "binary", "varbinary"),
+    TypeNames("date", "date", "date", "date", "date"),
+    TypeNames("timestamp", "timestamp", "timestamp_ntz", "timestamp_ntz"),
+    TypeNames("timestamp with local time zone", "timestamptz", "timestamp", "timestamp"),
+    TypeNames("string", "time", "time"),
+    TypeNames("string", "uuid", "string"),
+    TypeNames("unknown", "variant", "variant"),
+)
+"""Iceberg has no integers below 32 bits and no strings of limited length. Timestamps of Trino have a precision."""
+
+SPARK_NAMES = {row.iceberg: row.spark for row in reversed(TYPES) if row.spark is not None}
+"""Spark's name of each Iceberg type."""
+ICEBERG_NAMES_OF_SPARK = {
+    row.spark: row.iceberg for row in TYPES if row.spark is not None and row.spark_json is not None
+}
+"""The Iceberg type in which a type of Spark is stored."""
+_HIVE_NAMES = {row.iceberg: row.hive for row in reversed(TYPES)}
+_HIVE_NAMES_OF_TRINO = {"int": "int"} | {row.trino: row.hive for row in TYPES if row.trino is not None}
+_SPARK_NAMES_OF_JSON = {row.spark_json: row.spark for row in TYPES if row.spark and row.spark_json}
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
+_MAX_FRACTION_DIGITS = 6
+
+
+def hive_name(field_type: Any, *, hive2_compatible: bool = False) -> str:
+    """Return Hive's name of an Iceberg type (Iceberg Java: HiveSchemaUtil.convertToTypeString).
+
+    Types are JSON values from a metadata file, because a view of another catalog may have types that PyIceberg does not
+    have. Raises KeyError with the name of a type that Hive does not have.
+    """
+    if isinstance(field_type, str):
+        return _hive_name_of_primitive(field_type, hive2_compatible)
+    kind = field_type["type"]
+    if kind == "struct":
+        inner = ",".join(
+            f"{field['name']}:{hive_name(field['type'], hive2_compatible=hive2_compatible)}"
+            for field in field_type["fields"]
+        )
+        return f"struct<{inner}>"
+    if kind == "list":
+        return f"array<{hive_name(field_type['element'], hive2_compatible=hive2_compatible)}>"
+    if kind == "map":
+        key, value = (hive_name(field_type[part], hive2_compatible=hive2_compatible) for part in ("key", "value"))
+        return f"map<{key},{value}>"
+    raise KeyError(kind)
+
+
+def _hive_name_of_primitive(name: str, hive2_compatible: bool) -> str:
+    if name == "timestamptz" and hive2_compatible:
+        return "timestamp"
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal:
+        return f"decimal({decimal[1]},{decimal[2]})"
+    if _FIXED.fullmatch(name):
+        return "binary"
+    return _HIVE_NAMES[name]
+
+
+def spark_name_of_json(value: Any) -> str:
+    """Return Spark's name of a type of a schema in JSON; raises ValueError for one that a metastore does not have."""
+    if isinstance(value, str):
+        return _SPARK_NAMES_OF_JSON.get(value, value)
+    kind = value["type"]
+    if kind == "array":
+        return f"array<{spark_name_of_json(value['elementType'])}>"
+    if kind == "map":
+        return f"map<{spark_name_of_json(value['keyType'])},{spark_name_of_json(value['valueType'])}>"
+    if kind == "struct":
+        fields = (f"{field['name']}:{spark_name_of_json(field['type'])}" for field in value["fields"])
+        return f"struct<{','.join(fields)}>"
+    raise ValueError(f"{kind} is not a type that a metastore has")
+
+
+def hive_name_of_trino(text: str) -> str:
+    """Return Hive's name of a type of Trino; raises ValueError if Hive and Iceberg do not have it."""
+    type_text = text.strip().lower()
+    simple = _HIVE_NAMES_OF_TRINO.get(type_text)
+    if simple:
+        return simple
+    decimal = re.fullmatch(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", type_text)
+    if decimal:
+        return f"decimal({decimal[1]},{decimal[2]})"
+    if re.fullmatch(r"(?:var)?char\s*\(\s*\d+\s*\)|char", type_text):
+        return "string"
+    timestamp = re.fullmatch(r"timestamp(?:\s*\(\s*(\d+)\s*\))?( with time zone)?", type_text)
+    if timestamp:
+        if int(timestamp[1] or 3) > _MAX_FRACTION_DIGITS:
+            raise ValueError("its fractions of a second are finer than microseconds")
+        return "timestamp with local time zone" if timestamp[2] else "timestamp_ntz"
+    head, stripped = type_text.partition("(")[0].strip(), text.strip()
+    if head in ("array", "map", "row") and stripped.endswith(")"):
+        parts = _split_arguments(stripped[stripped.index("(") + 1 : -1])
+        if head == "array" and len(parts) == 1:
+            return f"array<{hive_name_of_trino(parts[0])}>"
+        if head == "map" and len(parts) == 2:
+            return f"map<{hive_name_of_trino(parts[0])},{hive_name_of_trino(parts[1])}>"
+        if head == "row":
+            return f"struct<{','.join(map(_hive_field, parts))}>"
+    raise ValueError("neither Hive nor Iceberg has it")
+
+
+def _hive_field(text: str) -> str:
+    match = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"|(\w+))\s+(.+)', text, flags=re.DOTALL)
+    if match is None:
+        raise ValueError(f"a field without a name: {text.strip()}")
+    name = (match[1] or match[2]).replace('""', '"')
+    if not re.fullmatch(r"\w+", name):
+        raise ValueError(f"a field named {name!r}, which Hive's type texts cannot write")
+    return f"{name}:{hive_name_of_trino(match[3])}"
+
+
+def _split_arguments(text: str) -> list[str]:
+    """Split the arguments of a type at the commas outside of brackets and quotes."""
+    parts, depth, is_quoted, start = [], 0, False, 0
+    for index, char in enumerate(text):
+        if char == '"':
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]
