@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hive_views.metastore.store import MetastoreStore
+from hive_views.sql.text.dialects import Dialect
 
 if TYPE_CHECKING:
     from hive_views.sql.analysis.references import FunctionReference  # sqlglot takes 0.1 s to import
@@ -25,14 +26,14 @@ class RegisteredFunctions:
             self._exists[key] = self._store.has_function(database, name)
         return self._exists[key]
 
-    def missing(self, called: Iterable[FunctionReference], dialect: str) -> Iterator[FunctionReference]:
+    def missing(self, called: Iterable[FunctionReference], dialect: Dialect) -> Iterator[FunctionReference]:
         """Yield the functions of the metastore that a text calls and that do not exist.
 
         Texts of Trino are left out: their qualified names are functions of Trino's catalogs.
         """
         for function in called:
             name = function.registered_name
-            if name is not None and dialect != "trino" and not self.exists(*name):
+            if name is not None and dialect is not Dialect.TRINO and not self.exists(*name):
                 yield function
 
 

@@ -163,7 +163,9 @@ def _database_of_original(
                     mode=mode,
                     column_names=column_names,
                     view_name=view.name.name,
-                    functions={item.name.lower(): "udf" for item in qualified_functions(view.original or "", HIVE)},
+                    functions={
+                        item.name.lower(): "udf" for item in qualified_functions(view.original or "", Dialect.HIVE)
+                    },
                 )
                 if has_same_tokens(expansion.expanded, expanded):
                     return database
