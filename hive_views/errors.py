@@ -419,7 +419,7 @@ class NotAnIcebergViewError(NoSuchViewError):
     """The name belongs to an object that is not an Iceberg view, e.g. a Hive view or table."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
-        what_to_do = "Choose another name"
+        what_to_do = "It is a table: name a view, or use a statement about tables"
         importable = {"VIRTUAL_VIEW": "a plain Hive view", "MATERIALIZED_VIEW": "a materialized view of Hive"}
         if table_type in importable and not format_type:
             import shlex

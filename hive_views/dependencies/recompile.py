@@ -7,7 +7,7 @@ so that stars include new columns and column types follow the tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
@@ -28,6 +28,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
+from hive_views.spec.session_settings import encode, settings_of_row
 from hive_views.spec.version_texts import ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
@@ -117,12 +118,13 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     row = loaded.row
     drift = find_drift(row, loaded.metadata, store.config)
     values = {item.property_key: item.row for item in drift if item.property_key is not None}
-    has_other_definition = len(values) < len(drift)
+    has_other_definition = any(item.is_of_definition for item in drift)
     values |= find_new_properties(row, loaded.metadata)
     updates = {key: str(value) for key, value in values.items() if value is not None}
     properties = [SetProperties(updates, frozenset(values.keys() - updates.keys()))] if values else []
     if not has_other_definition:
-        return commit_changes(store, loaded, properties) if properties else loaded
+        # A commit also replaces settings of an earlier version.
+        return commit_changes(store, loaded, properties) if properties else repair(store, name)
     if not (row.texts.expanded or row.texts.original):
         raise InvalidViewError(str(name), "its row has no text to adopt; repair it instead")
     version = loaded.metadata.current_version()
@@ -132,12 +134,14 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     if is_same_text and [name.lower() for name in row_names] == [field.name.lower() for field in fields]:
         # Only column types or the typed text differ; both are restored from the definition.
         return commit_changes(store, loaded, properties) if properties else repair(store, name)
+    settings: Mapping[str, str] = {}
     if is_same_text:
         text = text_of_version(name, version)
     else:
         text = text_of_hive_view(row)
         if SPARK_DATABASE in row.parameters:
             text = replace(text, dialect=Dialect.SPARK)
+            settings = settings_of_row(row.parameters)
     text_names = text.expand_typed(MetastoreSchemas(store)).names
     if len(text_names) != len(row_names):
         raise InvalidViewError(
@@ -155,6 +159,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         analyzer=analyzer,
         column_names=None if list(text_names) == [column.lower() for column in row_names] else row_names,
         for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
+        summary=encode(settings),
     )
     columns = zip(definition.schema.fields, row.columns, strict=True)
     schema = Schema(*(with_comment(field, comment or None) for field, (_, _, comment) in columns))

@@ -23,6 +23,7 @@ from hive_views.metastore.row_codec import (
     row_properties,
 )
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.session_settings import ROW_PREFIX, is_row_setting, row_settings
 from hive_views.spec.version_texts import row_texts, sql_texts
 
 _MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 256, 128
@@ -41,7 +42,7 @@ class Difference:
     """One difference between a row and the metadata file it points to."""
 
     field: str
-    """`expanded-text`, `original-text`, `columns`, `parameter presto_view`, or `property` and its key."""
+    """`expanded-text`, `original-text`, `columns`, `parameter presto_view`, or `property` or `setting` and its key."""
     row: object
     """The value in the row; None if it has none."""
     file: object
@@ -52,8 +53,13 @@ class Difference:
         """The key of a view property; None for a difference of the definition."""
         return self.field.removeprefix(_PROPERTY) if self.field.startswith(_PROPERTY) else None
 
+    @property
+    def is_of_definition(self) -> bool:
+        """Whether the row has another text, or other columns, than the metadata file."""
+        return not self.field.startswith((_PROPERTY, _SETTING))
 
-_PROPERTY = "property "
+
+_PROPERTY, _SETTING = "property ", "setting "
 
 
 def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple[Difference, ...]:
@@ -77,13 +83,27 @@ def find_drift(row: Row, metadata: ViewMetadata, config: CatalogConfig) -> tuple
         columns = column_definitions(row.name, metadata, config)
     except InvalidViewError:
         # Another catalog wrote a column type that Hive does not have, so the columns cannot be compared.
-        return (*drift, *_property_changes(row, metadata))
+        return (*drift, *_property_changes(row, metadata), *_stale_settings(row, metadata))
     expected_columns = [(name.lower(), kind.lower()) for name, kind, _ in columns]
     # Iceberg's Java catalog writes timestamptz as either name, depending on its Hive version: both mean the same.
     actual = [(name.lower(), kind.lower()) for name, kind, _ in row.columns]
     if [_without_time_zone(column) for column in actual] != [_without_time_zone(column) for column in expected_columns]:
         drift.append(Difference("columns", actual, expected_columns))
-    return (*drift, *_property_changes(row, metadata))
+    return (*drift, *_property_changes(row, metadata), *_stale_settings(row, metadata))
+
+
+def _stale_settings(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:
+    """Yield the settings that plain Spark applies to the row's text and that its author did not have.
+
+    A replace by Iceberg's Java catalog leaves those of the replaced version in the row (Iceberg 1.11.0). Rows that
+    earlier versions of this package wrote have none: that is no drift. A text that plain Spark wrote has its own.
+    """
+    if row.texts.expanded != row_texts(metadata.current_version()).expanded:
+        return
+    expected = row_settings(metadata.current_version().summary)
+    for key, value in row.parameters.items():
+        if is_row_setting(key) and expected.get(key) != value:
+            yield Difference(_SETTING + key.removeprefix(ROW_PREFIX), value, expected.get(key))
 
 
 def _property_changes(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:

@@ -34,6 +34,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerD
 from hive_views.spec.json_text import compact_json
 from hive_views.spec.lineage_codec import ROW_LINEAGE, ROW_LINEAGE_OF, row_parameters
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.session_settings import ROW_PREFIX, row_settings
 from hive_views.spec.storage_link import definition_location, is_staging_name
 from hive_views.spec.version_texts import (
     LEGACY_ORIGINAL,
@@ -440,6 +441,9 @@ def _fill(
     for key in _LINEAGE:
         parameters.pop(key, None)
     parameters.update(row_parameters(metadata.current_version(), location))
+    for key in [key for key in parameters if key.startswith(ROW_PREFIX)]:
+        del parameters[key]  # of another version
+    parameters.update(row_settings(metadata.current_version().summary))
     _fill_texts(table, metadata)
     fields = [FieldSchema(*column) for column in column_definitions(name, metadata, config)]
     key_count = len(_partition_columns(table, metadata, [field.name.lower() for field in fields]))
@@ -460,7 +464,7 @@ def row_properties(metadata: ViewMetadata) -> dict[str, str]:
     return {
         key: value
         for key, value in metadata.properties.items()
-        if key.lower() != OWNER_PROPERTY and key not in _RESERVED
+        if key.lower() != OWNER_PROPERTY and key not in _RESERVED and not key.startswith(ROW_PREFIX)
     }
 
 
@@ -660,7 +664,11 @@ def converted_row(
     original = legacy.parameters
     # Reserved parameters are taken from the new view only: the TBLPROPERTIES of a legacy view can contain any key, for
     # example if they were copied from plain Spark's SHOW CREATE TABLE of an Iceberg view.
-    others = {key: value for key, value in original.items() if not is_reserved_parameter(key)}
+    others = {
+        key: value
+        for key, value in original.items()
+        if not is_reserved_parameter(key) and not key.startswith(ROW_PREFIX)
+    }
     table = changed_row(legacy.with_parameters(others), metadata, metadata, location, config)
     # As after any other commit, the view's properties have precedence, such as a repaired comment or a `view-override`
     # of the catalog. Trino's comment is part of its encoding.

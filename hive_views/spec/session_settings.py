@@ -26,6 +26,9 @@ TIME_ZONE = "spark.sql.session.timeZone"
 RECORDED = (ANSI, TIME_ZONE)
 """The settings that are always recorded when a view is defined or refreshed, and applied when it is read."""
 
+ROW_PREFIX = "view.sqlConfig."
+"""Prefix of the row parameters in which Spark stores the settings of its own views; Spark's key follows."""
+
 _SPARK = "spark.sql."
 
 _NOT_CAPTURED_BY_SPARK = (
@@ -180,6 +183,25 @@ def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
     """Return the recorded settings of a version that can change its rows, from its summary."""
     keys = (key.removeprefix(PREFIX) for key in summary if key.startswith(PREFIX))
     return {key: summary[PREFIX + key] for key in keys if can_change_results(key)}
+
+
+def row_settings(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return the row parameters with which plain Spark, and Spark's session catalog, apply a version's settings.
+
+    They are those of its own views. Settings that change how a text is read are left out, because the row's text does
+    not depend on them.
+    """
+    return {ROW_PREFIX + key: value for key, value in recorded_settings(summary).items()}
+
+
+def settings_of_row(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that Spark stored in a row."""
+    return {key.removeprefix(ROW_PREFIX): value for key, value in parameters.items() if key.startswith(ROW_PREFIX)}
+
+
+def is_row_setting(parameter: str) -> bool:
+    """Return whether a row parameter is a setting that plain Spark applies and that can change the rows of a view."""
+    return parameter.startswith(ROW_PREFIX) and can_change_results(parameter.removeprefix(ROW_PREFIX))
 
 
 def differing_settings(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:

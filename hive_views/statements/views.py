@@ -23,6 +23,9 @@ from hive_views.statements.context import (
 )
 from hive_views.statements.describe import COMMENT, create_statement, describe
 
+_KEPT_SCHEMA_MODE = "compensation"
+"""Spark's default: a view keeps the names and types of its columns. Its SHOW CREATE TABLE prints it."""
+
 # -- CREATE and ALTER --------------------------------------------------------------------------------------------------
 
 
@@ -31,7 +34,10 @@ def _create(context: StatementContext) -> Result[Any]:
     for is_present, message in (
         (statement.temporary, "TEMPORARY: a metastore has no sessions that own views. Leave it out"),
         (statement.security is not None, "SECURITY: an Iceberg view does not store it. Leave it out"),
-        (statement.schema_mode is not None, "WITH SCHEMA: an Iceberg view does not store it. Leave it out"),
+        (
+            statement.schema_mode not in (None, _KEPT_SCHEMA_MODE),
+            "WITH SCHEMA: an Iceberg view keeps its columns, as with COMPENSATION. Leave it out",
+        ),
     ):
         if is_present:
             raise unsupported(statement, message)

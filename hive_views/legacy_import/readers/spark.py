@@ -29,7 +29,7 @@ from hive_views.legacy_import.legacy_view import (
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, read_list, schema_fields
 from hive_views.spec.json_text import parse_json
-from hive_views.spec.session_settings import ANSI, RECORDED
+from hive_views.spec.session_settings import ANSI, RECORDED, ROW_PREFIX, settings_of_row
 from hive_views.sql.parsing.parser import (
     CASE_SENSITIVE,
     PARSER_SETTINGS,
@@ -44,9 +44,8 @@ from hive_views.sql.types.names import spark_name_of_json
 _NAMESPACE = "view.catalogAndNamespace."
 _OLD_DATABASE = "view.default.database"
 _OUTPUT = "view.query.out."
-_SETTING = "view.sqlConfig."
 _VERSION = "spark.sql.create.version"
-_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, _SETTING, SCHEMA, _VERSION)
+_SIGNATURES = (_NAMESPACE, _OLD_DATABASE, _OUTPUT, ROW_PREFIX, SCHEMA, _VERSION)
 _SCHEMA_MODE = "view.schemaMode"
 _COLLATION = "collation"
 """The parameter for DEFAULT COLLATION, which Spark (4.1) gives to the literals and casts in a view's text."""
@@ -141,8 +140,7 @@ def read(row: Row) -> LegacyView:
         comment=parameters.get("comment"),
         # Plain Spark reads a view that records no ANSI mode with `false`
         # (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's catalog takes the session's.
-        settings={ANSI: "false"}
-        | {key.removeprefix(_SETTING): value for key, value in parameters.items() if key.startswith(_SETTING)},
+        settings={ANSI: "false", **settings_of_row(parameters)},
         schema_mode=parameters.get(_SCHEMA_MODE, ""),
         partitioned=bool(row.partition_keys),
         notes=_schema_mode_note(parameters.get(_SCHEMA_MODE, "")),
@@ -165,7 +163,7 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
         return Problem(
             Reason.OTHER_CATALOG, f"its current namespace was {'.'.join(namespace)}, which is not a database"
         )
-    settings = {key: row.parameters.get(_SETTING + key, "").lower() for key in _PARSER_SETTINGS}
+    settings = {key: row.parameters.get(ROW_PREFIX + key, "").lower() for key in _PARSER_SETTINGS}
     dependence = setting_dependence(text, lambda key: settings[key] == "true")
     if dependence is not None:
         key, _, reason = dependence
@@ -173,7 +171,7 @@ def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None)
             Reason.UNSUPPORTED,
             f"it was made under {key}=true, and {reason}: create it again without this setting, then plan again",
         )
-    variable = None if row.parameters.get(_SETTING + _SUBSTITUTE, "").lower() == "false" else find_variable(text)
+    variable = None if row.parameters.get(ROW_PREFIX + _SUBSTITUTE, "").lower() == "false" else find_variable(text)
     if variable is not None:
         return Problem(
             Reason.UNSUPPORTED,

@@ -839,8 +839,8 @@ class QueryRewriter:
 
 
 def _has_other_definition(view: HiveView) -> bool:
-    """Return whether another program changed the definition in the view's row; properties do not change the rows."""
-    return any(difference.property_key is None for difference in view.drift)
+    """Return whether another program changed the definition in the view's row."""
+    return any(difference.is_of_definition for difference in view.drift)
 
 
 _SUMMARY_PREFIX = "hive-views."

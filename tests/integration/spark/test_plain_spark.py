@@ -18,7 +18,7 @@ from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, ic
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.spark.sessions import captured_settings
 from hive_views.spec.session_settings import is_captured_by_spark
-from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE, needs_iceberg
 
 pytestmark = pytest.mark.each_spark
 
@@ -105,6 +105,80 @@ def test_spark_reads_the_rows_of_the_author(
             expected = sorted(map(str, own.sql(query).collect()))
             assert sorted(map(str, own.sql(f"SELECT * FROM v{number}").collect())) == expected, query
             assert sorted(map(str, session.sql(f"SELECT * FROM v{number}").collect())) == expected, query
+
+
+DEPENDENT = (
+    "SELECT id, hour(timestamp_seconds(0)) AS h FROM t",
+    "SELECT count(*) AS n FROM t WHERE to_date(timestamp_seconds(3600 * 20 * id)) = DATE'1970-01-02'",
+    "SELECT CAST(name AS INT) AS i FROM t",
+    "SELECT 2147483647 + id AS big FROM t",
+    "SELECT coalesce(name, 0) AS c FROM t",
+)
+"""Queries with other rows under another time zone or ANSI mode."""
+UNLIKE = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
+READER = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+
+
+def configured(session: SparkSession, settings: dict[str, str]) -> SparkSession:
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
+
+
+def row_settings(catalog: HiveViewCatalog, name: str) -> dict[str, str]:
+    parameters = catalog.store.get_view_row(ViewName.from_text(name)).parameters
+    prefix = "view.sqlConfig."
+    return {key.removeprefix(prefix): value for key, value in parameters.items() if key.startswith(prefix)}
+
+
+def test_spark_applies_the_settings_of_the_author(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
+    author, reader = configured(spark.newSession(), UNLIKE), configured(spark.newSession(), READER)
+    with ViewSession(author, catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        for number, query in enumerate(DEPENDENT):
+            session.sql(f"CREATE VIEW v{number} AS {query}")
+            expected = sorted(map(str, author.sql(query).collect()))
+            read = reader.sql(f"SELECT * FROM spark_catalog.{home}.v{number}")
+            assert sorted(map(str, read.collect())) == expected, query
+        assert row_settings(catalog, f"{home}.v0").items() >= UNLIKE.items()
+        catalog.rename_view(f"{home}.v0", f"{home}.renamed")
+        assert row_settings(catalog, f"{home}.renamed").items() >= UNLIKE.items()
+    # A version of another author, and one without settings.
+    with ViewSession(configured(spark.newSession(), READER), catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        session.sql(f"CREATE OR REPLACE VIEW renamed AS {DEPENDENT[0]}")
+    assert row_settings(catalog, f"{home}.renamed").items() >= READER.items()
+    assert {row.h for row in reader.sql(f"SELECT * FROM spark_catalog.{home}.renamed").collect()} == {0}
+    catalog.execute(f"ALTER VIEW {home}.renamed AS SELECT id FROM {home}.t")
+    assert row_settings(catalog, f"{home}.renamed") == {}
+    catalog.load_view(f"{home}.renamed").update().rollback(version_id=1).commit()
+    assert row_settings(catalog, f"{home}.renamed").items() >= UNLIKE.items()
+    assert catalog.load_view(f"{home}.renamed").drift == ()
+
+
+@needs_iceberg
+def test_settings_after_a_replace_by_iceberg_are_drift(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str
+) -> None:
+    author, reader = configured(spark.newSession(), UNLIKE), configured(spark.newSession(), READER)
+    spark.sql(f"CREATE TABLE prod.{home}.numbers (id INT)")
+    spark.sql(f"INSERT INTO prod.{home}.numbers VALUES (1)")
+    with ViewSession(author, catalog) as session:
+        session.sql(f"CREATE VIEW prod.{home}.v AS SELECT id, hour(timestamp_seconds(0)) AS h FROM prod.{home}.numbers")
+    text = f"SELECT id + 1 AS id, hour(timestamp_seconds(0)) AS h FROM prod.{home}.numbers"
+    reader.sql(f"CREATE OR REPLACE VIEW prod.{home}.v AS {text}")
+    view = catalog.load_view(f"{home}.v")
+    stale = {f"setting {key}" for key in UNLIKE}
+    assert {item.field for item in view.drift} >= stale
+    assert {f"setting {item}" for item in row_settings(catalog, f"{home}.v")} >= stale
+    assert "setting spark.sql.ansi.enabled" in str(catalog.check_view(f"{home}.v").problems)
+    with ViewSession(spark.newSession(), catalog) as session:
+        assert session.sql(f"SELECT id FROM prod.{home}.v").collect() == [(2,)]
+    catalog.repair_view(f"{home}.v")
+    assert row_settings(catalog, f"{home}.v") == {}
+    assert catalog.load_view(f"{home}.v").drift == ()
+    reader.sql(f"DROP VIEW prod.{home}.v")
+    reader.sql(f"DROP TABLE prod.{home}.numbers")
 
 
 def test_import_of_views_of_this_spark(

@@ -73,6 +73,11 @@ def test_create_keeps_all_clauses(run, shop: str) -> None:
     assert not view.drift
 
 
+def test_create_with_the_default_schema_mode_of_spark(run, shop: str) -> None:
+    """Spark's SHOW CREATE TABLE prints the clause."""
+    assert run("CREATE VIEW v WITH SCHEMA COMPENSATION AS SELECT id FROM orders").kind == "created"
+
+
 def test_create_view_resolves_qualified_names(run, catalog, shop: str, other_database: str) -> None:
     run("CREATE VIEW one AS SELECT 1 AS n")
     run(f"CREATE VIEW {other_database}.two AS SELECT 2 AS n, id FROM orders")
@@ -107,7 +112,7 @@ def test_analyzer_computes_column_types(run) -> None:
         analyzed.append(query)
         return Schema(NestedField(1, "n", IntegerType(), required=False))
 
-    view = run("CREATE VIEW v (n COMMENT 'c') AS SELECT sales.f(id) AS q FROM orders", analyzer=analyzer).view
+    view = run("CREATE VIEW v (n COMMENT 'c') AS SELECT system.f(id) AS q FROM orders", analyzer=analyzer).view
     assert columns(view) == ["n int"]
     assert view.schema().fields[0].doc == "c"
     assert analyzed == [view.expanded_text]
@@ -180,7 +185,7 @@ def test_invalid_statement_raises_error_with_position(
 
 def test_unknown_type_error_names_the_column(run) -> None:
     with pytest.raises(UnknownTypeError) as raised:
-        run("CREATE VIEW v AS SELECT id, prod.f(id) AS strange FROM orders")
+        run("CREATE VIEW v AS SELECT id, system.f(id) AS strange FROM orders")
     assert raised.value.name == "strange"
 
 
