@@ -138,9 +138,8 @@ def read(row: Row) -> LegacyView:
         catalog=namespace[0] if namespace is not None and len(namespace) > 1 else None,
         query_columns=query_columns,
         comment=parameters.get("comment"),
-        # Plain Spark reads a view that records no ANSI mode with `false`
-        # (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`); Iceberg's catalog takes the session's.
-        settings={ANSI: "false", **settings_of_row(parameters)},
+        # Iceberg's catalog takes the session's ANSI mode.
+        settings={ANSI: _default_ansi(parameters.get(_VERSION, "")), **settings_of_row(parameters)},
         schema_mode=parameters.get(_SCHEMA_MODE, ""),
         partitioned=bool(row.partition_keys),
         notes=_schema_mode_note(parameters.get(_SCHEMA_MODE, "")),
@@ -154,6 +153,16 @@ def _schema_mode_note(mode: str) -> tuple[str, ...]:
     if "EVOLUTION" not in mode:
         return ()
     return (f"WITH SCHEMA {mode} is not kept: the view keeps its columns until ALTER VIEW … RECOMPILE",)
+
+
+def _default_ansi(version: str) -> str:
+    """Return the ANSI mode with which Spark 4.1 reads a view that records none, by the Spark that created it.
+
+    It is off for views of Spark 3 and earlier (`spark.sql.assumeAnsiFalseIfNotPersisted.enabled`), and that of the
+    session, by default on, for views of Spark 4.
+    """
+    major = version.partition(".")[0]
+    return "true" if major.isdecimal() and int(major) >= 4 else "false"
 
 
 def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None) -> Problem | None:

@@ -12,13 +12,16 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.row_codec import encode_row
 from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, iceberg_session
 from hive_views.spark.legacy_import.verified_run import ROWS
-from hive_views.spark.sessions import captured_settings
+from hive_views.spark.sessions import captured_settings, spark_exceptions
 from hive_views.spec.session_settings import is_captured_by_spark
-from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE, needs_iceberg
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE, needs_iceberg, needs_spark_4_1
 
 pytestmark = pytest.mark.each_spark
 
@@ -212,6 +215,26 @@ def test_import_of_views_of_this_spark(
     reverted = revert_run(catalog, journal)
     assert {outcome.status for outcome in reverted} == {RevertStatus.REVERTED}
     assert {name: encode_row(catalog.store.get_row(name)) for name in names} == rows
+
+
+@needs_spark_4_1
+@pytest.mark.parametrize(("version", "ansi"), [("4.1.4", "true"), ("4.0.0", "true"), ("3.5.9", "false"), ("", "false")])
+def test_ansi_mode_of_a_view_that_records_none(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str, raw: Client, version: str, ansi: str
+) -> None:
+    own = configured(spark.newSession(), READER)
+    own.sql(f"CREATE VIEW spark_catalog.{home}.v AS SELECT CAST(name AS INT) AS i FROM spark_catalog.{home}.t")
+    row = raw.get_table(home, "v")
+    del row.parameters["view.sqlConfig.spark.sql.ansi.enabled"]
+    row.parameters["spark.sql.create.version"] = version
+    raw.alter_table_with_environment_context(home, "v", row, EnvironmentContext(properties={}))
+    try:
+        read = {item.i for item in own.sql(f"SELECT * FROM spark_catalog.{home}.v").collect()}
+    except spark_exceptions() as error:
+        assert "CAST_INVALID_INPUT" in str(error)
+        read = None
+    assert read == (None if ansi == "true" else {None})
+    assert read_view(catalog.store.get_row(ViewName(home, "v"))).settings["spark.sql.ansi.enabled"] == ansi
 
 
 def test_setting_that_was_set_is_captured(spark: SparkSession) -> None:
