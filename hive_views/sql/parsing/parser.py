@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from itertools import pairwise, product
 
 import sqlglot.errors
@@ -30,6 +30,7 @@ from hive_views.sql.parsing.hive_grammar import (
     unsupported_pair,
     unsupported_token,
 )
+from hive_views.sql.parsing.node_ranges import Range, node_ranges
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
 from hive_views.sql.parsing.sqlglot_versions import (
     RENAMED_CALL,
@@ -127,21 +128,28 @@ class ParseTextError(SqlError):
     """A text that is not SQL, or not a query."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParsedQuery:
     """A query's text and syntax tree."""
 
     text: Text
     tree: exp.Expr
+    tokens: Sequence[Token] = field(repr=False)
+    """The tokens that the parser read: those of the text, and those that it needs to read them as the engine does."""
+
+    @cached_property
+    def ranges(self) -> Mapping[int, Range]:
+        """The token range of each node by the node's `id`; nodes that the parser made up have none."""
+        return node_ranges(self.text, self.tree, self.tokens)
 
 
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
     """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
     text = Text(sql, dialect, whole=whole, offset=offset)
-    return ParsedQuery(text, _tree(text))
+    return ParsedQuery(text, *_tree(text))
 
 
-def _tree(text: Text) -> exp.Expr:
+def _tree(text: Text) -> tuple[exp.Expr, Sequence[Token]]:
     tokens = text.tokens
     if not tokens:
         raise _error(text, "The text is empty: a view needs a query", 0)
@@ -163,7 +171,7 @@ def _tree(text: Text) -> exp.Expr:
         index, reason = misplaced
         raise _error(text, f"Cannot read the text: {reason}", tokens[index].start)
     try:
-        trees = _trees(text)
+        trees, read = _trees(text)
     except SqlError:
         raise
     except ParseError as error:
@@ -179,19 +187,19 @@ def _tree(text: Text) -> exp.Expr:
     tree = queries[0]
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
-    return same_tree(text, tree)
+    return same_tree(text, tree), read
 
 
-def _trees(text: Text) -> list[exp.Expr | None]:
-    """Return sqlglot's trees; if it rejects the arguments of a function, retry with the function renamed."""
+def _trees(text: Text) -> tuple[list[exp.Expr | None], Sequence[Token]]:
+    """Return sqlglot's trees and what it read; if it rejects a function's arguments, rename the function and retry."""
     tokens = parser_tokens(text, _readable_tokens(text))
     try:
-        return _parsed(text, tokens)
+        return _parsed(text, tokens), tokens
     except ParseError:
         renamed = _rename_foreign_functions(text, tokens)
         if renamed is None:
             raise
-        return _parsed(text, renamed)
+        return _parsed(text, renamed), renamed
 
 
 class _ThreadParsers(threading.local):

@@ -417,11 +417,14 @@ def _unwrap(text: Text, tree: exp.Expr) -> None:
     """Remove the parentheses that are not in the text, which newer versions add around operands of IS."""
     for node in list(tree.find_all(exp.Paren)):
         inner = node.this
-        if isinstance(inner, (*_COMPARISONS, exp.Is, exp.Not, exp.Connector, exp.Between, exp.In, exp.Like)):
+        if isinstance(node.parent, exp.Predicate) and isinstance(inner, _UNWRAPPED):
             first = min(start_offsets(inner), default=None)
             index = text.starts.get(first) if first is not None else None
             if index is not None and not _is_in_parentheses(text, index, inner):
                 node.replace(inner)
+
+
+_UNWRAPPED = (*_COMPARISONS, exp.Is, exp.Not, exp.Connector, exp.Between, exp.In, exp.Like)
 
 
 def _is_in_parentheses(text: Text, index: int, inner: exp.Expr) -> bool:
