@@ -22,7 +22,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import find_drift, find_new_properties
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import SPARK_DATABASE
+from hive_views.metastore.row_codec import SPARK_DATABASE, row_comment
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
@@ -161,11 +161,17 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
         summary=encode(settings),
     )
-    columns = zip(definition.schema.fields, row.columns, strict=True)
-    schema = Schema(*(with_comment(field, comment or None) for field, (_, _, comment) in columns))
+    current = {field.name.lower(): field.doc for field in fields}
+    comments = [_adopted_comment(comment, current.get(name)) for name, _, comment in row.columns]
+    schema = Schema(*map(with_comment, definition.schema.fields, comments))
     # The texts in other dialects describe the view before the external change.
     new_version = AddVersion(schema, definition.version, may_lose_dialects=True)
     return commit_changes(store, loaded, [new_version, *properties])
+
+
+def _adopted_comment(comment: str | None, current: str | None) -> str | None:
+    """Return the comment of a column, whose row may have a part of it."""
+    return current if comment == row_comment(current) else comment or None
 
 
 def _load_settled(store: MetastoreStore, name: ViewName) -> LoadedView:

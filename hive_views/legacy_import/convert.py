@@ -43,6 +43,7 @@ from hive_views.metastore.identities import identify
 from hive_views.metastore.queries import view_exists
 from hive_views.metastore.row_codec import (
     CURRENT_SCHEMA,
+    MAX_COMMENT_LENGTH,
     METADATA_LOCATION,
     OWNER_PROPERTY,
     PREVIOUS_METADATA_LOCATION,
@@ -56,6 +57,7 @@ from hive_views.metastore.row_codec import (
     new_row,
     read_row,
     row_as_plain_view,
+    row_comment,
     row_fingerprint,
     view_columns,
 )
@@ -68,6 +70,7 @@ from hive_views.spec.storage_link import STORAGE_TABLE_COPY, StorageLink, with_l
 from hive_views.spec.version_texts import HIVE, row_texts, sql_texts
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
 
 LEGACY_ROW = "hive-views.legacy-row"
@@ -229,7 +232,10 @@ def convert(
     keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows == "keep"
     notes: tuple[str, ...] = ()
     if target.is_metastore:
-        notes = trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding)
+        notes = (
+            *trino_notes(view, row.owner, in_place=in_place, keeps_encoding=keeps_encoding),
+            *_shortened_comments(definition.definition.schema),
+        )
     definition = replace(definition, changes=(*definition.changes, *notes, *target.check_sources(definition)))
     if not target.is_metastore:
         definition = replace(definition, changes=(*definition.changes, *_metastore_only(view)))
@@ -288,6 +294,16 @@ def check_readable(view: ViewName, findings: Sequence[EngineFinding], options: I
             "which accepts all views that read it",
         )
     return tuple(f"accepted: {item.text}" for item in findings)
+
+
+def _shortened_comments(schema: Schema) -> Iterator[str]:
+    """Yield a sentence about the comments of columns that are longer than a row's can be."""
+    names = [field.name for field in schema.fields if row_comment(field.doc) != field.doc]
+    if names:
+        yield (
+            f"the comment of {', '.join(names)} is cut to {MAX_COMMENT_LENGTH} characters in the row; the metadata "
+            "file keeps it whole"
+        )
 
 
 def _metastore_only(view: LegacyView) -> Iterator[str]:

@@ -14,6 +14,7 @@ from hive_views.errors import InvalidViewError
 from hive_views.metastore import trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.row_codec import (
+    MAX_COMMENT_LENGTH,
     MAX_KEY_LENGTH,
     Row,
     column_definitions,
@@ -26,7 +27,7 @@ from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.session_settings import ROW_PREFIX, is_row_setting, row_settings
 from hive_views.spec.version_texts import row_texts, sql_texts
 
-_MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_COMMENT_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 256, 128
+_MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 128
 """Numbers of characters that every metastore's database can store (Derby's LONG VARCHAR; Hive's schemas)."""
 
 _RENAMED_BY_JAVA = frozenset({"gc.enabled", "write.parquet.compression-codec", "write.parquet.row-group-size-bytes"})
@@ -228,7 +229,7 @@ def long_values(table: Table) -> list[str]:
         lengths += [
             (len(column.name), _MAX_NAME_LENGTH, f"the name of the column {label}"),
             (len(column.type), _MAX_VALUE_LENGTH, f"the type of the column {label}"),
-            (len(column.comment or ""), _MAX_COMMENT_LENGTH, f"the comment of the column {label}"),
+            (len(column.comment or ""), MAX_COMMENT_LENGTH, f"the comment of the column {label}"),
         ]
     long = sorted(((length, field) for length, limit, field in lengths if length > limit), reverse=True)
     return [f"{field} has {length:,} characters" for length, field in long]

@@ -139,6 +139,8 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
     (measured with 4.1.4, classic, on a busy machine).
     """
     if not can_use(spark, Feature.SETTINGS):
+        if is_spark_3(spark):  # its PySpark has no getAll
+            return {row.key: row.value for row in spark.sql("SET").collect()}
         return dict(spark.conf.getAll)
     jvm: Any = spark._jvm
     java_settings = spark.conf._jconf.getAll()
@@ -196,10 +198,20 @@ def _defaults(spark: SparkSession, keys: Collection[str]) -> dict[str, str | Non
         try:
             for key in missing:
                 session.conf.unset(key)
-                _DEFAULTS[version, key] = session.conf.get(key, None)
+                _DEFAULTS[version, key] = _default(session, key)
         finally:
             end_session(session)
     return {key: _DEFAULTS[version, key] for key in keys}
+
+
+def _default(session: SparkSession, key: str) -> str | None:
+    """Return the value of a setting that is not set; None if it has none."""
+    try:
+        # With None as a default, Spark 3.5 returns that.
+        value: str | None = session.conf.get(key) if is_spark_3(session) else session.conf.get(key, None)
+    except spark_exceptions():
+        return None
+    return value
 
 
 @dataclass(frozen=True)

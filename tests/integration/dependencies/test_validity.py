@@ -175,11 +175,12 @@ def test_hive_only_types_are_no_change(catalog, raw, database, kind, stored):
     assert catalog.check_view(f"{database}.top").validity is Validity.UNEXPANDED
 
 
-def test_registered_functions_are_assumed_to_exist(catalog, database, hive_table, hive_view):
+def test_functions_without_a_database_are_assumed_to_exist(catalog, database, hive_table, hive_view):
+    """`tests/integration/catalog/test_functions.py` has those with one."""
     hive_table("orders")
-    columns = f"{database}.plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
+    columns = "plus_one(`o`.`id`) as `id`, scrambled(`o`.`total`) as `total`"
     hive_view("old", f"select {columns} from `{database}`.`orders` `o`")
-    definition = version(database, ("spark", f"select {database}.plus_one(id) as id, total from orders"))
+    definition = version(database, ("spark", "select system.plus_one(id) as id, total from orders"))
     catalog.create_view(f"{database}.top", COLUMNS, definition)
     assert validity(catalog, database) == {"old": "valid", "top": "unexpanded"}
 
@@ -277,6 +278,52 @@ def test_adopt_keeps_names_and_comments_of_row(shop, raw, database):
     assert adopted.original_text == "SELECT total, id FROM orders"
     assert adopted.drift == ()
     assert shop.check_view(f"{database}.named").validity is Validity.VALID
+
+
+def test_adopt_keeps_comments_that_the_row_has_in_part(shop, raw, database):
+    shop.execute(
+        f"CREATE VIEW {database}.long (a COMMENT '{'ä' * 300}', b COMMENT 'c') AS SELECT id, total FROM {database}.orders"
+    )
+    stored = raw.get_table(database, "long")
+    assert [len(field.comment) for field in stored.sd.cols] == [256, 1]
+    view = shop.load_view(f"{database}.long")
+    assert ([field.doc for field in view.schema().fields], view.drift) == (["ä" * 300, "c"], ())
+
+    def change(row):
+        row.viewOriginalText = row.viewExpandedText = f"SELECT id, 1 AS b FROM {database}.orders"
+        row.sd.cols = [FieldSchema("a", "bigint", stored.sd.cols[0].comment), FieldSchema("b", "int", "other")]
+
+    alter(raw, database, "long", change)
+    adopted = shop.adopt_view(f"{database}.long")
+    assert [field.doc for field in adopted.schema().fields] == ["ä" * 300, "other"]
+
+
+def test_adopt_records_the_settings_of_plain_spark(shop, raw, database):
+    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}
+
+    def change(row):
+        row.viewOriginalText = row.viewExpandedText = f"SELECT total AS id FROM {database}.orders"
+        row.parameters["view.catalogAndNamespace.part.1"] = database
+        row.parameters |= {f"view.sqlConfig.{key}": value for key, value in settings.items()}
+
+    alter(raw, database, "named", change)
+    assert [item.field for item in shop.load_view(f"{database}.named").drift] == ["expanded-text", "original-text"]
+    adopted = shop.adopt_view(f"{database}.named")
+    summary = adopted.current_version().summary
+    assert {key: summary[f"hive-views.conf.{key}"] for key in settings} == settings
+    assert adopted.drift == ()
+
+
+def test_settings_of_another_version_are_removed_by_repair_and_adopt(shop, raw, database):
+    def change(row):
+        row.parameters["view.sqlConfig.spark.sql.ansi.enabled"] = "false"
+
+    for mend in (shop.repair_view, shop.adopt_view):
+        alter(raw, database, "named", change)
+        assert [item.field for item in shop.load_view(f"{database}.named").drift] == ["setting spark.sql.ansi.enabled"]
+        assert shop.check_view(f"{database}.named").validity is Validity.DRIFTED
+        assert mend(f"{database}.named").drift == ()
+        assert "view.sqlConfig.spark.sql.ansi.enabled" not in raw.get_table(database, "named").parameters
 
 
 def test_adopt_keeps_column_renamed_in_row(shop, raw, database):

@@ -374,3 +374,21 @@ def test_text_that_is_rewritten_for_trino_is_noted(is_on, add, sales, open_catal
     assert entry.status is PlanStatus.READY
     note = "the row's text is rewritten for Trino's Hive connector (join_conditions)"
     assert (note in entry.changes) is is_on
+
+
+def test_long_comment_of_a_column_is_cut_in_the_row_and_named(add, sales, plan, catalog, tmp_path):
+    text = f"SELECT id FROM {sales}.orders"
+    field = {"name": "id", "type": "long", "nullable": True, "metadata": {"comment": "x" * 300}}
+    schema = json.dumps({"type": "struct", "fields": [field]})
+    parameters = {"spark.sql.sources.schema": schema, "spark.sql.create.version": "4.1.4"}
+    parameters |= {"view.query.out.numCols": "1", "view.query.out.col.0": "id"}
+    add(hive_view_row(sales, "v", text, text, IDS, **parameters))
+    import_plan = plan()
+    assert entry_of(import_plan, "v").changes == (
+        "the comment of id is cut to 256 characters in the row; the metadata file keeps it whole",
+    )
+    [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
+    assert outcome.status is ImportStatus.CONVERTED
+    view = catalog.load_view((sales, "v"))
+    assert (view.schema().fields[0].doc, view.drift) == ("x" * 300, ())
+    assert len(catalog.store.get_row(ViewName(sales, "v")).columns[0][2]) == 256
