@@ -281,9 +281,8 @@ def test_adopt_keeps_names_and_comments_of_row(shop, raw, database):
 
 
 def test_adopt_keeps_comments_that_the_row_has_in_part(shop, raw, database):
-    shop.execute(
-        f"CREATE VIEW {database}.long (a COMMENT '{'ä' * 300}', b COMMENT 'c') AS SELECT id, total FROM {database}.orders"
-    )
+    columns_of_view = f"(a COMMENT '{'ä' * 300}', b COMMENT 'c')"
+    shop.execute(f"CREATE VIEW {database}.long {columns_of_view} AS SELECT id, total FROM {database}.orders")
     stored = raw.get_table(database, "long")
     assert [len(field.comment) for field in stored.sd.cols] == [256, 1]
     view = shop.load_view(f"{database}.long")
