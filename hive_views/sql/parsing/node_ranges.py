@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from hive_views.sql.parsing.syntax_tree import child_expressions, first_offsets_of
 from hive_views.sql.text.tokens import Text
 
+_T = TokenType
 Range = tuple[int, int]
 """The first and the last token of a node in its text."""
 
@@ -43,13 +44,15 @@ def _ranges_in_text(text: Text, tokens: Sequence[Token], ranges: dict[int, Range
         moved.append(moved[-1] + is_moved)
         last_index = index if index >= 0 else last_index
     for node, (first, last) in ranges.items():
-        if indexes[first] >= 0 and indexes[last] >= 0 and moved[last + 1] == moved[first]:
+        if indexes[first] >= 0 and indexes[last] >= 0 and moved[last + 1] == moved[first + 1]:
             yield node, (indexes[first], indexes[last])
 
 
 def _index_in_text(text: Text, token: Token) -> int:
     """Return the index of a token that the parser read in its text; -1 for one that stands for others."""
     index = at = text.starts.get(token.start, -1)
+    if token.token_type is _T.INTERVAL:
+        return index  # Hive reads `1 day` without the word
     while at >= 0 and text.tokens[at].start == token.start:  # the tokens of a number with a suffix have one position
         written = text.tokens[at]
         if token.token_type is written.token_type or token.text.upper() == written.text.upper():
@@ -58,7 +61,6 @@ def _index_in_text(text: Text, token: Token) -> int:
     return -1
 
 
-_T = TokenType
 _OPEN = {_T.L_PAREN: _T.R_PAREN, _T.L_BRACKET: _T.R_BRACKET, _T.L_BRACE: _T.R_BRACE}
 _CLOSE = frozenset(_OPEN.values())
 
@@ -684,7 +686,19 @@ class _Reader:
         at = self._expect(at, _T.SELECT)
         while self._kind(at) in (_T.HINT, _T.ALL, _T.DISTINCT) and self._kind(at + 1) is not _T.DOT:
             at += 1
-        return self._items(node.expressions, at)
+        for number, item in enumerate(node.expressions):
+            start = self._expect(at, _T.COMMA) if number else at
+            at = self._item(item, start)
+            if id(item) not in self.ranges and self._kind(at) not in (_T.USING, _T.WITH, _T.ON):
+                self._unread_item(item, start, at)
+        return at
+
+    def _unread_item(self, node: exp.Expr, start: int, end: int) -> None:
+        """Note the range of an item whose words are not understood; its alias shows where its expression ends."""
+        self._record(node, start, end)
+        if type(node) is exp.Alias and self._is_start(node.args["alias"], end - 1):
+            self._record(node.args["alias"], end - 1, end)
+            self._record(node.this, start, end - 1 - (self._kind(end - 2) is _T.ALIAS))
 
     def _item(self, node: exp.Expr, at: int) -> int:
         """Read an item of a list of a clause; if it cannot be read, skip to the end of the item."""
@@ -754,7 +768,10 @@ class _Reader:
 
     def _group(self, node: exp.Group, at: int) -> int:
         with suppress(_UnreadableError, IndexError):
-            self._items(node.expressions, at)
+            end = self._items(node.expressions, at)
+            for name in ("rollup", "cube", "grouping_sets"):
+                for sets in child_expressions(node.args.get(name)):
+                    end = self.read(sets, end + (bool(node.expressions) and self._kind(end) is _T.COMMA))
         return self._skip_clause(at)
 
     def _sets(self, node: exp.Expr, at: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.syntax_tree import is_star, select_item_end
+from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver.context import QueryBlock, ResolutionContext
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
@@ -76,6 +76,6 @@ def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name:
             for edits in (context.edits, context.star_edits):
                 edits.replace(index, index, context.quote(name))
         return
-    last = select_item_end(context.text, item)
-    if last is not None:
-        context.added_names.append((last, name))
+    tokens = context.tokens_of(item)
+    if tokens is not None:
+        context.added_names.append((tokens[1], name))

@@ -16,6 +16,8 @@ from weakref import ref
 from sqlglot import exp
 
 from hive_views.errors import SqlError
+from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped
 from hive_views.sql.resolver.budget import ResolutionBudget
@@ -366,8 +368,7 @@ class ResolutionContext:
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
 
-    text: Text
-    tree: exp.Expr
+    query: ParsedQuery
     schemas: Schemas
     database: str
     dialect: DialectRules
@@ -404,6 +405,7 @@ class ResolutionContext:
     reparsed_trees: list[exp.Expr] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.text, self.tree = self.query.text, self.query.tree
         self.starts = self.text.starts
         self.uses_cbo = self.mode.uses_cbo(self.text, self.tree)
         self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
@@ -412,6 +414,10 @@ class ResolutionContext:
         self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
         self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
         self._weak = ref(self)
+
+    def tokens_of(self, node: exp.Expr) -> Range | None:
+        """Return the first and the last token of a node; None if the text does not have it."""
+        return self.query.ranges.get(id(node))
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression, or None if it is unknown."""

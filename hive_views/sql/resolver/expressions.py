@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
-from hive_views.sql.parsing.syntax_tree import comparison_key, function_token, token_span
+from hive_views.sql.parsing.syntax_tree import comparison_key, function_token
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import bind_star, visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
@@ -20,7 +20,7 @@ from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 def cast_target(context: ResolutionContext, node: exp.Expr) -> str | None:
     """Return the type that a cast names, as written but in lower case; None if it is more than one word."""
-    tokens = token_span(context.text, node)
+    tokens = context.tokens_of(node)
     if tokens is None or tokens[1] < 2 or context.text.tokens[tokens[1] - 2].token_type is not TokenType.ALIAS:
         return None
     written = context.text.raw(tokens[1] - 1).lower()
@@ -91,7 +91,7 @@ def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> Scope
         return None
     context.bindings[id(node)] = column
     if column.table:
-        tokens = token_span(context.text, node)
+        tokens = context.tokens_of(node)
         if tokens is not None and context.pending_edits:
             first, last = widen(context, *tokens)
             context.pending_edits.append(((first, -last), context.pending_edits[-1][1]))

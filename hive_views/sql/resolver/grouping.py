@@ -11,13 +11,11 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
-from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
     function_token,
     is_star,
-    select_item_tokens,
     unwrapped,
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
@@ -240,19 +238,10 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
         )
     if context.mode.replaces_ordinals and item.find(exp.Column) is not None:
         at = context.text.token_of(number)
-        source = select_item_tokens(context.text, items, int(ordinal) - 1)
-        if at is not None and source is not None and _is_text_of(context, *source, item):
+        source = context.tokens_of(items[int(ordinal) - 1].unalias())
+        if at is not None and source is not None:
             context.edits.copy((at, at), source)
     return item
-
-
-def _is_text_of(context: ResolutionContext, first: int, last: int, item: exp.Expr) -> bool:
-    """Return whether a token range is the whole text of an expression."""
-    try:
-        query = parse_query(f"select {context.text.between(first, last)}", context.text.dialect).tree
-    except SqlError:
-        return False
-    return [unwrapped(other) for other in query.expressions] == [item]
 
 
 def _name_key(item: exp.Expr, ungrouped: Scope, scope: Scope, column: ScopeColumn) -> None:

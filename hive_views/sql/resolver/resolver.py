@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
+from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
@@ -75,10 +76,23 @@ _HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
 class Resolution:
     """A query whose names are resolved."""
 
-    text: Text
-    tree: exp.Expr
+    query: ParsedQuery
     scope: Scope
     context: ResolutionContext
+
+    @property
+    def text(self) -> Text:
+        """The query's text."""
+        return self.query.text
+
+    @property
+    def tree(self) -> exp.Expr:
+        """The query's syntax tree."""
+        return self.query.tree
+
+    def tokens_of(self, node: exp.Expr) -> Range | None:
+        """Return the first and the last token of a node; None if the text does not have it."""
+        return self.query.ranges.get(id(node))
 
     @property
     def columns(self) -> list[tuple[str, ScopeColumn]]:
@@ -125,10 +139,9 @@ def resolve(
     conf: Mapping[str, str] | None = None,
 ) -> Resolution:
     """Resolve every name of a query, with `exact` as Hive 4.1 does, including its faults. Raises SqlError."""
-    text, tree = query.text, query.tree
+    text = query.text
     context = ResolutionContext(
-        text,
-        tree,
+        query,
         schemas,
         database.lower(),
         DIALECTS[text.dialect],
@@ -139,7 +152,7 @@ def resolve(
         conf or {},
     )
     try:
-        scope = resolve_query(context, tree, context.ctes)
+        scope = resolve_query(context, query.tree, context.ctes)
         if context.mode.resolves_all_names:
             for definition in context.cte_definitions:
                 resolve_cte(context, definition, definition.level)
@@ -149,4 +162,4 @@ def resolve(
         raise SqlError(error.reason) from error  # no caller knew the position of the name
     except RecursionError:
         raise text.error("The text is nested too deeply", 0) from None
-    return Resolution(text, tree, scope, context)
+    return Resolution(query, scope, context)

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
 from hive_views.sql.engines.function_signatures import CONVERSION_FUNCTIONS
 from hive_views.sql.parsing.pipes import PipeStar
-from hive_views.sql.parsing.syntax_tree import is_star, select_item_end, select_item_ends, start_offsets, unwrapped
+from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.hive_exact.planner_names import planned_column
@@ -78,19 +78,9 @@ def resolve_items(
         if context.has_windows:
             windows += _count_windows(item)
     if nameless and context.mode.names_all_columns:
-        _add_names(context, node, items, nameless)
+        ends = ((context.tokens_of(item), name) for item, name in nameless)
+        context.added_names += [(tokens[1], name) for tokens, name in ends if tokens is not None]
     return output
-
-
-def _add_names(
-    context: ResolutionContext, node: exp.Select, items: list[exp.Expr], nameless: list[tuple[exp.Expr, str]]
-) -> None:
-    """Record where the names of nameless columns have to be added."""
-    ends = [select_item_end(context.text, item) for item, _ in nameless]
-    if None in ends:
-        end_by_item = dict(zip(map(id, items), select_item_ends(context.text, node), strict=True))
-        ends = [end_by_item.get(id(item)) for item, _ in nameless]
-    context.added_names += [(last, name) for last, (_, name) in zip(ends, nameless, strict=True) if last is not None]
 
 
 def _resolve_item(

@@ -36,6 +36,16 @@ TEXTS = [
     ),
     ("hive", "select count(*) from regions", None, "select count(*) AS `_c0` from `sales`.`regions`"),
     ("hive", "select true, null from regions", None, "select true AS `_c0`, null AS `_c1` from `sales`.`regions`"),
+    # A column that has neither a name nor any other word with a position in sqlglot's tree
+    *((dialect, "select null", None, "select null AS `_c0`") for dialect in ("hive", "spark")),
+    ("spark", "select current_user", None, "select current_user AS `_c0`"),
+    ("spark", "select cast(interval 2 day as string)", None, "select cast(interval 2 day as string) AS `_c0`"),
+    (
+        "spark",
+        "select * from (select null) q",
+        "select `q`.`_c0` from (select null AS `_c0`) q",
+        "select `q`.`_c0` from (select null AS `_c0`) `q`",
+    ),
     (
         "hive",
         "select * from (select count(*), region from regions group by region) t",

@@ -8,7 +8,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, may_call_partitioned_function
-from hive_views.sql.parsing.syntax_tree import token_span
 from hive_views.sql.resolver.context import Environment, ExpansionMode, OrderedQuery, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.hive_exact import operand_types, refusals
@@ -72,11 +71,11 @@ def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Seq
         if len(column.parts) > 1 and column.parts[0].name.lower() in aliases
     ]
     for column in columns:
-        first, last = token_span(context.text, column.parts[0]), token_span(context.text, column.parts[1])
+        first, last = context.tokens_of(column.parts[0]), context.tokens_of(column.parts[1])
         if first is not None and last is not None:
             context.edits.replace(first[0], last[1], "")
         for part in column.parts[2:]:
-            tokens = token_span(context.text, part)
+            tokens = context.tokens_of(part)
             if tokens is not None:
                 context.edits.replace(*tokens, context.quote(part.name.lower()))
     return bool(columns)
@@ -86,7 +85,7 @@ def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | 
     """Replace the text of an expression by the text of an equal earlier expression, as Hive does."""
     if source is None:
         return
-    target_tokens, source_tokens = token_span(context.text, node), token_span(context.text, source)
+    target_tokens, source_tokens = context.tokens_of(node), context.tokens_of(source)
     if target_tokens is not None and source_tokens is not None:
         context.pending_copies.append((target_tokens, source_tokens))
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.syntax_tree import token_span, unwrapped
+from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, NUMBERS, TIMES, arithmetic
@@ -108,7 +108,7 @@ def _check_cast(context: ResolutionContext, node: exp.Expr) -> None:
 def _written_type(context: ResolutionContext, node: exp.Expr) -> str | None:
     """Return the name of the type in a cast, without its parameters; reject a type that Hive does not have."""
     text = context.text
-    tokens = token_span(text, node)
+    tokens = context.tokens_of(node)
     at = tokens[1] if tokens is not None else 0
     while at > 0 and text.tokens[at].token_type is not TokenType.ALIAS:
         at -= 1

@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.errors import SqlError
-from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import (
-    comparison_key,
     function_token,
-    token_span,
 )
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.text.tokens import Text
@@ -43,18 +39,6 @@ def clause_end(text: Text, index: int) -> int:
         if text.kinds[at] in _CLAUSES and text.enclosing[at] == outer:
             return at - 1
     return end - 1
-
-
-def written_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:
-    """Return the tokens of an expression; None unless their text alone is parsed to the same expression."""
-    span = token_span(text, node)
-    if span is None:
-        return None
-    try:
-        (item,) = parse_query(f"SELECT {text.between(*span)}", text.dialect).tree.expressions
-    except (SqlError, ValueError):
-        return None
-    return span if comparison_key(item) == comparison_key(node) else None
 
 
 def call_tokens(text: Text, node: exp.Expr) -> tuple[int, int] | None:

@@ -9,14 +9,11 @@ from datetime import datetime
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.syntax_tree import (
-    token_span,
-)
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.text.quoting import unescape
 from hive_views.sql.types.hive_types import INTEGERS, TIMES, base, decimal
 from hive_views.sql.writing.coral.decimals import AVERAGED_DIGITS, average_types, is_exact_quotient
-from hive_views.sql.writing.coral.edits import GROUPED_TYPES, Edit, call_tokens, written_tokens
+from hive_views.sql.writing.coral.edits import GROUPED_TYPES, Edit, call_tokens
 
 
 def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
@@ -45,7 +42,7 @@ def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
     """
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.NullSafeEQ):
-        span, column = written_tokens(text, node), token_span(text, node.this)
+        span, column = resolution.tokens_of(node), resolution.tokens_of(node.this)
         if span is None or column is None or type(node.this) is not exp.Column:
             continue
         name = text.between(*column)
@@ -101,7 +98,7 @@ def integer_divisions(resolution: Resolution) -> Iterator[Edit]:
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Div):
         if type_of(node.this) in INTEGERS and type_of(node.expression) in INTEGERS:
-            span = written_tokens(text, node.this)
+            span = resolution.tokens_of(node.this)
             if span is not None and text.raw(span[1] + 1) == "/":
                 yield (*span, f"CAST({text.between(*span)} AS DOUBLE)")
 
@@ -120,7 +117,7 @@ def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
     """`avg(x)` of a decimal column becomes a quotient of sum and count, with the digits of Hive and Spark."""
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Avg):
-        size, span, value = decimal(type_of(node.this) or ""), call_tokens(text, node), token_span(text, node.this)
+        size, span, value = decimal(type_of(node.this) or ""), call_tokens(text, node), resolution.tokens_of(node.this)
         if size is None or span is None or value is None or isinstance(node.parent, (exp.Window, exp.Filter)):
             continue
         if type(node.this) is not exp.Column or value[0] != span[0] + 2:
@@ -135,7 +132,7 @@ def decimal_quotients(resolution: Resolution) -> Iterator[Edit]:
     """`x / 3` of a decimal gets a CAST to the type that it has in Hive and Spark: Trino computes more digits."""
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(exp.Div):
-        span = written_tokens(text, node)
+        span = resolution.tokens_of(node)
         if span is not None and is_exact_quotient(node, type_of) and not isinstance(node.parent, exp.Cast):
             yield *span, f"CAST({text.between(*span)} AS {str(type_of(node)).upper()})"
 
@@ -183,7 +180,7 @@ def date_parts(resolution: Resolution) -> Iterator[Edit]:
     text, type_of = resolution.text, resolution.context.type_of
     for node in resolution.tree.find_all(*_DATE_FUNCTIONS_OF_COLUMNS):
         operand = node.this.this if isinstance(node.this, (exp.TsOrDsToDate, exp.TimeStrToTime)) else node.this
-        span, column, kind = call_tokens(text, node), token_span(text, operand), base(type_of(operand) or "")
+        span, column, kind = call_tokens(text, node), resolution.tokens_of(operand), base(type_of(operand) or "")
         if span is None or column is None or type(operand) is not exp.Column or kind not in TIMES:
             continue
         name = text.between(*column)
@@ -236,7 +233,7 @@ def distinct_sizes(resolution: Resolution) -> Iterator[Edit]:
     text = resolution.text
     for node in resolution.tree.find_all(exp.ArraySize):
         span, inner = call_tokens(text, node), node.this
-        argument = None if not isinstance(inner, exp.ArrayUniqueAgg) else written_tokens(text, inner.this)
+        argument = None if not isinstance(inner, exp.ArrayUniqueAgg) else resolution.tokens_of(inner.this)
         if span is None or argument is None or text.raw(span[0]).lower() != "size":
             continue
         if base(resolution.context.type_of(inner.this) or "") in GROUPED_TYPES:

@@ -10,11 +10,9 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
-    select_item_tokens,
 )
 from hive_views.sql.resolver.resolver import Resolution
 from hive_views.sql.text.quoting import quote_identifier, quote_qualified
-from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.coral.blocks import (
     aggregates_of_aggregates,
     functions_before_grouping,
@@ -29,7 +27,6 @@ from hive_views.sql.writing.coral.edits import (
     given_parts,
     has_plain_joins,
     unused_name,
-    written_tokens,
 )
 
 
@@ -43,7 +40,7 @@ def grouped_functions(resolution: Resolution) -> Iterator[Edit]:
         context = resolution.context
         sources = [*typed_functions_of_sources(context, select), *aggregates_of_aggregates(context, select)]
         for source, _ in sources:
-            branch = _empty_branch(resolution.text, source)
+            branch = _empty_branch(resolution, source)
             if branch is not None:
                 yield branch
                 return
@@ -58,9 +55,9 @@ _ROWS = {"expressions", "from_", "joins", "where"}
 """The parts of a block that computes each row from one row."""
 
 
-def _empty_branch(text: Text, select: exp.Select) -> Edit | None:
+def _empty_branch(resolution: Resolution, select: exp.Select) -> Edit | None:
     """Add `UNION ALL` and a branch without rows to the block of a derived table."""
-    first = select_item_tokens(text, select.expressions, 0)
+    text, first = resolution.text, resolution.tokens_of(select.expressions[0].unalias())
     group = select.args.get("group")
     is_grouped = group is not None and set(given_parts(group)) == {"expressions"}
     parts = {*_ROWS, "group", "having"} if is_grouped else _ROWS
@@ -93,7 +90,7 @@ class _ComputedRows:
     """
 
     def __init__(self, resolution: Resolution, select: exp.Select) -> None:
-        self._text = resolution.text
+        self._resolution, self._text = resolution, resolution.text
         self._select = select
         self._alias = unused_name(self._text, "computed")
         self._prefix = unused_name(self._text, "value")
@@ -106,7 +103,7 @@ class _ComputedRows:
     def edits(self) -> list[Edit]:
         """Return the edits; none if the block has unsupported parts."""
         text, select, group = self._text, self._select, self._select.args.get("group")
-        items = [select_item_tokens(text, select.expressions, number) for number in range(len(select.expressions))]
+        items = [self._resolution.tokens_of(item.unalias()) for item in select.expressions]
         parts = {*_ROWS, "distinct", "group", "having", "order", "limit"}
         is_understood = (
             not set(given_parts(select)) - parts
@@ -183,9 +180,9 @@ class _ComputedRows:
         return True
 
     def _visit(self, node: exp.Expr) -> bool:
-        text, key = self._text, self._keys.get(comparison_key(node))
+        key = self._keys.get(comparison_key(node))
         if key is not None:
-            span = written_tokens(text, node)
+            span = self._resolution.tokens_of(node)
             if span is not None:
                 self._replace(span, key)
             return span is not None
