@@ -96,12 +96,11 @@ def base_columns(store: MetastoreStore, name: ViewName) -> dict[str, tuple[Colum
 def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnName, ...]]:
     """Return, for each column of a query, the columns from which it is computed."""
     expansion = text.expand_typed(schemas)
-    context = expansion.resolution.context
     return {
         name: tuple(
             sorted(
                 ColumnName(ViewName(database, table), source)
-                for database, table, source in lineage.source_columns(context, column)
+                for database, table, source in lineage.source_columns(expansion.resolution, column)
             )
         )
         for name, (_, column) in zip(expansion.names, expansion.resolution.columns, strict=True)

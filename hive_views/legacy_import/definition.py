@@ -380,12 +380,11 @@ class _DefinitionBuilder:
         """
         view = self._view
         expansion = self._expand(sql, view.dialect, view.database)
-        context = expansion.resolution.context
         is_evolving = "EVOLUTION" in view.schema_mode
         for field, column, (_, source) in zip(
             self._schema.fields, view.columns, expansion.resolution.columns, strict=True
         ):
-            actual = unchanged_type(context, source)
+            actual = unchanged_type(expansion.resolution, source)
             if actual is None or _is_readable(actual, column.type, is_equal_required=is_evolving):
                 continue
             change = f"column {field.name} is declared as {column.type}, and its query returns {actual} now"

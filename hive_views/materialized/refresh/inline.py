@@ -199,7 +199,7 @@ class _Inliner:
         columns: list[tuple[str, str | None]] | None = None
         try:
             resolution = resolve(parse_query(view.sql, view.dialect), self._schemas, view.database)
-            columns = [(name, unchanged_type(resolution.context, column)) for name, column in resolution.columns]
+            columns = [(name, unchanged_type(resolution, column)) for name, column in resolution.columns]
         except SqlError:
             logger.debug("The types of the columns of a view are unknown: %s", view.sql, exc_info=True)
         found = [(name, None) for name in view.names] if columns is None else columns

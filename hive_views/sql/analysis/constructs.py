@@ -22,7 +22,7 @@ from hive_views.sql.parsing.syntax_tree import (
     function_token,
     unwrapped,
 )
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.types.hive_types import INTEGERS, as_decimal, base, decimal
 
 
@@ -118,7 +118,7 @@ _WORDS = {
 _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
 
 
-def constructs(resolution: Resolution) -> Iterator[Construct]:
+def constructs(resolution: ResolvedQuery) -> Iterator[Construct]:
     """Yield the constructs of a query, in no particular order."""
     return _Reader(resolution).read()
 
@@ -133,7 +133,7 @@ class TypeDifference:
     """Where the operand begins in the text, in characters."""
 
 
-def type_differences(resolution: Resolution, other: Resolution) -> Iterator[TypeDifference]:
+def type_differences(resolution: ResolvedQuery, other: ResolvedQuery) -> Iterator[TypeDifference]:
     """Yield where a text, resolved by the rules of two engines, has operands of different types."""
     starts = first_offsets_of(resolution.tree)
     stack = [(resolution.tree, other.tree)]
@@ -144,7 +144,7 @@ def type_differences(resolution: Resolution, other: Resolution) -> Iterator[Type
         if type(one) is not type(two) and not is_renamed:
             yield TypeDifference(None, start)
             continue
-        types = (base(resolution.context.type_of(one) or UNKNOWN), base(other.context.type_of(two) or UNKNOWN))
+        types = (base(resolution.type_of(one) or UNKNOWN), base(other.type_of(two) or UNKNOWN))
         is_same = types[0] == types[1] or (isinstance(one, _OF_ONE_TYPE) and UNKNOWN in types)
         if _is_operand(one) and not is_same:
             yield TypeDifference(types, start)
@@ -178,10 +178,10 @@ def _is_operand(node: exp.Expr) -> bool:
 
 
 class _Reader:
-    def __init__(self, resolution: Resolution) -> None:
+    def __init__(self, resolution: ResolvedQuery) -> None:
         self._text = resolution.text
         self._tree = resolution.tree
-        self._context = resolution.context
+        self._resolution = resolution
         self._starts = first_offsets_of(resolution.tree)
 
     def read(self) -> Iterator[Construct]:
@@ -291,7 +291,7 @@ class _Reader:
         if isinstance(node, exp.Interval):
             unit = str(node.args.get("unit") or "?").upper().rstrip("S")
             return "interval " + ("month" if unit in ("YEAR", "MONTH") else unit.lower())
-        kind = self._context.type_of(node)
+        kind = self._resolution.type_of(node)
         return UNKNOWN if kind is None else base(kind)
 
     def _type_in_text(self, node: exp.Expr) -> str:
@@ -300,7 +300,7 @@ class _Reader:
         return self._type(node) if size is None or size[1] <= _MOST_PLAIN_DECIMALS else "decimal with small digits"
 
     def _full_type(self, node: exp.Expr) -> str:
-        return self._context.type_of(node) or UNKNOWN
+        return self._resolution.type_of(node) or UNKNOWN
 
     def _types(self, nodes: Iterable[exp.Expr]) -> str:
         return ",".join(map(self._type, nodes))

@@ -11,15 +11,15 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql.parsing.syntax_tree import child_expressions
-from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.grouping import window_definitions
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import ScopeColumn
 
 SourceColumn = tuple[str, str, str]
 """Database, table and column, in lower case."""
 
 
-def source_columns(context: ResolutionContext, column: ScopeColumn) -> set[SourceColumn]:
+def source_columns(query: ResolvedQuery, column: ScopeColumn) -> set[SourceColumn]:
     """Return the columns of tables and views that a column is computed from."""
     sources: set[SourceColumn] = set()
     visited: set[int] = set()
@@ -30,7 +30,7 @@ def source_columns(context: ResolutionContext, column: ScopeColumn) -> set[Sourc
             continue
         visited.add(id(item))
         if not isinstance(item, ScopeColumn):
-            stack += _parts(context, item)
+            stack += _parts(query, item)
             continue
         for origin in item.origins:
             if isinstance(origin, tuple):
@@ -40,7 +40,7 @@ def source_columns(context: ResolutionContext, column: ScopeColumn) -> set[Sourc
     return sources
 
 
-def unchanged_type(context: ResolutionContext, column: ScopeColumn) -> str | None:
+def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
     """Return the Hive type of a column that is an unchanged column of tables; None for a computed one."""
     visited: set[int] = set()
     stack = [column]
@@ -54,7 +54,7 @@ def unchanged_type(context: ResolutionContext, column: ScopeColumn) -> str | Non
         for origin in item.origins:
             if isinstance(origin, exp.Expr):
                 node = origin.unalias()
-                bound = context.bindings.get(id(node)) if type(node) is exp.Column else None
+                bound = query.bindings.get(id(node)) if type(node) is exp.Column else None
                 if bound is None:
                     return None
                 stack.append(bound)
@@ -63,15 +63,15 @@ def unchanged_type(context: ResolutionContext, column: ScopeColumn) -> str | Non
     return column.type
 
 
-def _parts(context: ResolutionContext, node: exp.Expr) -> list[Any]:
+def _parts(query: ResolvedQuery, node: exp.Expr) -> list[Any]:
     """Return the columns and expressions that an expression is directly computed from."""
-    column = context.bindings.get(id(node))
+    column = query.bindings.get(id(node))
     if column is not None:
         return [column]
-    columns = context.star_columns.get(id(node))
+    columns = query.star_columns.get(id(node))
     if columns is not None:
         return list(columns)
-    result = context.subqueries.get(id(node))
+    result = query.subqueries.get(id(node))
     if result is not None:
         return [] if type(node.parent) is exp.Exists else list(result.columns)
     parts: list[Any] = [part for value in node.args.values() for part in child_expressions(value)]

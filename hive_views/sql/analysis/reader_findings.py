@@ -16,7 +16,8 @@ from hive_views.sql.analysis.constructs import Construct, constructs, type_diffe
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
 from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.resolver.resolver import Resolution, resolve
+from hive_views.sql.resolver.resolved import ResolvedQuery
+from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
@@ -81,7 +82,7 @@ def reader_findings(
 
 
 def _type_findings(
-    sql: str, resolution: Resolution, other: Resolution, author: Dialect, reader: Dialect
+    sql: str, resolution: ResolvedQuery, other: ResolvedQuery, author: Dialect, reader: Dialect
 ) -> Iterator[ReaderFinding]:
     reasons: dict[str, int] = {}
     for difference in sorted(type_differences(resolution, other), key=attrgetter("start")):

@@ -28,7 +28,8 @@ from hive_views.sql.analysis.trino_rules import (
 )
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import first_offsets_of
-from hive_views.sql.resolver.resolver import Resolution, resolve
+from hive_views.sql.resolver.resolved import ResolvedQuery
+from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
@@ -70,7 +71,7 @@ def trino_findings(
     return tuple(dict.fromkeys(replace(finding, line=line, column=column) for finding, line, column in positions))
 
 
-def _located_findings(resolution: Resolution, schemas: Schemas, database: str) -> list[_Located]:
+def _located_findings(resolution: ResolvedQuery, schemas: Schemas, database: str) -> list[_Located]:
     first_offsets = first_offsets_of(resolution.tree)
     located = list(_text_findings(resolution.text))
     if isinstance(resolution.tree, exp.SetOperation):
@@ -82,13 +83,13 @@ def _located_findings(resolution: Resolution, schemas: Schemas, database: str) -
     return located
 
 
-def _node_findings(resolution: Resolution) -> Iterator[tuple[TrinoFinding, exp.Expr]]:
+def _node_findings(resolution: ResolvedQuery) -> Iterator[tuple[TrinoFinding, exp.Expr]]:
     for node in resolution.tree.walk():
         kind = type(node)
         rule = RULES.get(kind)
         if rule is None and kind not in VERIFIED and kind not in REPORTED_BY_NAME:
             rule = unverified(kind.key.replace("_", " "))
-        finding = rule if isinstance(rule, TrinoFinding) or rule is None else rule(node, resolution.context.type_of)
+        finding = rule if isinstance(rule, TrinoFinding) or rule is None else rule(node, resolution.type_of)
         if finding is not None:
             yield finding, node
 
@@ -97,13 +98,15 @@ _Located = tuple[TrinoFinding, int]
 """A finding and where it begins in the text, in characters."""
 
 
-def _query_findings(resolution: Resolution, schemas: Schemas, database: str) -> Iterator[tuple[TrinoFinding, exp.Expr]]:
+def _query_findings(
+    resolution: ResolvedQuery, schemas: Schemas, database: str
+) -> Iterator[tuple[TrinoFinding, exp.Expr]]:
     for select in resolution.tree.find_all(exp.Select):
-        merged = (function for _, function in typed_functions_of_sources(resolution.context, select))
+        merged = (function for _, function in typed_functions_of_sources(resolution, select))
         for function in chain(functions_before_grouping(select), merged):
             name, report = function.key.replace("_", " "), refused if isinstance(function, TYPED) else unverified
             yield report(f"{name} of a column in a block with GROUP BY, DISTINCT or IN"), function
-        for _, node in aggregates_of_aggregates(resolution.context, select):
+        for _, node in aggregates_of_aggregates(resolution, select):
             yield refused("an aggregate of an aggregate"), node
         if select.args.get("windows"):
             yield refused("a WINDOW clause"), select
@@ -122,7 +125,7 @@ _DATE_LITERAL = "DATE '…' outside of <, > and BETWEEN; CAST('…' AS DATE) is 
 _ORDER_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.DateDiff, exp.TsOrDsToDate)
 
 
-def _dates_taken_for_strings(resolution: Resolution) -> Iterator[int]:
+def _dates_taken_for_strings(resolution: ResolvedQuery) -> Iterator[int]:
     """Yield the token of each `DATE '…'` that is not compared by order: Coral takes it for a string."""
     text = resolution.text
     for cast in resolution.tree.find_all(exp.Cast):

@@ -492,6 +492,8 @@ class _Reader:
         if self._kind(at + 1) is _T.L_PAREN:
             self._arguments([node.this], self._elements(at + 1))
             return self._close(at + 1) + 1
+        while self._word(at + 1) in ("WITH", "WITHOUT", "LOCAL", "TIME", "ZONE"):
+            at += 1  # TIMESTAMP WITH LOCAL TIME ZONE '…'
         return self.read(node.this, at + 1)  # DATE '2024-01-01'
 
     def _type(self, node: exp.DataType, at: int) -> int:

@@ -412,8 +412,7 @@ class ResolutionContext:
         self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
         self.budget = ResolutionBudget(self.text)
         self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
-        self._types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
-        self._weak = ref(self)
+        self.types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
 
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""
@@ -421,15 +420,16 @@ class ResolutionContext:
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression, or None if it is unknown."""
-        return self._types.type_of(node)
+        return self.types.type_of(node)
 
     def type_source(self, node: exp.Expr) -> TypeSource:
         """Return a function that infers the type of an expression when it is first needed."""
-        weak_context = self._weak  # a strong reference would keep every resolved text until a full garbage collection
+        # A strong reference would keep every resolved text until a full garbage collection.
+        weak_types, budget = ref(self.types), self.budget
 
         def infer() -> str | None:
-            context = weak_context()
-            return context.budget.checked_type(context.type_of(node)) if context is not None else None
+            types = weak_types()
+            return budget.checked_type(types.type_of(node)) if types is not None else None
 
         return infer
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
 from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
-from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
@@ -19,10 +17,10 @@ from hive_views.sql.resolver.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.resolver.names import visit
 from hive_views.sql.resolver.ordering import resolve_order
 from hive_views.sql.resolver.queries import resolve_query
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import AmbiguousName, Schemas, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
-from hive_views.sql.text.tokens import Text
 
 
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
@@ -72,34 +70,6 @@ PORTABLE = ExpansionMode(
 _HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
 
 
-@dataclass(slots=True)
-class Resolution:
-    """A query whose names are resolved."""
-
-    query: ParsedQuery
-    scope: Scope
-    context: ResolutionContext
-
-    @property
-    def text(self) -> Text:
-        """The query's text."""
-        return self.query.text
-
-    @property
-    def tree(self) -> exp.Expr:
-        """The query's syntax tree."""
-        return self.query.tree
-
-    def tokens_of(self, node: exp.Expr) -> Range | None:
-        """Return the first and the last token of a node; None if the text does not have it."""
-        return self.query.ranges.get(id(node))
-
-    @property
-    def columns(self) -> list[tuple[str, ScopeColumn]]:
-        """The name and the column of each column of the result."""
-        return [(self.scope.names[column][1], column) for column in self.scope.columns]
-
-
 def _check_all_tables(context: ResolutionContext) -> None:
     """Reject a table in a clause whose names are not resolved (LIMIT, TABLESAMPLE), and PIVOT after a join."""
     stack: list[Any] = [context.tree]
@@ -126,6 +96,13 @@ def _check_all_tables(context: ResolutionContext) -> None:
                     stack.append(value)
 
 
+def _write_names(context: ResolutionContext) -> None:
+    """Add `AS name` to the columns that have no name."""
+    for last, name in context.added_names:
+        for edits in (context.edits, context.star_edits):
+            edits.append(last, f" AS {context.quote(name)}")
+
+
 _WITHOUT_TABLES = frozenset({exp.Column, exp.Identifier, exp.Literal, str, bool, type(None)})
 
 
@@ -137,7 +114,7 @@ def resolve(
     exact: bool = False,
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
-) -> Resolution:
+) -> ResolvedQuery:
     """Resolve every name of a query, with `exact` as Hive 4.1 does, including its faults. Raises SqlError."""
     text = query.text
     context = ResolutionContext(
@@ -158,8 +135,34 @@ def resolve(
                 resolve_cte(context, definition, definition.level)
             _check_all_tables(context)
         write_expanded_stars(context)
+        _write_names(context)
     except AmbiguousName as error:
         raise SqlError(error.reason) from error  # no caller knew the position of the name
     except RecursionError:
         raise text.error("The text is nested too deeply", 0) from None
-    return Resolution(query, scope, context)
+    return _resolved(context, scope)
+
+
+def _resolved(context: ResolutionContext, output: Scope) -> ResolvedQuery:
+    return ResolvedQuery(
+        context.query,
+        output,
+        context.dialect,
+        tuple(context.tables),
+        context.bindings,
+        context.fields,
+        context.star_columns,
+        context.sources,
+        context.joins,
+        context.blocks,
+        context.subqueries,
+        context.select_items,
+        frozenset(context.pivots),
+        context.keeps_using,
+        context.regex_names,
+        context.edits,
+        context.star_edits if context.has_star else None,
+        context.types,
+        context.budget,
+        context.reparsed_trees,
+    )

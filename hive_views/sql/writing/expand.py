@@ -10,8 +10,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
-from hive_views.sql.resolver.context import start_of
-from hive_views.sql.resolver.resolver import Resolution, resolve
+from hive_views.sql.resolver.resolved import ResolvedQuery
+from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import TokenEdits
@@ -49,7 +49,7 @@ class Expansion:
     expanded: str
     names: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
-    resolution: Resolution = field(repr=False, compare=False)
+    resolution: ResolvedQuery = field(repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -108,20 +108,19 @@ def expand(
     if exact:
         unquote = _hive_unquoting(resolution)
         stored = original = TokenEdits(text).apply(unquote)
-        expanded = resolution.context.edits.apply(unquote)
+        expanded = resolution.full_edits.apply(unquote)
     else:
-        _name_columns(resolution)
         original = text.sql
-        starred = resolution.context.has_star
-        stored = resolution.context.star_edits.apply() if starred else text.between(0, len(text.tokens) - 1)
-        expanded = resolution.context.edits.apply()
+        star_edits = resolution.star_edits
+        stored = text.between(0, len(text.tokens) - 1) if star_edits is None else star_edits.apply()
+        expanded = resolution.full_edits.apply()
     if column_names is not None:
         quoted = partial(quote_identifier, quote=text.quote)
         given = [name.lower() for name in column_names] if exact else column_names
         columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
         expanded = f"SELECT {columns} FROM ({expanded}) {quoted(view_name or 'v')}"
         names = [name.lower() for name in column_names]
-    return Expansion(original, stored, expanded, tuple(names), tuple(resolution.context.tables), resolution)
+    return Expansion(original, stored, expanded, tuple(names), resolution.tables, resolution)
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
@@ -129,7 +128,7 @@ def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
     columns = expansion.columns
     for number, column in enumerate(columns):
         if column.type is None:
-            too_long = expansion.resolution.context.budget.type_error(column.name)
+            too_long = expansion.resolution.type_error(column.name)
             if too_long is not None:
                 raise too_long
             raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
@@ -139,8 +138,7 @@ def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
 def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
     """Return an error about a column's type that points at the column."""
     resolution = expansion.resolution
-    item = resolution.context.select_items.get(resolution.columns[number][1])
-    line, at = resolution.text.position(start_of(item) if item is not None else None)
+    line, at = resolution.text.position(resolution.start_of(resolution.columns[number][1]))
     return UnknownTypeError(
         f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
         line=line,
@@ -149,17 +147,16 @@ def unknown_type_error(expansion: Expansion, number: int, reason: str) -> Unknow
     )
 
 
-def _unique_names(resolution: Resolution) -> list[str]:
+def _unique_names(resolution: ResolvedQuery) -> list[str]:
     """Return the column names in lower case; reject duplicates."""
-    text, output = resolution.text, resolution.scope
+    text, output = resolution.text, resolution.output
     written = [output.names[column][1].lower() for column in output.columns]
     if len(set(written)) == len(written):
         return written
     names: dict[str, None] = {}
     for name, column in resolution.columns:
         if name.lower() in names:
-            item = resolution.context.select_items.get(column)
-            start = start_of(item) if item is not None else None
+            start = resolution.start_of(column)
             raise text.error(
                 f"Duplicate column name: {name}. Give one of the two another name with AS",
                 text.tokens[0].start if start is None else start,
@@ -169,22 +166,13 @@ def _unique_names(resolution: Resolution) -> list[str]:
     return list(names)
 
 
-def _name_columns(resolution: Resolution) -> None:
-    """Add `AS name` to the columns of the query that have no name."""
-    for last, name in resolution.context.added_names:
-        addition = f" AS {quote_identifier(name, resolution.text.quote)}"
-        resolution.context.edits.append(last, addition)
-        if resolution.context.has_star:
-            resolution.context.star_edits.append(last, addition)
-
-
-def _hive_unquoting(resolution: Resolution) -> Callable[[int], str | None] | None:
+def _hive_unquoting(resolution: ResolvedQuery) -> Callable[[int], str | None] | None:
     """Return a function that replaces unedited tokens: Hive's lexer drops identifier quotes and hint delimiters.
 
     None if the text has neither.
     """
     text: Text = resolution.text
-    regex = resolution.context.regex_names
+    regex = resolution.has_regex_names
     if ("`" not in text.sql or regex) and "/*+" not in text.sql:
         return None
 

@@ -84,7 +84,7 @@ def resolve_all(name: str, dialect: str) -> str:
         expansion = expand(TEXTS[name], TABLES, database="d", dialect=dialect)
         typed_columns(expansion)
         for _, column in expansion.resolution.columns:
-            source_columns(expansion.resolution.context, column)
+            source_columns(expansion.resolution, column)
         row_text(dialect, expansion, TABLES, database="d")
     except SqlError as error:
         return f"{type(error).__name__}: {error}"

@@ -38,6 +38,12 @@ TEXTS = [
     ("hive", "select true, null from regions", None, "select true AS `_c0`, null AS `_c1` from `sales`.`regions`"),
     # A column that has neither a name nor any other word with a position in sqlglot's tree
     *((dialect, "select null", None, "select null AS `_c0`") for dialect in ("hive", "spark")),
+    (
+        "hive",
+        "select timestamp with local time zone '2020-01-01 00:00:00 UTC' from regions",
+        None,
+        "select timestamp with local time zone '2020-01-01 00:00:00 UTC' AS `_c0` from `sales`.`regions`",
+    ),
     ("spark", "select current_user", None, "select current_user AS `_c0`"),
     ("spark", "select cast(interval 2 day as string)", None, "select cast(interval 2 day as string) AS `_c0`"),
     (

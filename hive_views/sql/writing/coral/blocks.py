@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
-from hive_views.sql.resolver.context import ResolutionContext
+from hive_views.sql.resolver.resolved import ResolvedQuery
 
 TYPED = (exp.Cast, exp.TryCast, exp.Substring, exp.Concat)
 """Functions whose type Coral derives from the query, which fails after it has grouped the rows."""
@@ -40,12 +40,12 @@ def functions_before_grouping(select: exp.Select) -> Iterator[exp.Func]:
                 yield function
 
 
-def _merged_source(context: ResolutionContext, select: exp.Select) -> exp.Select | None:
+def _merged_source(resolution: ResolvedQuery, select: exp.Select) -> exp.Select | None:
     """Return the query that is the only source of a block, which Coral merges into the block; None if there is none."""
     from_ = select.args.get("from_")
     if from_ is None or select.args.get("joins") or select.args.get("laterals"):
         return None
-    source = context.sources.get(id(from_.this))
+    source = resolution.sources.get(id(from_.this))
     query = from_.this.this if source is None or source.cte is None else source.cte.this
     return query if isinstance(query, exp.Select) else None
 
@@ -54,9 +54,9 @@ def _column_names(nodes: Iterable[exp.Expr]) -> set[str]:
     return {column.name.lower() for node in nodes for column in node.find_all(exp.Column)}
 
 
-def typed_functions_of_sources(context: ResolutionContext, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
+def typed_functions_of_sources(resolution: ResolvedQuery, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
     """Yield the functions of columns in the queries that are merged into a block that groups, with their blocks."""
-    names, block, source = _column_names(_clauses(select)), select, _merged_source(context, select)
+    names, block, source = _column_names(_clauses(select)), select, _merged_source(resolution, select)
     is_merged = _is_grouped(select)
     while is_merged and source is not None and not block.args.get("where"):
         items = [item for item in source.expressions if item.alias_or_name.lower() in names]
@@ -64,14 +64,14 @@ def typed_functions_of_sources(context: ResolutionContext, select: exp.Select) -
             if function.find(exp.Column) is not None:
                 yield source, function
         is_merged = not _is_grouped(source)
-        names, block, source = _column_names(items), source, _merged_source(context, source)
+        names, block, source = _column_names(items), source, _merged_source(resolution, source)
 
 
-def aggregates_of_aggregates(context: ResolutionContext, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
+def aggregates_of_aggregates(resolution: ResolvedQuery, select: exp.Select) -> Iterator[tuple[exp.Select, exp.Func]]:
     """Yield the aggregates of a merged query, with its block, that a block without GROUP BY aggregates again."""
     aggregates = [item for node in select.expressions for item in node.find_all(exp.AggFunc)]
     names = _column_names(item for item in aggregates if item.find_ancestor(exp.Window, exp.Select) is select)
-    source = _merged_source(context, select) if names and not select.args.get("group") else None
+    source = _merged_source(resolution, select) if names and not select.args.get("group") else None
     if source is None:
         return
     for item in source.expressions:

@@ -10,13 +10,13 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.parsing.syntax_tree import (
     function_token,
 )
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import INTEGERS
 
 Edit = tuple[int, int, str]
 """The first and last token of a range, and the text that replaces it. Of overlapping ranges the widest is applied."""
-Rule = Callable[[Resolution], Iterator[Edit]]
+Rule = Callable[[ResolvedQuery], Iterator[Edit]]
 """Yields edits that belong together. A rule is repeated as long as it yields any."""
 
 

@@ -9,14 +9,14 @@ from datetime import datetime
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.text.quoting import unescape
 from hive_views.sql.types.hive_types import INTEGERS, TIMES, base, decimal
 from hive_views.sql.writing.coral.decimals import AVERAGED_DIGITS, average_types, is_exact_quotient
 from hive_views.sql.writing.coral.edits import GROUPED_TYPES, Edit, call_tokens
 
 
-def timestamp_literals(resolution: Resolution) -> Iterator[Edit]:
+def timestamp_literals(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`TIMESTAMP '2024-02-01 00:00:00'` becomes a CAST, unless it is more precise than milliseconds (Trino's type)."""
     text = resolution.text
     for at, kind in enumerate(text.kinds[1:]):
@@ -34,13 +34,13 @@ def _is_time(raw: str) -> bool:
     return True
 
 
-def null_safe_comparisons(resolution: Resolution) -> Iterator[Edit]:
+def null_safe_comparisons(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`x <=> NULL` becomes `(x IS NULL)`, `x <=> 1` becomes `(x IS NOT NULL AND x = 1)`, and so on, for a column x.
 
     Applies only to columns of the same type, and to literals of the column's kind: other comparisons cast one side,
     which may return NULL.
     """
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(exp.NullSafeEQ):
         span, column = resolution.tokens_of(node), resolution.tokens_of(node.this)
         if span is None or column is None or type(node.this) is not exp.Column:
@@ -93,9 +93,9 @@ def _literal_kinds(node: exp.Expr) -> frozenset[str | None]:
     return frozenset({*INTEGERS, "float", "double"}) if node.this.isdigit() else frozenset()
 
 
-def integer_divisions(resolution: Resolution) -> Iterator[Edit]:
+def integer_divisions(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`a / b` of integers becomes `CAST(a AS DOUBLE) / b`, which is its meaning in Hive and Spark."""
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(exp.Div):
         if type_of(node.this) in INTEGERS and type_of(node.expression) in INTEGERS:
             span = resolution.tokens_of(node.this)
@@ -103,9 +103,9 @@ def integer_divisions(resolution: Resolution) -> Iterator[Edit]:
                 yield (*span, f"CAST({text.between(*span)} AS DOUBLE)")
 
 
-def decimal_sums(resolution: Resolution) -> Iterator[Edit]:
+def decimal_sums(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`sum(x)` of decimals gets a CAST to the type that it has in Hive and Spark."""
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(exp.Sum):
         size, span = decimal(type_of(node.this) or ""), call_tokens(text, node)
         if size is None or span is None or isinstance(node.parent, (exp.Window, exp.Filter, exp.Cast)):
@@ -113,9 +113,9 @@ def decimal_sums(resolution: Resolution) -> Iterator[Edit]:
         yield (*span, f"CAST({text.between(*span)} AS DECIMAL({min(38, size[0] + 10)},{size[1]}))")
 
 
-def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
+def decimal_averages(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`avg(x)` of a decimal column becomes a quotient of sum and count, with the digits of Hive and Spark."""
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(exp.Avg):
         size, span, value = decimal(type_of(node.this) or ""), call_tokens(text, node), resolution.tokens_of(node.this)
         if size is None or span is None or value is None or isinstance(node.parent, (exp.Window, exp.Filter)):
@@ -128,9 +128,9 @@ def decimal_averages(resolution: Resolution) -> Iterator[Edit]:
             yield (*span, f"CAST(CAST(sum({argument}) AS {total}) / count({argument}) AS {average})")
 
 
-def decimal_quotients(resolution: Resolution) -> Iterator[Edit]:
+def decimal_quotients(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`x / 3` of a decimal gets a CAST to the type that it has in Hive and Spark: Trino computes more digits."""
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(exp.Div):
         span = resolution.tokens_of(node)
         if span is not None and is_exact_quotient(node, type_of) and not isinstance(node.parent, exp.Cast):
@@ -140,14 +140,14 @@ def decimal_quotients(resolution: Resolution) -> Iterator[Edit]:
 _DATE_FUNCTIONS = frozenset({"date_add", "date_sub", "to_date"})
 
 
-def dates(resolution: Resolution) -> Iterator[Edit]:
+def dates(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`date_add`, `date_sub` and `to_date` get a CAST to DATE: Coral takes them for strings."""
     text = resolution.text
     for node in resolution.tree.find_all(exp.TsOrDsAdd, exp.TsOrDsToDate):
         span = call_tokens(text, node)
         if span is None or text.raw(span[0]).lower() not in _DATE_FUNCTIONS or isinstance(node.parent, exp.Cast):
             continue
-        if resolution.context.type_of(node) == "date":
+        if resolution.type_of(node) == "date":
             yield (*span, f"CAST({text.between(*span)} AS DATE)")
 
 
@@ -172,12 +172,12 @@ _TIME_PARTS = {"minute": "CAST(substr({0}, 15, 2) AS INT)"}
 """Parts of a timestamp as substrings of its text."""
 
 
-def date_parts(resolution: Resolution) -> Iterator[Edit]:
+def date_parts(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`year(x)`, `date_format(x, 'dd/MM/yyyy')` and so on of a date or timestamp become substrings of its text.
 
     Coral passes a string to `year`, and takes the pattern of `date_format` for a pattern of Trino.
     """
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     for node in resolution.tree.find_all(*_DATE_FUNCTIONS_OF_COLUMNS):
         operand = node.this.this if isinstance(node.this, (exp.TsOrDsToDate, exp.TimeStrToTime)) else node.this
         span, column, kind = call_tokens(text, node), resolution.tokens_of(operand), base(type_of(operand) or "")
@@ -228,7 +228,7 @@ def _formatted(pattern: str, day: str, timestamp: str | None) -> str | None:
     return f"CAST({joined} AS STRING)"
 
 
-def distinct_sizes(resolution: Resolution) -> Iterator[Edit]:
+def distinct_sizes(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`size(collect_set(x))` becomes `CAST(count(DISTINCT x) AS INT)`."""
     text = resolution.text
     for node in resolution.tree.find_all(exp.ArraySize):
@@ -236,7 +236,7 @@ def distinct_sizes(resolution: Resolution) -> Iterator[Edit]:
         argument = None if not isinstance(inner, exp.ArrayUniqueAgg) else resolution.tokens_of(inner.this)
         if span is None or argument is None or text.raw(span[0]).lower() != "size":
             continue
-        if base(resolution.context.type_of(inner.this) or "") in GROUPED_TYPES:
+        if base(resolution.type_of(inner.this) or "") in GROUPED_TYPES:
             yield (*span, f"CAST(count(DISTINCT {text.between(*argument)}) AS INT)")
 
 
@@ -244,7 +244,7 @@ _VALUES = (exp.Alias, exp.EQ, exp.NEQ, exp.In, exp.Coalesce, exp.Concat, exp.If,
 """The parents under which a string is a plain value; LIKE, patterns and formats interpret backslashes differently."""
 
 
-def string_escapes(resolution: Resolution) -> Iterator[Edit]:
+def string_escapes(resolution: ResolvedQuery) -> Iterator[Edit]:
     """Escapes in a string are replaced by the characters themselves, and a backslash by `chr(92)`."""
     text = resolution.text
     for node in resolution.tree.find_all(exp.Literal):

@@ -11,7 +11,7 @@ from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
 )
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.text.quoting import quote_identifier, quote_qualified
 from hive_views.sql.writing.coral.blocks import (
     aggregates_of_aggregates,
@@ -30,15 +30,14 @@ from hive_views.sql.writing.coral.edits import (
 )
 
 
-def grouped_functions(resolution: Resolution) -> Iterator[Edit]:
+def grouped_functions(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`SELECT substr(a, 1, 3), count(1) FROM t GROUP BY substr(a, 1, 3)` reads a derived table that computes `substr`.
 
     The derived table is `SELECT … FROM t UNION ALL SELECT … FROM t WHERE false`: Coral merges a table without a set
     operation into the query around it. All engines remove the second branch before they read the table.
     """
     for select in resolution.tree.find_all(exp.Select):
-        context = resolution.context
-        sources = [*typed_functions_of_sources(context, select), *aggregates_of_aggregates(context, select)]
+        sources = [*typed_functions_of_sources(resolution, select), *aggregates_of_aggregates(resolution, select)]
         for source, _ in sources:
             branch = _empty_branch(resolution, source)
             if branch is not None:
@@ -55,7 +54,7 @@ _ROWS = {"expressions", "from_", "joins", "where"}
 """The parts of a block that computes each row from one row."""
 
 
-def _empty_branch(resolution: Resolution, select: exp.Select) -> Edit | None:
+def _empty_branch(resolution: ResolvedQuery, select: exp.Select) -> Edit | None:
     """Add `UNION ALL` and a branch without rows to the block of a derived table."""
     text, first = resolution.text, resolution.tokens_of(select.expressions[0].unalias())
     group = select.args.get("group")
@@ -89,7 +88,7 @@ class _ComputedRows:
         select: The block.
     """
 
-    def __init__(self, resolution: Resolution, select: exp.Select) -> None:
+    def __init__(self, resolution: ResolvedQuery, select: exp.Select) -> None:
         self._resolution, self._text = resolution, resolution.text
         self._select = select
         self._alias = unused_name(self._text, "computed")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.text.quoting import quote_identifier, quote_qualified
 from hive_views.sql.writing.coral.edits import (
     Edit,
@@ -22,7 +22,7 @@ from hive_views.sql.writing.coral.edits import (
 )
 
 
-def join_conditions(resolution: Resolution) -> Iterator[Edit]:
+def join_conditions(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`a CROSS JOIN b`, `a JOIN b` and `a, b` become `a JOIN b ON true`.
 
     In Spark a comma binds less tightly than JOIN, which makes a difference only before RIGHT, FULL, USING and NATURAL.
@@ -50,7 +50,7 @@ def join_conditions(resolution: Resolution) -> Iterator[Edit]:
             yield span[1], span[1], f"{text.raw(span[1])} ON true"
 
 
-def using_joins(resolution: Resolution) -> Iterator[Edit]:
+def using_joins(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`a JOIN b USING (k)` becomes `a JOIN b ON a.k = b.k`, in a block of two tables with qualified columns."""
     text = resolution.text
     for select in resolution.tree.find_all(exp.Select):
@@ -64,7 +64,7 @@ def using_joins(resolution: Resolution) -> Iterator[Edit]:
         ):
             continue
         left, right = source_tokens(text, from_.this), source_tokens(text, joins[0].this)
-        if left is None or right is None or resolution.context.keeps_using or not has_plain_joins(select):
+        if left is None or right is None or resolution.keeps_using or not has_plain_joins(select):
             continue
         tables = [source.alias_or_name for source in (from_.this, joins[0].this)]
         keys = [identifier.name for identifier in joins[0].args["using"]]
@@ -74,7 +74,7 @@ def using_joins(resolution: Resolution) -> Iterator[Edit]:
         yield right[1] + 1, text.match[right[1] + 2], f"ON {condition}"
 
 
-def semi_joins(resolution: Resolution) -> Iterator[Edit]:
+def semi_joins(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`a LEFT SEMI JOIN b ON a.x = b.y` becomes `a WHERE EXISTS (SELECT 1 FROM b WHERE a.x = b.y)`.
 
     LEFT ANTI JOIN becomes NOT EXISTS.
@@ -115,7 +115,7 @@ def _is_equality(condition: exp.Expr, table: str) -> bool:
     return type(condition) is exp.EQ and len(tables) == 2 and tables.count(table.lower()) == 1 and "" not in tables
 
 
-def scalar_subqueries(resolution: Resolution) -> Iterator[Edit]:
+def scalar_subqueries(resolution: ResolvedQuery) -> Iterator[Edit]:
     """Yield a subquery of one aggregate in WHERE, HAVING or a SELECT list becomes a joined table of one row."""
     text = resolution.text
     for subquery in resolution.tree.find_all(exp.Subquery):

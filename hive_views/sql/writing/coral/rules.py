@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import TokenEdits
@@ -71,12 +71,12 @@ def apply_rules(
     return RewrittenText(current.expanded, tuple(applied))
 
 
-def _is_only_for_spark(resolution: Resolution) -> bool:
+def _is_only_for_spark(resolution: ResolvedQuery) -> bool:
     """Return whether neither Hive nor Trino reads a text: PIVOT and pipe operators."""
-    return bool(resolution.context.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
+    return bool(resolution.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
 
 
-def _apply(rule: Rule, resolution: Resolution) -> str:
+def _apply(rule: Rule, resolution: ResolvedQuery) -> str:
     edits = TokenEdits(resolution.text)
     for edit in rule(resolution):
         edits.replace(*edit)

@@ -8,14 +8,14 @@ from operator import attrgetter
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.resolver.resolver import Resolution
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.text.quoting import quote_identifier, quote_qualified
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import INTEGERS, base
 from hive_views.sql.writing.coral.edits import _LIST_ENDS, GROUPED_TYPES, Edit, given_parts, unused_name
 
 
-def unions(resolution: Resolution) -> Iterator[Edit]:
+def unions(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`A UNION B` at the top becomes `SELECT … FROM (A UNION B) u`, whose branches have the same names and types."""
     text = resolution.text
     branches = _branches(resolution.tree, exp.Union)
@@ -28,7 +28,7 @@ def unions(resolution: Resolution) -> Iterator[Edit]:
     yield _whole(text, f"SELECT {columns} FROM ({query}) {quote_identifier(alias, text.quote)}")
 
 
-def intersections(resolution: Resolution) -> Iterator[Edit]:
+def intersections(resolution: ResolvedQuery) -> Iterator[Edit]:
     """`A INTERSECT B` and `A EXCEPT B` at the top become a GROUP BY over `A UNION ALL B`, where NULLs are equal."""
     tree, text = resolution.tree, resolution.text
     branches = _branches(tree, (exp.Intersect, exp.Except))
@@ -73,13 +73,13 @@ def _whole(text: Text, query: str) -> Edit:
 
 
 def _aligned_branches(
-    resolution: Resolution, branches: list[exp.Select], more: str | None = None
+    resolution: ResolvedQuery, branches: list[exp.Select], more: str | None = None
 ) -> list[tuple[str, str]] | None:
     """Return the text of each branch of a set operation with one name and type for each column, and its operator.
 
     None if the text or its types are not supported.
     """
-    text, type_of = resolution.text, resolution.context.type_of
+    text, type_of = resolution.text, resolution.type_of
     starts = _top(text, TokenType.SELECT)
     if len(starts) != len(branches) or not branches or TokenType.HINT in text.kind_set:
         return None

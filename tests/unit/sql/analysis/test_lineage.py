@@ -79,9 +79,8 @@ CASES = [
 def test_columns_come_from_the_columns_that_names_refer_to(case: str) -> None:
     dialect, sql, expected = case.split(" | ")
     expansion = expand(sql, Tables(TABLES), database="d", dialect=dialect)
-    context = expansion.resolution.context
     lineage = {
-        name: ",".join(sorted(f"{table}.{source}" for _, table, source in source_columns(context, column)))
+        name: ",".join(sorted(f"{table}.{source}" for _, table, source in source_columns(expansion.resolution, column)))
         for name, (_, column) in zip(expansion.names, expansion.resolution.columns, strict=True)
     }
     assert " ".join(f"{name}={sources}" for name, sources in lineage.items()) == expected
