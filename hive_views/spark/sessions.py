@@ -139,8 +139,8 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
     (measured with 4.1.4, classic, on a busy machine).
     """
     if not can_use(spark, Feature.SETTINGS):
-        if is_spark_3(spark):  # its PySpark has no getAll
-            return {row.key: row.value for row in spark.sql("SET").collect()}
+        if is_spark_3(spark):  # its PySpark has no getAll, and SET redacts values
+            return {row.key: spark.conf.get(row.key) for row in spark.sql("SET").collect()}
         return dict(spark.conf.getAll)
     jvm: Any = spark._jvm
     java_settings = spark.conf._jconf.getAll()
