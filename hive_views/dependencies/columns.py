@@ -12,8 +12,8 @@ from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
-from hive_views.sql.analysis import lineage
 from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.resolver import origins
 from hive_views.sql.resolver.scopes import Schemas
 
 
@@ -100,7 +100,7 @@ def source_columns(text: ViewText, schemas: Schemas) -> dict[str, tuple[ColumnNa
         name: tuple(
             sorted(
                 ColumnName(ViewName(database, table), source)
-                for database, table, source in lineage.source_columns(expansion.resolution, column)
+                for database, table, source in origins.source_columns(expansion.resolution, column)
             )
         )
         for name, (_, column) in zip(expansion.names, expansion.resolution.columns, strict=True)

@@ -16,9 +16,9 @@ from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError, TableLeaf
-from hive_views.sql.analysis.lineage import unchanged_type
 from hive_views.sql.analysis.with_clauses import without_with
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.origins import unchanged_type
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.text.dialects import Dialect

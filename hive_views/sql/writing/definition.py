@@ -20,6 +20,7 @@ from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.spark_lexer import portable_comments
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.expand import Expansion, OutputColumn, expand
+from hive_views.sql.writing.proof import find_difference
 
 # -- Texts that have the same meaning for other engines as for the author's engine -------------------------------------
 #
@@ -370,10 +371,12 @@ def _check_read_back(
     """
     try:
         again = expand(expansion.expanded, schemas, database=database, dialect=dialect, functions=functions)
-        is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
-        reason = "" if is_same else "it changes"
     except SqlError as error:
-        reason = str(error)
+        reason: str | None = str(error)
+    else:
+        is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
+        difference = find_difference(expansion.resolution, again.resolution, is_wrapped=is_wrapped)
+        reason = difference if is_same else "it changes"
     if reason:
         raise SqlError(
             f"The expanded text does not read back ({reason}): {expansion.expanded}\n"

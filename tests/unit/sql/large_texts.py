@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.lineage import source_columns
 from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.resolver.origins import source_columns
 from hive_views.sql.writing.expand import expand, typed_columns
 from tests.unit.sql.tables import Tables
 

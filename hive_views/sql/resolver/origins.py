@@ -26,18 +26,20 @@ def source_columns(query: ResolvedQuery, column: ScopeColumn) -> set[SourceColum
     stack: list[Any] = [column]
     while stack:
         item = stack.pop()
-        if id(item) in visited:
-            continue
-        visited.add(id(item))
-        if not isinstance(item, ScopeColumn):
-            stack += _parts(query, item)
-            continue
-        for origin in item.origins:
-            if isinstance(origin, tuple):
-                sources.add((*origin, item.internal))
-            else:
-                stack.append(origin)
+        if id(item) not in visited:
+            visited.add(id(item))
+            of_tables, parts = direct_origins(query, item)
+            sources.update(of_tables)
+            stack += parts
     return sources
+
+
+def direct_origins(query: ResolvedQuery, item: ScopeColumn | exp.Expr) -> tuple[list[SourceColumn], list[Any]]:
+    """Return the columns of tables, and the columns and expressions, that an item is directly computed from."""
+    if not isinstance(item, ScopeColumn):
+        return [], _parts(query, item)
+    of_tables = [(*origin, item.internal) for origin in item.origins if isinstance(origin, tuple)]
+    return of_tables, [origin for origin in item.origins if not isinstance(origin, tuple)]
 
 
 def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.analysis.lineage import source_columns
+from hive_views.sql.resolver.origins import source_columns
 from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
