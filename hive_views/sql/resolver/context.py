@@ -46,6 +46,7 @@ class Environment:
         allows_windows: Whether window functions are allowed.
         rejects_duplicates: Whether a name of several columns of one table is ambiguous.
         parameters: The parameters of the lambdas around the expression, innermost lambda first.
+        keeps_parentheses: Whether the parentheses around names stay, as in GROUPING SETS, where they are lists.
     """
 
     scopes: tuple[Scope, ...]
@@ -57,6 +58,7 @@ class Environment:
     allows_windows: bool = False
     rejects_duplicates: bool = False
     parameters: tuple[Scope, ...] = ()
+    keeps_parentheses: bool = False
 
     @staticmethod
     def of_output(
@@ -135,12 +137,18 @@ class QueryBlock:
         outer: The scope of the query around a correlated subquery.
         aliases: Its table aliases in the order in which a star lists them.
         level: The number of derived tables and branches of set operations around it.
+        has_windows: Whether it contains window functions.
+        named_windows: The window functions after which Hive names their columns.
+        window_count: The number of window functions in the elements of the SELECT list that are resolved.
     """
 
     ctes: VisibleCtes
     outer: Scope | None = None
     aliases: dict[str, None] = field(default_factory=dict)
     level: int = 0
+    has_windows: bool = False
+    named_windows: Sequence[exp.Expr] = ()
+    window_count: int = 0
 
 
 @dataclass(slots=True)
@@ -359,9 +367,6 @@ class ResolutionContext:
         cte_definitions: All common table expressions.
         outermost_ctes: The names that the outermost WITH defines; Hive resolves them to its definitions everywhere.
         set_operations: The number of aliases that Hive's grammar generated for set operations.
-        in_grouping_sets: Whether the expressions of GROUPING SETS are being resolved.
-        has_windows: Whether the last SELECT contains window functions.
-        named_windows: The window functions of the last SELECT after which Hive names their columns.
         pipe_stars: The stars that pipe operators imply, each with whether the text itself determines its columns, and
             the expanded text, stored text and output column of its columns.
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
@@ -397,9 +402,6 @@ class ResolutionContext:
     cte_definitions: list[CteDefinition] = field(default_factory=list)
     outermost_ctes: set[str] = field(default_factory=set)
     set_operations: int = 0
-    in_grouping_sets: bool = False
-    has_windows: bool = False
-    named_windows: Sequence[exp.Expr] = ()
     pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
     pivots: set[int] = field(default_factory=set)
     reparsed_trees: list[exp.Expr] = field(default_factory=list)

@@ -119,10 +119,9 @@ def resolve_groups(
         scope.has_grouping_sets = True
         column = ScopeColumn(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
         scope.put(None, "grouping__id", column)
-        context.in_grouping_sets = True
+        env = Environment((scope,), None, ungrouped, allows_aggregates=True, keeps_parentheses=True)
         for item in set_members:
-            resolve(context, item, Environment((scope,), None, ungrouped, allows_aggregates=True))
-        context.in_grouping_sets = False
+            resolve(context, item, env)
     return scope
 
 

@@ -421,7 +421,7 @@ def _write_reference(
         first
         and context.text.kinds[first - 1] in _IN_FRONT
         and context.dialect.drops_parentheses
-        and not context.in_grouping_sets
+        and not env.keeps_parentheses
     ):
         first, last = widen(context, first, last) if is_whole else _parentheses(context, first, last)
     if type(column) is MergedKey:

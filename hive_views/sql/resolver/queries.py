@@ -229,8 +229,8 @@ def _resolve_planned_block(
         check_tables_of_aggregates(context, node, scope, ungrouped)
     if calls.windows:
         scope = resolve_windows(context, node, calls.windows, scope, ungrouped)
-    context.has_windows = bool(calls.windows)
-    context.named_windows = windows_with_names(node, calls.windows, block.level) if calls.windows else ()
+    block.has_windows = bool(calls.windows)
+    block.named_windows = windows_with_names(node, calls.windows, block.level) if calls.windows else ()
     output = resolve_items(context, node, scope, ungrouped, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, scope, ungrouped)
     _check_positions(context, node, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -26,7 +27,8 @@ from hive_views.sql.resolver.stars import write_expanded_stars
 def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
     """Resolve the names inside an expression that repeats a grouping key, as columns of FROM."""
     if env.ungrouped is not None:
-        visit(context, node, Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False))
+        of_from = Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False)
+        visit(context, node, replace(of_from, keeps_parentheses=env.keeps_parentheses))
 
 
 def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:

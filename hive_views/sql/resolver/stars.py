@@ -58,7 +58,6 @@ def resolve_items(
     nameless: list[tuple[exp.Expr, str]] = []
     env = Environment.of_output(scope, ungrouped, rejects_duplicates=True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
-    windows = 0
     item_scope = ungrouped
     taken = set() if context.dialect.computes_groups_first else _names_like_generated(items, ungrouped)
     for position, item in enumerate(items):
@@ -71,12 +70,12 @@ def resolve_items(
             env = Environment.of_output(item_scope, ungrouped, outer=block.outer, reuses_computed=False)
             if _put_generated_columns(context, item, env, output):
                 continue
-        column, has_name = _resolve_item(context, item, position + shift, windows, scope, env, output, taken)
+        column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output, taken)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         if names_columns and not has_name:
             nameless.append((item, output.names[column][1]))
-        if context.has_windows:
-            windows += _count_windows(item)
+        if block.has_windows:
+            block.window_count += _count_windows(item)
     if nameless and context.mode.names_all_columns:
         ends = ((context.tokens_of(item), name) for item, name in nameless)
         context.added_names += [(tokens[1], name) for tokens, name in ends if tokens is not None]
@@ -87,7 +86,7 @@ def _resolve_item(
     context: ResolutionContext,
     item: exp.Expr,
     position: int,
-    windows: int,
+    block: QueryBlock,
     scope: Scope,
     env: Environment,
     output: Scope,
@@ -106,7 +105,7 @@ def _resolve_item(
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
     table, name = own_name or (None, _generated_name(position, taken))
     if context.dialect.derives_column_names and name.startswith("_c"):
-        derived_name = _derived_name(context, bare, source, windows)
+        derived_name = _derived_name(context, bare, source, block)
         if derived_name is not None and output.find_any(derived_name) is None:
             name = derived_name
     type_source = source.type_source if source is not None else context.type_source(inner)
@@ -195,18 +194,20 @@ def _is_dotted_name(bare: exp.Expr) -> bool:
     return type(bare) is exp.Dot and type(inner) is exp.Column
 
 
-def _derived_name(context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, windows: int) -> str | None:
+def _derived_name(
+    context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, block: QueryBlock
+) -> str | None:
     """Return the name that Hive takes from the column or the window function inside a cast, instead of `_c0`."""
     inner: Any
-    if context.named_windows:
+    if block.named_windows:
         inner = bare
         while type(inner) in (exp.Paren, exp.Cast, exp.TryCast):
             inner = inner.this
         if type(inner) is exp.Window:
-            if not any(inner is window for window in context.named_windows):
+            if not any(inner is window for window in block.named_windows):
                 return None
             written = function_name(context, windowed_function(inner))
-            return f"{written}_window_{windows}" if written is not None else None
+            return f"{written}_window_{block.window_count}" if written is not None else None
     column = source
     if column is None and type(bare) in (exp.Cast, exp.TryCast):
         inner = bare.this

@@ -36,6 +36,13 @@ TEXTS = [
     ),
     ("hive", "select count(*) from regions", None, "select count(*) AS `_c0` from `sales`.`regions`"),
     ("hive", "select true, null from regions", None, "select true AS `_c0`, null AS `_c1` from `sales`.`regions`"),
+    (
+        "hive",
+        "select region, count(*) n from regions group by region, manager grouping sets ((region), (manager), ())",
+        None,
+        "select `regions`.`region`, count(*) `n` from `sales`.`regions` group by `regions`.`region`,"
+        " `regions`.`manager` grouping sets ((`regions`.`region`), (`regions`.`manager`), ())",
+    ),
     # A column that has neither a name nor any other word with a position in sqlglot's tree
     *((dialect, "select null", None, "select null AS `_c0`") for dialect in ("hive", "spark")),
     (
