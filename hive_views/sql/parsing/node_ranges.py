@@ -7,6 +7,7 @@ form, or if the parser made it up; the nodes around it have theirs where their o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -440,21 +441,13 @@ class _Reader:
 
     def _arguments(self, nodes: Sequence[exp.Expr], elements: Sequence[Range]) -> None:
         """Read the arguments of a call, each where its first name or literal is; their order in the tree may differ."""
+        starts = [self._tokens[start].start for start, _ in elements]
         is_in_order = len(nodes) == len(elements)
         for number, node in enumerate(nodes):
             offset = self._first_offsets.get(id(node))
-            if offset is not None:
-                element = self._element_with(elements, offset)
-            else:
-                element = elements[number] if is_in_order else None
-            if element is not None:
-                self._argument(node, *element)
-
-    def _element_with(self, elements: Sequence[Range], offset: int) -> Range | None:
-        for start, end in elements:
-            if self._tokens[start].start <= offset <= self._tokens[end - 1].end:
-                return start, end
-        return None
+            at = bisect_right(starts, offset) - 1 if offset is not None else number if is_in_order else -1
+            if 0 <= at < len(elements):
+                self._argument(node, *elements[at])
 
     def _argument(self, node: exp.Expr, start: int, end: int) -> None:
         while self._word(start) in _WORDS_BEFORE_ARGUMENT and end - start > 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from hive_views.sql.parsing.syntax_tree import child_expressions
 from hive_views.sql.resolver.origins import direct_origins, source_columns
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import ScopeColumn
@@ -30,25 +31,24 @@ def find_difference(author: ResolvedQuery, row: ResolvedQuery, *, is_wrapped: bo
         row: The text of the row.
         is_wrapped: Whether the row's text is a query for a column list around the author's query.
     """
+    bits: dict[Any, int] = {}
+    ours, theirs = _References(author, bits), _References(row, bits)
     for (name, left), (_, right) in zip(author.columns, row.columns, strict=True):
-        if source_columns(author, left) != source_columns(row, right):
+        if ours.mask(left) != theirs.mask(right):
             return f"column {name} has other sources"
         if left.type is not None and right.type is not None and left.type != right.type:
             return f"column {name} is of type {right.type}, not {left.type}"
-    bits: dict[Any, int] = {}
     tree = row.tree
     if is_wrapped:
         source = tree.args["from_"].this
         tree = source.this if isinstance(source, exp.Subquery) else source  # VALUES has no query around its rows
-    left_blocks, right_blocks = (
-        list(_References(query, bits).blocks(root)) for query, root in ((author, author.tree), (row, tree))
-    )
+    left_blocks, right_blocks = list(ours.blocks(author.tree)), list(theirs.blocks(tree))
     if len(left_blocks) != len(right_blocks):  # PIVOT has a query around its table
         left_blocks, right_blocks = [_united(left_blocks)], [_united(right_blocks)]
     for left_masks, right_masks in zip_longest(left_blocks, right_blocks, fillvalue=_Masks()):
         for clause in left_masks.keys() | right_masks.keys():
-            ours, theirs = left_masks.get(clause, 0), right_masks.get(clause, 0)
-            if ours & ~theirs or (theirs & ~ours and clause not in _GENERATED_IN):
+            left_mask, right_mask = left_masks.get(clause, 0), right_masks.get(clause, 0)
+            if left_mask & ~right_mask or (right_mask & ~left_mask and clause not in _GENERATED_IN):
                 return f"the clause {clause.upper()} names other columns"
     return None
 
@@ -73,18 +73,24 @@ class _References:
 
     def blocks(self, tree: exp.Expr) -> Iterator[_Masks]:
         """Yield the columns that each block names, in the order of the tree."""
-        masks: dict[int, _Masks] = {}
-        for node in tree.walk(bfs=False):
+        blocks: list[_Masks] = [{}]
+        stack: list[tuple[exp.Expr, _Masks, str]] = [(tree, blocks[0], "")]
+        while stack:
+            node, masks, clause = stack.pop()
             if isinstance(node, exp.Query):
-                masks[id(node)] = {}
-            column = self._query.bindings.get(id(node))
-            if column is not None and type(node) is exp.Column:
-                block, clause = _place_of(node)
-                of_block = masks.setdefault(id(block), {})
-                of_block[clause] = of_block.get(clause, 0) | self._mask(column)
-        yield from masks.values()
+                masks = {}
+                blocks.append(masks)
+            column = self._query.bindings.get(id(node)) if type(node) is exp.Column else None
+            if column is not None:
+                masks[clause] = masks.get(clause, 0) | self.mask(column)
+            for name, value in reversed(node.args.items()):
+                of_child = name if isinstance(node, exp.Query) else clause
+                of_child = "on" if isinstance(node, exp.Join) else "from" if of_child in _OF_FROM else of_child
+                stack += ((child, masks, of_child) for child in reversed(child_expressions(value)))
+        yield from blocks
 
-    def _mask(self, column: ScopeColumn) -> int:
+    def mask(self, column: ScopeColumn) -> int:
+        """Return the columns of tables and views that a column is computed from."""
         if self._is_recursive:
             return self._mask_of(source_columns(self._query, column))
         stack: list[tuple[Any, bool]] = [(column, False)]
@@ -110,13 +116,3 @@ class _References:
         for table in tables:
             mask |= 1 << self._bits.setdefault(table, len(self._bits))
         return mask
-
-
-def _place_of(node: exp.Expr) -> tuple[exp.Expr | None, str]:
-    """Return the query around a node, and the clause of this query that contains the node."""
-    is_join = False
-    while node.parent is not None and not isinstance(node.parent, exp.Query):
-        node = node.parent
-        is_join = is_join or isinstance(node, exp.Join)
-    clause = "on" if is_join else node.arg_key or ""
-    return node.parent, "from" if clause in _OF_FROM else clause

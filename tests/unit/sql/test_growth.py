@@ -1,4 +1,4 @@
-"""Expansion makes calls in proportion to the length of the text, in every clause."""
+"""Expansion and its proof make calls in proportion to the length of the text, in every clause."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.proof import find_difference
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables({"t": {f"c{position}": "int" for position in range(5000)}, "u": {"k": "int", "v": "string"}})
@@ -28,6 +29,7 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
         "group by selected columns": ("select {} from t group by {}", "c#"),
         "group by expressions": ("select count(*) n from u group by {}", "k + #"),
         "aggregates": ("select {} from u", "sum(k + #) as a#"),
+        "arguments": ("select array({}) z from u", "#"),
         "casts": ("select {} from u", "cast(k + # as string)"),
         "intervals": ("select {} from u", "date '2020-01-01' + interval '#' day as a#"),
         "windows": ("select {} from u", "sum(k + #) over (partition by v) as a#"),
@@ -99,6 +101,8 @@ def _calls(sql: str, dialect: str) -> int:
     profile = cProfile.Profile()
     profile.enable()
     result = expand(sql, TABLES, database="d", dialect=dialect)
+    assert result.resolution.query.ranges
+    assert find_difference(result.resolution, result.resolution, is_wrapped=False) is None
     profile.disable()
     assert result.columns
     return sum(entry.callcount for entry in profile.getstats())
