@@ -140,6 +140,7 @@ class QueryBlock:
         has_windows: Whether it contains window functions.
         named_windows: The window functions after which Hive names their columns.
         window_count: The number of window functions in the elements of the SELECT list that are resolved.
+        taken_names: The names that no column gets that has none of its own.
     """
 
     ctes: VisibleCtes
@@ -149,6 +150,7 @@ class QueryBlock:
     has_windows: bool = False
     named_windows: Sequence[exp.Expr] = ()
     window_count: int = 0
+    taken_names: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,8 @@ def resolve_items(
     env = Environment.of_output(scope, ungrouped, rejects_duplicates=True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
     item_scope = ungrouped
-    taken = set() if context.dialect.computes_groups_first else _names_like_generated(items, ungrouped)
+    if not context.dialect.computes_groups_first:
+        block.taken_names |= _names_like_generated(items, ungrouped)
     for position, item in enumerate(items):
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
@@ -70,7 +71,7 @@ def resolve_items(
             env = Environment.of_output(item_scope, ungrouped, outer=block.outer, reuses_computed=False)
             if _put_generated_columns(context, item, env, output):
                 continue
-        column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output, taken)
+        column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         if names_columns and not has_name:
             nameless.append((item, output.names[column][1]))
@@ -90,7 +91,6 @@ def _resolve_item(
     scope: Scope,
     env: Environment,
     output: Scope,
-    taken: set[str],
 ) -> tuple[ScopeColumn, bool]:
     """Resolve one element of a SELECT list; return its column, and whether its text already gives it this name."""
     kind = type(item)
@@ -103,7 +103,7 @@ def _resolve_item(
         quote_alias(context, alias)
     bare = unwrapped(inner)
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
-    table, name = own_name or (None, _generated_name(position, taken))
+    table, name = own_name or (None, _generated_name(position, block.taken_names))
     if context.dialect.derives_column_names and name.startswith("_c"):
         derived_name = _derived_name(context, bare, source, block)
         if derived_name is not None and output.find_any(derived_name) is None:
