@@ -123,8 +123,9 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     updates = {key: str(value) for key, value in values.items() if value is not None}
     properties = [SetProperties(updates, frozenset(values.keys() - updates.keys()))] if values else []
     if not has_other_definition:
-        # A commit also replaces settings of an earlier version.
-        return commit_changes(store, loaded, properties) if properties else repair(store, name)
+        if properties:
+            return commit_changes(store, loaded, properties)
+        return repair(store, name) if drift else loaded  # settings of an earlier version
     if not (row.texts.expanded or row.texts.original):
         raise InvalidViewError(str(name), "its row has no text to adopt; repair it instead")
     version = loaded.metadata.current_version()
