@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from hive_views.errors import NoSuchNamespaceError
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.text.dialects import Dialect
 
@@ -29,12 +30,22 @@ class RegisteredFunctions:
     def missing(self, called: Iterable[FunctionReference], dialect: Dialect) -> Iterator[FunctionReference]:
         """Yield the functions of the metastore that a text calls and that do not exist.
 
-        Texts of Trino are left out: their qualified names are functions of Trino's catalogs.
+        Texts of Trino are left out: their qualified names are functions of Trino's catalogs. In a text of Spark, a name
+        that no database has may be a catalog's (`prod.bucket(2, id)` of Iceberg).
         """
         for function in called:
             name = function.registered_name
-            if name is not None and dialect is not Dialect.TRINO and not self.exists(*name):
+            if name is None or dialect is Dialect.TRINO or self.exists(*name):
+                continue
+            if dialect is Dialect.HIVE or self._has_database(name[0]):
                 yield function
+
+    def _has_database(self, database: str) -> bool:
+        try:
+            self._store.client.get_database(database)
+        except NoSuchNamespaceError:
+            return False
+        return True
 
 
 def missing_reason(function: FunctionReference) -> str:

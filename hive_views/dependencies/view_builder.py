@@ -282,7 +282,7 @@ def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) 
                 "temporary function; name a permanent one with its database",
             )
     for function in RegisteredFunctions(store).missing(called, dialect):
-        raise error(function, f"{missing_reason(function).capitalize()}: create it first")
+        raise error(function, f"T{missing_reason(function)[1:]}: create it first")
     return functions
 
 

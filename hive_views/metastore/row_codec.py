@@ -407,11 +407,12 @@ def column_definitions(
 def row_comment(comment: str | None) -> str | None:
     """Return a column's comment as a row has it: cut to what each metastore stores; the metadata file keeps all.
 
-    Hive 4.1.0 and 4.2.0 refuse longer ones, and 3.1.3 on MariaDB cuts them without an error.
+    Hive 4.1.0 and 4.2.0 refuse longer ones, and 3.1.3 on MariaDB cuts them without an error. Java's databases count
+    characters beyond U+FFFF twice.
     """
-    if comment is None or len(comment) <= MAX_COMMENT_LENGTH:
+    if comment is None or len(encoded := comment.encode("utf-16-le", "surrogatepass")) <= 2 * MAX_COMMENT_LENGTH:
         return comment
-    return f"{comment[: MAX_COMMENT_LENGTH - 3]}..."
+    return encoded[: 2 * (MAX_COMMENT_LENGTH - 3)].decode("utf-16-le", "ignore") + "..."
 
 
 def check_properties(properties: Mapping[str, str]) -> None:

@@ -768,7 +768,20 @@ def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Envir
 
 
 def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
-    """Return the names and types of the columns that a table-generating function produces; None if unknown."""
+    """Return the names and types of the columns that a table-generating function produces; None if unknown.
+
+    A chain of lateral views can double a type with each one, so a type that is too long is an error here.
+    """
+    columns = _produced_columns(context, function)
+    for name, kind in columns or ():
+        if kind is not None and context.budget.checked_type(kind) is None:
+            error = context.budget.type_error(name)
+            assert error is not None, "a type was too long"
+            raise error
+    return columns
+
+
+def _produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
     name = (function_name(context, function) or "").removesuffix("_outer")
     arguments = list(function.iter_expressions())
     if name in ("json_tuple", "parse_url_tuple"):

@@ -468,8 +468,20 @@ def test_view_in_database_created_by_other_client(catalog: HiveViewCatalog, raw:
     catalog.drop_namespace("made_elsewhere")
 
 
-def test_long_comment_of_a_column_is_cut_in_the_row_only(catalog: HiveViewCatalog, database: str, raw: Client) -> None:
-    schema = Schema(NestedField(1, "a", LongType(), doc="c" * 5_000))
+@pytest.mark.parametrize(
+    ("comment", "stored"),
+    [
+        ("c" * 5_000, "c" * 253 + "..."),
+        ("😀" * 128, "😀" * 128),
+        ("😀" * 129, "😀" * 126 + "..."),
+        ("ab😀" * 100, "ab😀" * 63 + "a..."),
+    ],
+    ids=["ascii", "fits", "surrogates", "mixed"],
+)
+def test_long_comment_of_a_column_is_cut_in_the_row_only(
+    catalog: HiveViewCatalog, database: str, raw: Client, comment: str, stored: str
+) -> None:
+    schema = Schema(NestedField(1, "a", LongType(), doc=comment))
     view = catalog.create_view(f"{database}.v", schema, version(database))
-    assert raw.get_table(database, "v").sd.cols[0].comment == "c" * 253 + "..."
-    assert (view.schema().fields[0].doc, view.drift) == ("c" * 5_000, ())
+    assert raw.get_table(database, "v").sd.cols[0].comment == stored
+    assert (view.schema().fields[0].doc, view.drift) == (comment, ())

@@ -58,20 +58,32 @@ def test_existing_function_is_accepted(
     assert catalog.check_view(f"{database}.v").problems == ()
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark"])
-@pytest.mark.parametrize("name", ["{0}.whisper", "no_such_database.shout", "`{0}`.`whisper`"])
+@pytest.mark.parametrize(
+    ("dialect", "name"),
+    [
+        ("hive", "{0}.Whisper"),
+        ("spark", "{0}.Whisper"),
+        ("hive", "`{0}`.`Whisper`"),
+        ("spark", "`{0}`.`Whisper`"),
+        ("hive", "no_such_database.shout"),
+    ],
+)
 def test_missing_function_is_rejected_at_its_position(
     catalog: HiveViewCatalog, database: str, shout: str, dialect: str, name: str
 ) -> None:
     text = f"CREATE VIEW {database}.v AS SELECT cast({name.format(database)}(one) AS int) AS x FROM {database}.t"
-    with pytest.raises(SqlError, match=r"There is no function .* in the metastore: create it first") as caught:
+    with pytest.raises(
+        SqlError, match=r"There is no function \w+\.(Whisper|shout) in the metastore: create it first"
+    ) as caught:
         catalog.execute(text, dialect=dialect)
-    function = text.index("whisper" if "whisper" in name else "shout")
+    function = text.index("Whisper" if "Whisper" in name else "shout")
     assert (caught.value.line, caught.value.column) in ((1, function + 1), (1, function))
     assert not catalog.view_exists(f"{database}.v")
 
 
-@pytest.mark.parametrize("call", ["system.bucket(2, one)", "builtin.abs(one)", "session.abs(one)"])
+@pytest.mark.parametrize(
+    "call", ["system.bucket(2, one)", "prod.bucket(2, one)", "builtin.abs(one)", "session.abs(one)"]
+)
 def test_functions_of_spark_and_iceberg_are_not_looked_up(catalog: HiveViewCatalog, database: str, call: str) -> None:
     catalog.create_table(f"{database}.numbers", schema=NUMBERS)
     catalog.execute(f"CREATE VIEW {database}.v AS SELECT cast({call} AS int) AS x FROM {database}.numbers")

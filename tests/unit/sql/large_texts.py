@@ -39,6 +39,12 @@ def nest(before: str, core: str, after: str) -> Callable[[int], str]:
     return text
 
 
+def laterals(step: str, count: int) -> str:
+    """Return a text with a chain of lateral views; `#` is the number of the last one in `step`."""
+    views = (f" LATERAL VIEW {step.replace('#', str(number))} q{number} AS e{number + 1}" for number in range(count))
+    return f"SELECT 1 one FROM t LATERAL VIEW explode(array(1)) q AS e0{''.join(views)}"
+
+
 TEXTS: dict[str, str] = {
     "stars": chain("SELECT x.*, y.* FROM @ x, @ y")(27),
     "stars with other names": chain("SELECT x.*, y.* FROM @ x CROSS JOIN (SELECT a a#, * FROM @) y")(40),
@@ -55,6 +61,9 @@ TEXTS: dict[str, str] = {
     "FULL JOIN": chain("SELECT * FROM @ x FULL JOIN @ y USING (k)", first="SELECT 1 k, 2 b")(60),
     "LATERAL": chain("SELECT x.*, y.* FROM @ x, LATERAL (SELECT * FROM @) y")(60),
     "lateral view": chain("SELECT x.*, y.*, z# FROM @ x, @ y LATERAL VIEW explode(array(1)) q AS z#")(40),
+    "struct of lateral views": laterals("explode(array(struct(e#, e#)))", 200),
+    "map of lateral views": laterals("explode(array(map(e#, e#)))", 200),
+    "stack of lateral views": laterals("stack(1, struct(e#, e#))", 200),
     "generator": chain("SELECT x.*, y.*, stack(2, 1, 2, 3, 4) AS (p#, q#) FROM @ x, @ y")(60),
     "subquery": chain("SELECT x.*, y.* FROM @ x, @ y WHERE x.a = (SELECT max(a) FROM @)")(50),
     "window": chain("SELECT x.*, y.*, row_number() OVER (ORDER BY 1) r# FROM @ x, @ y")(50),

@@ -51,12 +51,13 @@ def test_every_text_is_resolved_or_refused(dialect: str) -> None:
         (chain("SELECT x.*, y.* FROM @ x, @ y")(27), "columns", "columns, the limit is 10"),
         (TEXTS["nested recursive"], "queries", "nested queries, the limit is 3,"),
         (TEXTS["struct of structs"], "type", "characters in the type of column s, the limit is 1,000,000"),
+        (TEXTS["struct of lateral views"], "type", "characters in the type of column col, the limit is 1,000,000"),
         (TEXTS["names of a long alias"], "characters", "characters of names, the limit is 64,000,000"),
     ],
 )
 def test_error_states_figure_limit_and_remedy(text: str, quantity: str, shown: str) -> None:
     with pytest.raises(QueryTooLargeError, match="List the columns that are needed") as caught:
-        typed_columns(expand(text, TABLES, database="d", dialect="spark"))
+        typed_columns(expand(text, TABLES, database="d", dialect="hive" if "LATERAL VIEW" in text else "spark"))
 
     assert caught.value.quantity == quantity
     assert caught.value.figure > caught.value.limit
