@@ -34,6 +34,9 @@ _RAW_STRING = re.compile("[rR]['\"]")
 _LONG_ESCAPE = re.compile(r"\\(?:U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|.)", re.DOTALL)
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 
+_MAX_SHOWN = 2_000
+"""The most characters of a text that an error message shows."""
+
 
 def hive_text(
     dialect: Dialect,
@@ -378,8 +381,9 @@ def _check_read_back(
         difference = find_difference(expansion.resolution, again.resolution, is_wrapped=is_wrapped)
         reason = difference if is_same else "it changes"
     if reason:
+        shown = expansion.expanded if len(expansion.expanded) <= _MAX_SHOWN else f"{expansion.expanded[:_MAX_SHOWN]} …"
         raise SqlError(
-            f"The expanded text does not read back ({reason}): {expansion.expanded}\n"
+            f"The expanded text does not read back ({reason}): {shown}\n"
             "This is a defect of hive_views; please report it. `hive-views create --raw` stores a text as it is"
         )
 
