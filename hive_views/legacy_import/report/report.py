@@ -67,16 +67,16 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[str, list[str]]]:
         old_start, new_start = old_start + codes[-1][2], new_start + codes[-1][4]
 
 
-_UNREAD = "Spark did not check that it can read the views: use import plan --spark, or import run --verify"
-_UNCOMPARED = (
-    "Spark did not compare the rows of the views before and after the import: use import run --verify rows. What only "
-    "the files of tables show, such as timestamps with nanoseconds, is in no finding"
+_COLUMNS = "whether Spark can read each view, with its columns (import plan --spark, import run --verify columns)"
+_ROWS = (
+    "whether each view has the same rows as before (import run --verify rows); what only the files of tables show, "
+    "such as timestamps with nanoseconds, is in no finding"
 )
 
 
 def unchecked_promises(*, has_columns: bool, has_rows: bool) -> tuple[str, ...]:
-    """Return sentences about what Spark did not check, of the columns and the rows of the converted views."""
-    return (*(() if has_columns else (_UNREAD,)), *(() if has_rows else (_UNCOMPARED,)))
+    """Return what Spark did not check of the columns and the rows of the converted views."""
+    return (*(() if has_columns else (_COLUMNS,)), *(() if has_rows else (_ROWS,)))
 
 
 _RESTORED = ("reverted", "already")
@@ -144,7 +144,7 @@ class ImportReport:
     differing: tuple[str, ...] = ()
     """Views that Spark read before and cannot read now, or that have other columns or rows."""
     unchecked: tuple[str, ...] = ()
-    """Sentences about what only Spark can check, and did not."""
+    """What only Spark can check, and did not."""
 
     @property
     def counts(self) -> dict[str, int]:

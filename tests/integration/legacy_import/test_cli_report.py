@@ -9,7 +9,7 @@ import pytest
 from hive_views.cli.commands.legacy_import import print_report
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.report.report import ImportReport, write_check_results
+from hive_views.legacy_import.report.report import ImportReport, unchecked_promises, write_check_results
 from hive_views.spark.legacy_import.verified_run import resolve_verify_mode
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
@@ -36,6 +36,31 @@ def test_report_is_written_as_html(cli, add, sales, tmp_path):
     journal.with_name(f"{journal.name}.verified").write_text("[]")
     assert "does not hold the results" in cli("import", "report", str(journal)).err
     assert "does not hold the results" in cli("import", "report", str(journal), "--html", str(page)).err
+
+
+def test_commands_without_spark_name_what_they_do_not_check(cli, add, sales, tmp_path):
+    plan = str(tmp_path / "plan.json")
+    assert "not checked" not in cli("import", "plan", sales).out
+    text = f"select `orders`.`id` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", "select id from orders", text, [("id", "bigint")]))
+    planned = cli("import", "plan", sales, "--output", plan).out
+    columns, rows = cli("--json", "import", "plan", sales).json["unchecked"]
+    assert columns.startswith("whether Spark can read each view")
+    assert rows.startswith("whether each view has the same rows as before")
+    run = cli("import", "run", plan).out
+    for output in (planned, run):
+        assert "not checked: whether Spark can read each view" in output
+        assert "not checked: whether each view has the same rows" in output
+    assert cli("--json", "import", "run", plan).json["unchecked"] == [columns, rows]
+
+
+@pytest.mark.parametrize(
+    ("has_columns", "has_rows", "subjects"),
+    [(False, False, ["Spark can", "each view"]), (True, False, ["each view"]), (True, True, [])],
+)
+def test_checks_by_spark_leave_less_unchecked(has_columns, has_rows, subjects):
+    unchecked = unchecked_promises(has_columns=has_columns, has_rows=has_rows)
+    assert [" ".join(item.split()[1:3]) for item in unchecked] == subjects
 
 
 def test_unknown_verify_mode_is_rejected(cli, tmp_path):
