@@ -48,6 +48,6 @@ class RegisteredFunctions:
         return True
 
 
-def missing_reason(function: FunctionReference) -> str:
-    """Return the sentence about a function that does not exist."""
-    return f"there is no function {function.database}.{function.name} in the metastore"
+def missing_function(function: FunctionReference) -> str:
+    """Return what messages call a function that does not exist; follows "there is"."""
+    return f"no function {function.database}.{function.name} in the metastore"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_reason
+from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
 from hive_views.dependencies.view_text import read_view_text, text_of_hive_view, text_of_version
 from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -184,7 +184,7 @@ def _missing_functions(functions: RegisteredFunctions, text: ViewText) -> Iterat
     called = qualified_functions(text.typed, text.dialect)
     try:
         for function in functions.missing(called, text.dialect):
-            yield ViewProblem(Validity.INVALID, missing_reason(function))
+            yield ViewProblem(Validity.INVALID, f"there is {missing_function(function)}")
     except MetastoreRefusedError as error:
         yield ViewProblem(Validity.UNKNOWN, f"its functions cannot be looked up: {error}")
 

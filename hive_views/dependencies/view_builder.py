@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_reason
+from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
 from hive_views.dependencies.view_text import READABLE
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -282,7 +282,7 @@ def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) 
                 "temporary function; name a permanent one with its database",
             )
     for function in RegisteredFunctions(store).missing(called, dialect):
-        raise error(function, f"T{missing_reason(function)[1:]}: create it first")
+        raise error(function, f"There is {missing_function(function)}: create it first")
     return functions
 
 

@@ -75,6 +75,15 @@ class PlannedStore(MetastoreStore):
     """Rows that the server refuses to return."""
     legacy: dict[ViewName, ScannedView] = field(default_factory=dict)
     """Legacy views that are not planned yet."""
+    functions: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Whether the metastore has each function that was looked up."""
+
+    def has_function(self, database: str, name: str) -> bool:
+        """Return whether a database has a permanent function; the views of a plan often call the same ones."""
+        key = (database, name)
+        if key not in self.functions:
+            self.functions[key] = super().has_function(database, name)
+        return self.functions[key]
 
     def get_row(self, name: ViewName) -> Row | None:
         """Return the planned row of a name, its legacy row, or the row in the metastore."""
