@@ -11,7 +11,7 @@ import pytest
 from tests.estate import copy
 from tests.estate.answers import check
 from tests.estate.author_rows import same_rows
-from tests.estate.build import MAX_ROWS, NOISE_DATABASE, STATEMENTS
+from tests.estate.build import MAX_ROWS, NOISE_WITHOUT_FINDINGBASE, STATEMENTS
 from tests.estate.conftest import Estate, databases
 from tests.estate.old_calls import OldCalls
 from tests.estate.programs import PROGRAMS, RefusedError, Run, Site
@@ -19,12 +19,15 @@ from tests.estate.rows import stable
 
 pytestmark = pytest.mark.extended
 
-DATA = {
+WITHOUT_FINDING = {
     "hive_views.all_types": "a timestamp with nanoseconds, which Spark cuts to microseconds",
-    "spark_views.settings": "a quotient by zero under spark.sql.ansi.enabled=false, which only a ViewSession applies",
+    "spark_views.settings": "a quotient by zero under spark.sql.ansi.enabled=false, which Iceberg's catalog ignores",
     "spark_views.sql_function": "its SQL function cannot be called in any session with this metastore's old client",
 }
-"""Views without the author's rows and without a finding, with the reason; docs/limits.md states the first two."""
+"""Views without the author's rows and without a finding, with the reason.
+
+docs/limits.md states the first, and docs/spark.md the second.
+"""
 
 
 def authors() -> dict[str, dict[str, Any]]:
@@ -55,7 +58,7 @@ def outcome(run: Run, view: dict[str, Any], author: dict[str, Any] | None) -> st
 
 
 def test_converted_views_have_their_authors_rows_or_a_finding(estate: Estate, temporary: Path) -> None:
-    names = [name for name in databases() if name != NOISE_DATABASE]
+    names = [name for name in databases() if name != NOISE_WITHOUT_FINDINGBASE]
     plan, journal = str(temporary / "rows.json"), str(temporary / "rows.jsonl")
     assert estate.cli("import", "plan", *names, "-o", plan).code in (0, 1)
     run = estate.cli("--json", "import", "run", plan, "--journal", journal)
@@ -72,7 +75,7 @@ def test_converted_views_have_their_authors_rows_or_a_finding(estate: Estate, te
                     "requests": 0,
                     **stable({"outcome": outcome(spark, view, recorded.get(view["name"])), "findings": findings}),
                 }
-    assert {name for name, answer in answers.items() if not is_explained(answer)} == set(DATA)
+    assert {name for name, answer in answers.items() if not is_explained(answer)} == set(WITHOUT_FINDING)
     check("author_rows", answers)
 
 

@@ -1,1 +1,1 @@
-"""Facts about engines as data, with the version that was asked."""
+"""Tables of facts about engines, each with the version of the engine that it was measured on."""

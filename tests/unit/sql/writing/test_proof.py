@@ -1,4 +1,4 @@
-"""A text of a row that names other columns than its author's text is told from one that names the same."""
+"""The proof of a row's text accepts the columns of the author's text and rejects others."""
 
 from __future__ import annotations
 
