@@ -11,7 +11,7 @@ import pytest
 from tests.estate import copy
 from tests.estate.answers import check
 from tests.estate.author_rows import same_rows
-from tests.estate.build import MAX_ROWS, NOISE_WITHOUT_FINDINGBASE, STATEMENTS
+from tests.estate.build import MAX_ROWS, NOISE_DATABASE, STATEMENTS
 from tests.estate.conftest import Estate, databases
 from tests.estate.old_calls import OldCalls
 from tests.estate.programs import PROGRAMS, RefusedError, Run, Site
@@ -58,7 +58,7 @@ def outcome(run: Run, view: dict[str, Any], author: dict[str, Any] | None) -> st
 
 
 def test_converted_views_have_their_authors_rows_or_a_finding(estate: Estate, temporary: Path) -> None:
-    names = [name for name in databases() if name != NOISE_WITHOUT_FINDINGBASE]
+    names = [name for name in databases() if name != NOISE_DATABASE]
     plan, journal = str(temporary / "rows.json"), str(temporary / "rows.jsonl")
     assert estate.cli("import", "plan", *names, "-o", plan).code in (0, 1)
     run = estate.cli("--json", "import", "run", plan, "--journal", journal)
