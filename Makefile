@@ -86,6 +86,8 @@ test-sql-random: env
 check: env lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	mkdir -p build
+	$(BIN)/python -m pytest --collect-only --quiet --no-header >build/collected.txt || { tail -n 40 build/collected.txt; false; }
 
 lint: env
 	$(BIN)/ruff check .
