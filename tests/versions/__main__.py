@@ -2,8 +2,8 @@
 
 run     the whole tests of each combination, or of those that are named (`spark-*`); a combination whose last result
         is of the current commit and complete is not repeated
-sample  the tests with the marker `each_spark` on each Spark but that of `make test`, as `.ci/run` does; a Spark on which one
-        fails is run once more, and has to pass then; nothing is recorded
+sample  the tests with the marker `each_spark` on each Spark but that of `make test`, as `.ci/run` does; a Spark on
+        which one fails is run once more, and has to pass then; nothing is recorded
 turn    one combination of Spark or Python, whose turn it is at a landing; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """
