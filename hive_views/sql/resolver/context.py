@@ -14,6 +14,7 @@ from typing import Any
 from weakref import ref
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.node_ranges import Range
@@ -444,7 +445,7 @@ class ResolutionContext:
         Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
         pipe operators.
         """
-        if self.text.pipe_markers or self.text.pipe_stars:
+        if TokenType.PIPE_GT in self.text.kind_set:
             return True
         for star in self.tree.find_all(exp.Star):
             parent = star.parent

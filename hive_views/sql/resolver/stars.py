@@ -73,7 +73,9 @@ def resolve_items(
                 continue
         column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
-        if names_columns and not has_name:
+        # ORDER BY in a subquery may name a key that is written as coalesce(…).
+        is_ordered_key = block.outer is not None and type(column.origins[0]) is MergedKey
+        if (names_columns or is_ordered_key) and not has_name:
             nameless.append((item, output.names[column][1]))
         if block.has_windows:
             block.window_count += _count_windows(item)
@@ -115,7 +117,8 @@ def _resolve_item(
     if own_name is None:
         context.invented_names.add(column)
     if type(source) is MergedKey and alias is None:
-        return column, False  # it may be written as coalesce(…), which has no name
+        # It may be written as coalesce(…), which has no name.
+        return column, written_join_column(context, source.join_column) == context.quote(name)
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     return column, own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
@@ -115,12 +116,27 @@ def expand(
         stored = text.between(0, len(text.tokens) - 1) if star_edits is None else star_edits.apply()
         expanded = resolution.full_edits.apply()
     if column_names is not None:
-        quoted = partial(quote_identifier, quote=text.quote)
         given = [name.lower() for name in column_names] if exact else column_names
-        columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
-        expanded = f"SELECT {columns} FROM ({expanded}) {quoted(view_name or 'v')}"
+        expanded = _with_column_list(resolution, expanded, names, given, view_name or "v")
         names = [name.lower() for name in column_names]
     return Expansion(original, stored, expanded, tuple(names), resolution.tables, resolution)
+
+
+def _with_column_list(
+    resolution: ResolvedQuery, expanded: str, names: Sequence[str], given: Sequence[str], view_name: str
+) -> str:
+    """Return the query around a text that gives its columns other names."""
+    text, tree = resolution.text, resolution.tree
+    quoted = partial(quote_identifier, quote=text.quote)
+    if text.kinds[0] is TokenType.VALUES:
+        if type(tree) is not exp.Values or any(value for key, value in tree.args.items() if key != "expressions"):
+            reason = "VALUES with another clause cannot have a column list: write SELECT … FROM (VALUES …) AS t(a, b)"
+            raise text.error(reason, text.tokens[0].start)
+        if text.dialect is Dialect.TRINO:  # columns of VALUES have no names there
+            columns = ", ".join(map(quoted, given))
+            return f"SELECT {columns} FROM ({expanded}) AS {quoted(view_name)}({columns})"
+    columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
+    return f"SELECT {columns} FROM ({expanded}) {quoted(view_name)}"
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
