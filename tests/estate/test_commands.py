@@ -121,9 +121,9 @@ ELSEWHERE = {
         ("mv create", "mv copy", "mv expire", "mv replace", "mv set", "mv plain", "mv back"), "test_changes"
     ),
     **dict.fromkeys(("mv drop", "database create", "database drop", "import report"), "test_changes"),
-    "mv refresh": "needs Spark",
+    "mv refresh": "test_spark",
     "sql expand": "reads no metastore",
-    **dict.fromkeys(("copy plan", "copy run", "copy revert"), "needs another catalog"),
+    **dict.fromkeys(("copy plan", "copy run", "copy revert"), "test_copies"),
     **dict.fromkeys(("metastore start", "metastore stop", "metastore status"), "reads no rows"),
     **dict.fromkeys(
         ("upgrade detect", "upgrade plan", "upgrade render", "upgrade apply", "upgrade verify", "upgrade rollback"),
