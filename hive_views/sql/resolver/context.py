@@ -14,7 +14,6 @@ from typing import Any
 from weakref import ref
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.node_ranges import Range
@@ -443,9 +442,9 @@ class ResolutionContext:
         """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
 
         Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
-        pipe operators.
+        pipe operators that need a query around the operators before them.
         """
-        if TokenType.PIPE_GT in self.text.kind_set:
+        if self.text.pipe_markers:
             return True
         for star in self.tree.find_all(exp.Star):
             parent = star.parent

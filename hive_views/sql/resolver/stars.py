@@ -117,8 +117,7 @@ def _resolve_item(
     if own_name is None:
         context.invented_names.add(column)
     if type(source) is MergedKey and alias is None:
-        # It may be written as coalesce(…), which has no name.
-        return column, written_join_column(context, source.join_column) == context.quote(name)
+        return column, False  # it may be written as coalesce(…), which has no name
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     return column, own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
 
@@ -471,9 +470,12 @@ def _expand_pipe_star(
         if is_single:
             check_hidden_key(context, scope, owner, name, item)
         text = _written(context, owner if entry.is_qualified else "", name) if is_single else context.quote(name)
-        if any(text == other for other, _, _ in columns):
+        if any(text == stored for _, stored, _ in columns):
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
-        columns.append((text, text, _put_star_column(context, owner, name, source, output, item)))
+        column = _put_star_column(context, owner, name, source, output, item)
+        if not is_single:
+            context.renamed_columns[column] = output.names[column][1]
+        columns.append((text if is_single else written_join_column(context, entry), text, column))
     context.budget.add_written(sum(len(text) for text, _, _ in columns), item)
     is_fixed = star.kind == "all" and _is_one_query(item.parent)
     context.pipe_stars.append((star, is_fixed, columns))
@@ -583,9 +585,9 @@ def _write_pipe_stars(context: ResolutionContext) -> None:
         if is_fixed and not any(column in renamed for _, _, column in columns):
             continue
         context.has_star = True
-        texts = [_named(context, text, column) for text, _, column in columns]
         names = [quote(unquote_identifier(context.text.raw(token))) for token in star.names]
-        for edits in (context.edits, context.star_edits):
+        for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
+            texts = [_named(context, stored if is_stored else text, column) for text, stored, column in columns]
             if star.kind == "all":
                 edits.append(star.last, f" |> SELECT {', '.join(texts)}")
             elif star.kind == "after":
