@@ -38,7 +38,7 @@ def derby_jvm(place: str, jars: Path | None = None) -> Iterator[Any]:
     own = jars or (Path(os.environ[JARS_VARIABLE]) if JARS_VARIABLE in os.environ else spark)
     jars_of_derby = sorted(own.glob("derby*.jar"))
     if not jars_of_derby:
-        raise DatabaseError(place, f"{own.absolute()} has no derby*.jar; the variable {JARS_VARIABLE} names a directory")
+        raise DatabaseError(place, f"{own.absolute()} has no derby*.jar; {JARS_VARIABLE} names a directory")
     path = os.pathsep.join(str(each) for each in [*jars_of_derby, *spark.glob("py4j-*.jar")])
     with tempfile.TemporaryDirectory(prefix="hive-views-derby-") as home:
         options = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dderby.locks.waitTimeout=30")

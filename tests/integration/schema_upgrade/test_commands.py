@@ -74,7 +74,7 @@ def test_commands_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
 def test_directory_without_derby_is_named(derby: DerbyDatabases, tmp_path: Path) -> None:
     done = invoke("upgrade", "detect", "--url", derby.copy("0.5.0").place, HIVE_VIEWS_DERBY_JARS=str(tmp_path))
     assert done.code == 1
-    assert f"{tmp_path} has no derby*.jar; the variable HIVE_VIEWS_DERBY_JARS names a directory" in done.err
+    assert f"{tmp_path} has no derby*.jar; HIVE_VIEWS_DERBY_JARS names a directory" in done.err
 
 
 def test_scripts_without_a_connection() -> None:
