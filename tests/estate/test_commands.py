@@ -127,7 +127,7 @@ ELSEWHERE = {
     **dict.fromkeys(("metastore start", "metastore stop", "metastore status"), "reads no rows"),
     **dict.fromkeys(
         ("upgrade detect", "upgrade plan", "upgrade render", "upgrade apply", "upgrade verify", "upgrade rollback"),
-        "reads the database of a server on PostgreSQL or MySQL",
+        "test_upgrade",
     ),
 }
 """The commands that have no form here, and why."""

@@ -67,7 +67,7 @@ def test_commands_end_to_end(postgresql: SqlDatabases, tmp_path: Path) -> None:
     assert json.loads(run("verify", "--json"))["lacking"] == []
     assert json.loads(run("plan", "--json"))["steps"] == []
     assert json.loads(run("apply", "--json", "--yes"))["done"] == []
-    assert "sales.v_bad: invalid" in run("verify", "--files")
+    assert "sales.v_bad: unknown: line 1:1" in run("verify", "--files")
     assert json.loads(run("rollback", "--yes", "--json"))["rows"] == 9
 
 
