@@ -43,7 +43,10 @@ def direct_origins(query: ResolvedQuery, item: ScopeColumn | exp.Expr) -> tuple[
 
 
 def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
-    """Return the Hive type of a column that is an unchanged column of tables; None for a computed one."""
+    """Return the Hive type of a column that is an unchanged column of tables; None for a computed one.
+
+    `grouping__id` counts as unchanged: it is a bigint, and was an int before Hive 3 (Hive 2.3.10, measured).
+    """
     visited: set[int] = set()
     stack = [column]
     while stack:
@@ -51,7 +54,7 @@ def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
         if id(item) in visited:
             continue
         visited.add(id(item))
-        if not item.origins or item.type != column.type:
+        if item.type != column.type or not (item.origins or item.name == "grouping__id"):
             return None
         for origin in item.origins:
             if isinstance(origin, exp.Expr):
