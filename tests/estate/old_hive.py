@@ -24,7 +24,7 @@ from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, SerDeInfo, Table
 from tests.estate import definitions, rows
-from tests.estate.copy import CACHE, FILES, HERE
+from tests.estate.copy import CACHE, HERE
 from tests.integration.metastore.rpc import connect
 
 RELEASES = ("2.3.10", "3.1.3")
@@ -106,7 +106,7 @@ def build(release: str) -> None:
 
 def _run_all(run: Callable[[str], None], warehouse: str) -> Iterator[dict[str, str]]:
     """Run all statements; return those that the driver refuses. A refused database is created without clauses."""
-    for item in definitions.load("hive", definitions.placeholders(warehouse, FILES)):
+    for item in definitions.load("hive", definitions.placeholders(warehouse, f"{warehouse}/files")):
         for statement in item.statements:
             if statement.split()[0].lower() in _DATA:
                 continue

@@ -302,10 +302,13 @@ def test_rows_with_unusual_names_and_texts(databases: Databases) -> None:
         report = verify(session)
         assert report.complete
         broken = {check.view: check.validity for check in report.broken}
-        # The text of a"b reads a missing table; the texts of a`b, a.b and a;--b are not queries; a%s:b reads a`b.
-        invalid = [name for name in UNUSUAL_NAMES if broken.get(f"sales.{name}") == "invalid"]
-        assert invalid == ['a"b', "a`b", "a.b", "a;--b"]
-        assert [name for name, validity in broken.items() if validity != "invalid"] == ["sales.a%s:b"]
+        # The text of a"b reads a missing table; a`b has none; a%s:b reads a`b; those of a.b and a;--b are not queries,
+        # as far as this package can read them.
+        names_of = {
+            wanted: [name for name in UNUSUAL_NAMES if broken.get(f"sales.{name}") == wanted]
+            for wanted in ("invalid", "unknown")
+        }
+        assert names_of == {"invalid": ['a"b', "a`b"], "unknown": ["a.b", "a;--b", "a%s:b"]}
         rollback(session)
         after = rows_of(session, "TBLS")
         if databases.dialect != "mariadb":
