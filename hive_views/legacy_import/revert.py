@@ -55,6 +55,7 @@ from hive_views.metastore.shared_files import FileOwner, purge_view_files
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.session_settings import is_row_setting
 from hive_views.view_copy.catalogs import CATALOG_ERRORS, errors_of, is_unchanged
 from hive_views.view_copy.catalogs import drop_view as drop_view_of
 from hive_views.view_copy.catalogs import load_view as load_view_of
@@ -321,6 +322,10 @@ def _check_untouched(store: MetastoreStore, row: Row, legacy: Row, fingerprint: 
         ) from error
     keeps_encoding = is_encoded(row.texts.original)
     expected = row_after_import(store, legacy, metadata, row.metadata_location or "", keeps_encoding=keeps_encoding)
+    if not any(map(is_row_setting, row.parameters)):
+        # Older releases write no settings of the author into the row (decision 0068).
+        others = {key: value for key, value in expected.parameters.items() if not is_row_setting(key)}
+        expected = expected.with_parameters(others)
     if row_fingerprint(expected) != row_fingerprint(row):
         raise RevertError(name, "its row was changed since its import; use force to lose the changes")
 
