@@ -116,9 +116,18 @@ CORPORA: dict[str, Callable[[], Iterator[tuple[str, Dialect]]]] = {
 }
 
 
+WRONG_RANGES = {
+    "analysts": "nodes of kinds that OPAQUE does not list have no range",
+    "hostile": "an aliased query at the start of a join in parentheses has the range without its alias",
+}
+"""Known faults in the whole corpora."""
+
+
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("step", [8, *extended(1)])
-def test_range_of_a_node_is_parsed_to_the_node(corpus: str, step: int) -> None:
+def test_range_of_a_node_is_parsed_to_the_node(request: pytest.FixtureRequest, corpus: str, step: int) -> None:
+    if step == 1 and corpus in WRONG_RANGES:
+        request.applymarker(pytest.mark.xfail(reason=WRONG_RANGES[corpus], strict=True))
     missing: Counter[str] = Counter()
     wrong: list[Any] = []
     count = 0
