@@ -252,6 +252,8 @@ class DialectRules:
     """Whether GROUP BY and window functions are resolved first and the SELECT list refers to their results."""
     groups_by_ordinals: bool = False
     """Whether a number in GROUP BY is a position of the SELECT list regardless of settings."""
+    names_columns_of_values: bool = True
+    """Whether the columns of VALUES have names, `col1` and so on, without an alias that names them."""
     unifies_rows_of_values: bool = False
     """Whether the types of VALUES are those of all rows combined, not those of the first row."""
     allows_generators_with_columns: bool = False

@@ -25,6 +25,9 @@ from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
 from hive_views.sql.resolver.stars import windowed_function
 from hive_views.sql.text.quoting import unquote_identifier
 
+GROUPING_ID = "grouping__id"
+"""Hive's virtual column with the grouping set of a row, a bigint; before Hive 3 an int (Hive 2.3.10, measured)."""
+
 # -- Calls of a block --------------------------------------------------------------------------------------------------
 
 
@@ -117,8 +120,8 @@ def resolve_groups(
         scope.put_key(text, column, item)
     if set_members is not None:
         scope.has_grouping_sets = True
-        column = ScopeColumn(f"_col{len(scope.columns)}", None, "grouping__id", "bigint")
-        scope.put(None, "grouping__id", column)
+        column = ScopeColumn(f"_col{len(scope.columns)}", None, GROUPING_ID, "bigint")
+        scope.put(None, GROUPING_ID, column)
         env = Environment((scope,), None, ungrouped, allows_aggregates=True, keeps_parentheses=True)
         for item in set_members:
             resolve(context, item, env)
@@ -150,14 +153,14 @@ def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: 
     names = {
         name: column
         for name, column in _generated_columns(group).items()
-        if name == "grouping__id" or scope.find_any(name) is None
+        if name == GROUPING_ID or scope.find_any(name) is None
     }
     return scope.with_names(names) if names else scope
 
 
 def _generated_columns(group: exp.Expr) -> dict[str, ScopeColumn]:
     """Return the columns that Spark adds for ROLLUP, CUBE, GROUPING SETS and window functions of time, by name."""
-    types = {"grouping__id": "bigint"} if _has_sets(group) else {}
+    types = {GROUPING_ID: "bigint"} if _has_sets(group) else {}
     for call in group.find_all(exp.Anonymous):
         if call.name.lower() in ("window", "session_window"):
             types[call.name.lower()] = "struct<start:timestamp,end:timestamp>"
@@ -365,7 +368,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
             if column is None or not _is_column(context, item, column, Environment((ungrouped,), block.outer)):
                 outputs[name] = ScopeColumn("", None, name, context.type_source(item))
     for name, column in _generated_columns(group).items() if group is not None else ():
-        if name == "grouping__id" or ungrouped.find_any(name) is None:
+        if name == GROUPING_ID or ungrouped.find_any(name) is None:
             outputs.setdefault(name, column)
     scope = ungrouped.hiding(outputs)
     scope.tables = {**ungrouped.tables, None: outputs}

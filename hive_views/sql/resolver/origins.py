@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from hive_views.sql.parsing.syntax_tree import child_expressions
-from hive_views.sql.resolver.grouping import window_definitions
+from hive_views.sql.resolver.grouping import GROUPING_ID, window_definitions
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import ScopeColumn
 
@@ -45,7 +45,7 @@ def direct_origins(query: ResolvedQuery, item: ScopeColumn | exp.Expr) -> tuple[
 def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
     """Return the Hive type of a column that is an unchanged column of tables; None for a computed one.
 
-    `grouping__id` counts as unchanged: it is a bigint, and was an int before Hive 3 (Hive 2.3.10, measured).
+    `grouping__id` counts as unchanged, because its type is certain.
     """
     visited: set[int] = set()
     stack = [column]
@@ -54,7 +54,7 @@ def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
         if id(item) in visited:
             continue
         visited.add(id(item))
-        if item.type != column.type or not (item.origins or item.name == "grouping__id"):
+        if item.type != column.type or not (item.origins or item.name == GROUPING_ID):
             return None
         for origin in item.origins:
             if isinstance(origin, exp.Expr):

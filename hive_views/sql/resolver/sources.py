@@ -425,7 +425,7 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     query = node.parent.parent if identifier is not None and not identifier._meta and node.parent is not None else None
     names = alias_columns(query.parent) if query is not None and isinstance(query.parent, exp.CTE) else columns
     is_nameless = query is None or isinstance(query.parent, exp.CTE)
-    if is_nameless and not names and not context.dialect.requires_aliases and not context.dialect.has_lateral_aliases:
+    if is_nameless and not names and not context.dialect.names_columns_of_values:
         raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
     return alias, values_scope(context, node, alias, [item.name.lower() for item in columns])
 

@@ -73,9 +73,9 @@ def resolve_items(
                 continue
         column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
-        # ORDER BY in a subquery may name a key that is written as coalesce(…).
-        is_ordered_key = block.outer is not None and type(column.origins[0]) is MergedKey
-        if (names_columns or is_ordered_key) and not has_name:
+        # In a subquery, ORDER BY may name a key that is written as coalesce(…).
+        is_key_of_subquery = block.outer is not None and type(column.origins[0]) is MergedKey
+        if (names_columns or is_key_of_subquery) and not has_name:
             nameless.append((item, output.names[column][1]))
         if block.has_windows:
             block.window_count += _count_windows(item)

@@ -132,7 +132,7 @@ def _with_column_list(
         if type(tree) is not exp.Values or any(value for key, value in tree.args.items() if key != "expressions"):
             reason = "VALUES with another clause cannot have a column list: write SELECT … FROM (VALUES …) AS t(a, b)"
             raise text.error(reason, text.tokens[0].start)
-        if text.dialect is Dialect.TRINO:  # columns of VALUES have no names there
+        if not resolution.dialect.names_columns_of_values:
             columns = ", ".join(map(quoted, given))
             return f"SELECT {columns} FROM ({expanded}) AS {quoted(view_name)}({columns})"
     columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.sql.resolver.origins import source_columns
+from hive_views.sql.resolver.origins import source_columns, unchanged_type
 from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
@@ -84,3 +84,17 @@ def test_columns_come_from_the_columns_that_names_refer_to(case: str) -> None:
         for name, (_, column) in zip(expansion.names, expansion.resolution.columns, strict=True)
     }
     assert " ".join(f"{name}={sources}" for name, sources in lineage.items()) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "types"),
+    [
+        ("select k, v + 1 as x from t", ["int", None]),
+        ("select y.w from (select w from u) y", ["int"]),
+        ("select k, grouping__id as g, count(*) as n from t group by k with rollup", ["int", "bigint", None]),
+        ("select x.g from (select grouping__id as g from t group by k with rollup) x", ["bigint"]),
+    ],
+)
+def test_types_of_unchanged_columns(sql: str, types: list[str | None]) -> None:
+    resolution = expand(sql, Tables(TABLES), database="d").resolution
+    assert [unchanged_type(resolution, column) for _, column in resolution.columns] == types
