@@ -92,7 +92,7 @@ def build(release: str) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         with metastore(release, directory / "metastore") as running:
-            with driver(release, running.uri, directory) as run:
+            with driver(release, running, directory) as run:
                 refused = list(_run_all(run, running.warehouse))
             with connect(running.port, 300) as client:
                 found = rows.read_all(client)
@@ -123,8 +123,8 @@ class HiveDriverError(Exception):
 
 
 @contextmanager
-def driver(release: str, uri: str, directory: Path) -> Iterator[Callable[[str], None]]:
-    """Run Hive's driver in Spark's JVM."""
+def driver(release: str, running: MetastoreProcess, directory: Path) -> Iterator[Callable[[str], None]]:
+    """Run Hive's driver in Spark's JVM, on a running metastore."""
     from py4j.protocol import Py4JJavaError
     from pyspark.sql import SparkSession
 
@@ -134,7 +134,9 @@ def driver(release: str, uri: str, directory: Path) -> Iterator[Callable[[str], 
     builder = SparkSession.builder.master("local[1]")
     settings = {
         "spark.ui.enabled": "false",
-        "spark.hadoop.hive.metastore.uris": uri,
+        "spark.hadoop.hive.metastore.uris": running.uri,
+        # Hive 3 chooses the locations of databases in the client.
+        "spark.sql.warehouse.dir": running.warehouse,
         "spark.hadoop.hive.exec.scratchdir": str(scratch),
         "spark.hadoop.hive.exec.local.scratchdir": str(directory / "local"),
         "spark.hadoop.hive.execution.engine": "mr",
@@ -177,9 +179,11 @@ def _jars(release: str) -> dict[str, str]:
         paths = fetch([Artifact("org.apache.hive", name, release) for name in names], CACHE)
         return {"spark.driver.extraClassPath": ":".join(map(str, paths))}
     home = CACHE / f"hive-{release}"
-    copy = ("dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime")
-    if not home.exists():
+    complete = home / "complete"
+    if not complete.exists():
+        copy = ("dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime")
         subprocess.run(["mvn", "-q", "-B", "-f", str(HERE / f"hive-{release}.xml"), *copy], check=True)
+        complete.touch()
     return {
         "spark.sql.hive.metastore.version": release,
         "spark.sql.hive.metastore.jars": "path",

@@ -43,8 +43,7 @@ def run(estate: Estate) -> Iterator[Run]:
 def recorded(views: list[dict[str, Any]], name: str, fields: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Return some fields of the answer for each view."""
     return {
-        view[name]: {"requests": 0, **stable({field: shortened(view[field]) for field in fields if view.get(field)})}
-        for view in views
+        view[name]: stable({field: shortened(view[field]) for field in fields if view.get(field)}) for view in views
     }
 
 

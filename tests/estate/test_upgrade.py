@@ -54,12 +54,11 @@ def test_upgrade_and_rollback_change_no_row(tmp_path: Path) -> None:
                 done = run(*words)
                 document = json.loads(done.out) if done.out.strip() else done.err
                 answers[f"{target} {words[0]} {words[-1].rpartition('/')[2]}"] = {
-                    "requests": 0,
                     "code": done.code,
                     **stable({"answer": shortened(document)}),
                 }
         assert all_rows(metastore) == before
         done = run("rollback", "--yes")
-        answers["rollback"] = {"requests": 0, "code": done.code, **stable({"answer": shortened(done.out or done.err)})}
+        answers["rollback"] = {"code": done.code, **stable({"answer": shortened(done.out or done.err)})}
         assert all_rows(copy.metastore(home)) == before
     check("upgrade", answers)
