@@ -27,8 +27,9 @@ from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateVie
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.writing.declared_types import declared_columns
 from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
-from hive_views.sql.writing.expand import Expansion, expand, typed_columns, unknown_type_error
+from hive_views.sql.writing.expand import Expansion, OutputColumn, expand, unknown_type_error
 
 Analyzer = Callable[[str], Schema]
 """Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
@@ -160,7 +161,11 @@ def build_definition_of_statement(
     expansion = query_definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
     rows = {table: row for table in tables if (row := source_rows.get(table)) is not None}
-    schema = _schema_by_rules(expansion, engine) if analyzer is None else analyzer(query_definition.expanded)
+    if analyzer is None:
+        declared = declared_columns(expansion, schemas, database=database, functions=functions)
+        schema = _schema_by_rules(expansion, declared, engine)
+    else:
+        schema = analyzer(query_definition.expanded)
     columns = statement.columns if isinstance(statement, CreateView) else None
     if columns is not None:
         pairs = zip(schema.fields, columns, strict=True)
@@ -286,10 +291,10 @@ def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) 
     return functions
 
 
-def _schema_by_rules(expansion: Expansion, schemas: EngineSchemas) -> Schema:
-    """Return the columns by Hive's type rules, with Spark's TIMESTAMP as a type with time zone."""
+def _schema_by_rules(expansion: Expansion, columns: Sequence[OutputColumn], schemas: EngineSchemas) -> Schema:
+    """Return the columns with their declared types, and Spark's TIMESTAMP as a type with time zone."""
     fields = []
-    for number, column in enumerate(typed_columns(expansion)):
+    for number, column in enumerate(columns):
         try:
             kind = parse_type(schemas.text_of(column.type or ""))
         except SqlError:

@@ -25,7 +25,7 @@ from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
-from hive_views.sql.types.inference import TypeInference
+from hive_views.sql.types.dialect_inference import type_inference
 
 
 class UnknownNameError(SqlError):
@@ -418,7 +418,7 @@ class ResolutionContext:
         self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
         self.budget = ResolutionBudget(self.text)
         self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
-        self.types = TypeInference(self.text, self.bindings, self.fields, self.subqueries)
+        self.types = type_inference(self.text, self.bindings, self.fields, self.subqueries, self.conf)
 
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""
@@ -436,6 +436,16 @@ class ResolutionContext:
         def infer() -> str | None:
             types = weak_types()
             return budget.checked_type(types.type_of(node)) if types is not None else None
+
+        return infer
+
+    def common_type_source(self, *columns: ScopeColumn) -> TypeSource:
+        """Return a function that infers the common type of columns of several rows or branches."""
+        weak_types, budget = ref(self.types), self.budget
+
+        def infer() -> str | None:
+            types = weak_types()
+            return budget.checked_type(types.common_type([column.type for column in columns])) if types else None
 
         return infer
 

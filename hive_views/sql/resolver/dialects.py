@@ -24,6 +24,7 @@ from hive_views.sql.resolver.context import DialectRules, Environment, Resolutio
 from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.types.spark_inference import wrong_argument_count
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
 
@@ -192,6 +193,13 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
         raise context.fail("Subqueries are not allowed in window functions", query)
 
 
+def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
+    """Reject a call of a built-in function with a number of arguments that Spark does not accept."""
+    wrong = wrong_argument_count(context.text, node)
+    if wrong is not None:
+        raise context.fail(wrong, node)
+
+
 _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})
 
 HIVE = DialectRules(
@@ -241,6 +249,7 @@ SPARK = replace(
     exploded_name="col",
     has_struct_stars=True,
     has_pivots=True,
+    resolve_function=_check_spark_call,
     check_source=accept,
 )
 DIALECTS = {Dialect.HIVE: HIVE, Dialect.SPARK: SPARK, Dialect.TRINO: TRINO}

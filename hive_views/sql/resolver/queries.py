@@ -33,7 +33,7 @@ from hive_views.sql.resolver.grouping import (
 from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, check_identifier, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
-from hive_views.sql.resolver.sources import resolve_from, resolve_source, unified_type, values_scope
+from hive_views.sql.resolver.sources import resolve_from, resolve_source, values_scope
 from hive_views.sql.resolver.stars import resolve_items
 from hive_views.sql.types import hive_types
 
@@ -159,7 +159,7 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
             right_column = right.tables.get("__u", {}).get(name, left_column)
         type_source: Any = left_column.type_source
         if not context.dialect.checks_types:
-            type_source = unified_type(left_column, right_column, by_name=by_name)
+            type_source = None if by_name else context.common_type_source(left_column, right_column)
         elif left_column.type is not None and right_column.type is not None:
             type_source = hive_types.common(left_column.type, right_column.type)
             if type_source is None:

@@ -5,7 +5,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -450,7 +450,7 @@ def values_scope(
         source = context.type_source(items[0])
         for item in items[1:] if context.dialect.unifies_rows_of_values else ():
             columns = (ScopeColumn("", None, "", type_source) for type_source in (source, context.type_source(item)))
-            source = unified_type(*columns)
+            source = context.common_type_source(*columns)
         scope.put(alias, name, ScopeColumn(f"_col{position}", alias, name, source, tuple(items)))
     return scope
 
@@ -649,30 +649,6 @@ def _resolve_using(
     return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 
-# -- Types of several rows or branches ---------------------------------------------------------------------------------
-
-
-def unified_type(left: ScopeColumn, right: ScopeColumn, *, by_name: bool = False) -> Callable[[], str | None]:
-    """Return a function for the type of two columns in Spark and Trino, which unify more types than Hive does.
-
-    The type is unknown if Spark and Hive unify the types by different rules, or match columns by name.
-    """
-
-    def unify() -> str | None:
-        first, second = left.type, right.type
-        if first is None or second is None or by_name:
-            return None
-        if first == second:
-            return first
-        if first in hive_types.INTEGERS and second in hive_types.INTEGERS:
-            return max(first, second, key=hive_types.INTEGERS.index)
-        if hive_types.base(first) in hive_types.STRINGS and hive_types.base(second) in hive_types.STRINGS:
-            return hive_types.common(first, second)
-        return {first, second}.difference({"void"}).pop() if "void" in (first, second) else None
-
-    return unify
-
-
 _PARTITION_CLAUSES = frozenset(
     {TokenType.PARTITION_BY, TokenType.DISTRIBUTE_BY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY}
 )
@@ -763,6 +739,8 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
 
 def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
     """Resolve the arguments of a table-generating function, but not its name, which stays unquoted."""
+    if context.dialect.has_lateral_aliases and isinstance(function, exp.Func):
+        context.dialect.resolve_function(context, function, env)
     for item in function.iter_expressions():
         resolve(context, item, env)
 

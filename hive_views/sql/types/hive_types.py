@@ -119,8 +119,19 @@ def common(left: str, right: str) -> str | None:
     return None
 
 
-def choice_in_spark(left: str, right: str) -> str | None:
-    """Return the type of a CASE, IF, COALESCE or GREATEST in Spark; None if unknown."""
+def common_in_trino(left: str | None, right: str | None) -> str | None:
+    """Return the type of a column of a set operation or of VALUES in Trino; None if unknown."""
+    if left is None or right is None or left == right:
+        return left if left == right else None
+    if left in INTEGERS and right in INTEGERS:
+        return max(left, right, key=INTEGERS.index)
+    if base(left) in STRINGS and base(right) in STRINGS:
+        return common(left, right)
+    return {left, right}.difference({"void"}).pop() if "void" in (left, right) else None
+
+
+def choice_in_trino(left: str, right: str) -> str | None:
+    """Return the type of a CASE, IF, COALESCE or GREATEST in Trino; None if unknown."""
     bases = {base(left), base(right)}
     if left != right and "decimal" in bases and bases & {"bigint", "float", "double"}:
         return None
@@ -181,6 +192,13 @@ def _common_number(left: str, right: str) -> str:
         scale = min(max(s1, s2), 38 - whole)
         return f"decimal({whole + scale},{scale})"
     return max(left, right, key=NUMERIC.index)
+
+
+def holding_both(left: str, right: str) -> str:
+    """Return the decimal with the digits of two decimals on both sides of the point, within Hive's limits."""
+    (p1, s1), (p2, s2) = as_decimal(left), as_decimal(right)
+    scale = max(s1, s2)
+    return bounded(max(p1 - s1, p2 - s2) + scale, scale)
 
 
 def as_decimal(type_text: str) -> tuple[int, int]:

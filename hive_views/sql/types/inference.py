@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from hive_views.sql.engines.function_signatures import (
     CONVERSION_FUNCTIONS,
-    DIFFERENT_IN_SPARK,
     FIRST_ARGUMENT_TYPE,
     RESULT_TYPES,
-    STRINGS_IN_HIVE,
 )
 from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
 from hive_views.sql.text.dialects import Dialect
@@ -55,7 +54,6 @@ class TypeInference:
     ) -> None:
         self.text = text
         self._is_hive = text.dialect is Dialect.HIVE
-        self._is_spark = text.dialect is Dialect.SPARK
         self.bindings = bindings
         self.fields = fields
         self.subqueries = subqueries
@@ -195,21 +193,11 @@ class TypeInference:
             return self._interval(node, left, right)
         if not self._is_hive and {left, right} & {"date", "timestamp", "void"}:
             return None
-        bases = {hive_types.base(left), hive_types.base(right)}
-        if self._is_spark and (isinstance(node, exp.IntDiv) or bases & {*hive_types.STRINGS, "date"}):
-            return None  # Spark's types differ, and depend on ANSI mode
-        if "decimal" in bases:
+        if "decimal" in (hive_types.base(left), hive_types.base(right)):
             if not self._is_hive and "float" in (left, right):
                 return None
             left, right = self._digits(node.this, left), self._digits(node.expression, right)
-            if self._is_spark:  # Hive's bigint has 19 digits
-                left, right = (kind if kind != "bigint" else "decimal(20,0)" for kind in (left, right))
-        return self._widened(arithmetic(type(node).__name__, left, right), [left, right])
-
-    def _widened(self, result: str | None, kinds: Sequence[str | None]) -> str | None:
-        """Return DOUBLE for FLOAT with an integer in Spark: the type in ANSI mode, wider than in other modes."""
-        is_mixed = self._is_spark and result == "float" and any(kind in INTEGERS for kind in kinds)
-        return "double" if is_mixed else result
+        return arithmetic(type(node).__name__, left, right)
 
     def _interval(self, node: exp.Expr, left: str | None, right: str | None) -> str | None:
         if type(node) in (exp.Add, exp.Sub):
@@ -218,8 +206,6 @@ class TypeInference:
                     unit = str(side.args.get("unit") or "").upper()
                     if other == "timestamp":
                         return "timestamp"
-                    if self._is_spark:
-                        return None
                     return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
         return None
 
@@ -260,14 +246,18 @@ class TypeInference:
 
     # -- Choices ---------------------------------------------------------------------------------------------------
 
-    def common(self, nodes: Arguments) -> str | None:
+    def common_type(self, types: Sequence[str | None]) -> str | None:
+        """Return the type of a column of a set operation or of VALUES, where Hive's own rules do not apply."""
+        return reduce(hive_types.common_in_trino, types)
+
+    def _common(self, nodes: Arguments) -> str | None:
         """Return the common type of alternatives."""
         return self._shared([self.type_of(node) for node in nodes])
 
     def _shared(self, kinds: list[str | None]) -> str | None:
         """Return the common type of several types."""
         result: str | None = None
-        rule = hive_types.choice if self._is_hive else hive_types.choice_in_spark
+        rule = hive_types.choice if self._is_hive else hive_types.choice_in_trino
         for kind in kinds:
             if kind is None:
                 return None
@@ -276,7 +266,7 @@ class TypeInference:
             result = kind if result is None or result == kind else rule(result, kind)
             if result is None:
                 return None
-        return self._widened(result, kinds) if result is not None else "void"
+        return result if result is not None else "void"
 
     def _case(self, node: exp.Expr) -> str | None:
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
@@ -374,24 +364,20 @@ class TypeInference:
     def _array(self, node: exp.Expr) -> str | None:
         if not node.expressions:
             return None
-        inner = self.common(node.expressions)
+        inner = self._common(node.expressions)
         return f"array<{inner}>" if inner is not None else None
 
     def _map(self, node: exp.Expr) -> str | None:
         keys, values = node.args.get("keys"), node.args.get("values")
         if keys is None or values is None or not keys.expressions:
             return None
-        key, value = self.common(keys.expressions), self.common(values.expressions)
+        key, value = self._common(keys.expressions), self._common(values.expressions)
         return f"map<{key},{value}>" if key is not None and value is not None else None
 
     def _struct(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node)
-        takes_names = self._is_spark and token is not None and self.text.raw(token).lower() == "struct"
         parts = []
         for position, item in enumerate(node.expressions):
             named = isinstance(item, exp.PropertyEQ)
-            if takes_names and not (named and self._is_written(node, item)):
-                return None  # Spark takes the fields' names from columns
             value = item.expression if named else item
             name = item.this.name.lower() if named and self._is_written(node, item) else f"col{position + 1}"
             inner = self.type_of(value)
@@ -430,8 +416,6 @@ class TypeInference:
         if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
             return None
         name = self.text.raw(token).strip("`").lower()
-        if self._is_spark and self._differs_in_spark(name, node):
-            return None
         most = _MOST_ARGUMENTS.get(name) if not self._is_hive else None
         written = self.text.elements(token + 2, self.text.match.get(token + 1, 0) - 1)
         if most is not None and len(list(written)) > most:
@@ -463,16 +447,9 @@ class TypeInference:
             return "double" if number else first
         return rule(self, first, arguments)
 
-    def _differs_in_spark(self, name: str, node: exp.Func) -> bool:
-        """Return whether Spark may give a call another type than Hive does."""
-        if name in ("round", "bround") or name in STRINGS_IN_HIVE:
-            first = next(node.iter_expressions(), None)
-            kind = None if first is None else self.type_of(first)
-            if kind is None:
-                return name not in STRINGS_IN_HIVE
-            base = hive_types.base(kind)
-            return base == "decimal" if name in ("round", "bround") else base in ("array", "binary")
-        return name in DIFFERENT_IN_SPARK
+    def has_rule(self, name: str) -> bool:
+        """Return whether the type of a function depends on more than the types of its arguments."""
+        return name in _FUNCTIONS or name in _DEPENDS_ON_FIRST or name in CONVERSION_FUNCTIONS
 
     def _sum(self, first: str, arguments: Arguments) -> str | None:
         if first in INTEGERS:
@@ -484,8 +461,6 @@ class TypeInference:
 
     def _average(self, first: str, arguments: Arguments) -> str | None:
         size = hive_types.decimal(first)
-        if size is not None and self._is_spark:
-            return f"decimal({min(size[0] + 4, 38)},{min(size[1] + 4, 38)})"
         if size is not None:
             whole = size[0] - size[1]
             scale = min(size[1] + 4, 38 - whole)
@@ -558,7 +533,7 @@ class TypeInference:
         second = self.type_of(arguments[1]) if len(arguments) > 1 else None
         if second is None or "decimal" in (hive_types.base(first), hive_types.base(second)):
             return None
-        return self._widened(arithmetic("Mod", first, second), [first, second])
+        return arithmetic("Mod", first, second)
 
     def _masked(self, first: str, arguments: Arguments) -> str | None:
         """Return the type of Hive's `mask` functions: the longest type of its kind."""
@@ -660,8 +635,6 @@ _FUNCTIONS: dict[str, Callable[[TypeInference, str, Arguments], str | None]] = {
     "abs": TypeInference._absolute,
     "percentile_approx": TypeInference._percentile,
     "percentile": TypeInference._percentile,
-    "regr_avgx": TypeInference._average,
-    "regr_avgy": TypeInference._average,
     **dict.fromkeys(
         ("mask", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"),
         TypeInference._masked,

@@ -60,7 +60,7 @@ class Expansion:
 
 
 class UnknownTypeError(SqlError):
-    """A column whose type cannot be inferred; `name` is the column's name."""
+    """Columns whose types cannot be inferred; `name` is the name of the first."""
 
 
 def expand(
@@ -140,23 +140,28 @@ def _with_column_list(
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
-    """Return the columns of an expanded query with their types by Hive's rules, without an engine."""
+    """Return the columns of an expanded query with their types by the dialect's rules, without an engine."""
     columns = expansion.columns
-    for number, column in enumerate(columns):
-        if column.type is None:
-            too_long = expansion.resolution.type_error(column.name)
-            if too_long is not None:
-                raise too_long
-            raise unknown_type_error(expansion, number, f"The type of column {column.name} is not known")
+    unknown = [number for number, column in enumerate(columns) if column.type is None]
+    for number in unknown:
+        too_long = expansion.resolution.type_error(columns[number].name)
+        if too_long is not None:
+            raise too_long
+    if len(unknown) == 1:
+        raise unknown_type_error(expansion, unknown[0], f"The type of column {columns[unknown[0]].name} is not known")
+    if unknown:
+        names = ", ".join(columns[number].name for number in unknown)
+        raise unknown_type_error(expansion, unknown[0], f"The types of columns {names} are not known")
     return columns
 
 
 def unknown_type_error(expansion: Expansion, number: int, reason: str) -> UnknownTypeError:
-    """Return an error about a column's type that points at the column."""
+    """Return an error about types that points at a column."""
     resolution = expansion.resolution
     line, at = resolution.text.position(resolution.start_of(resolution.columns[number][1]))
+    around = "each of them" if reason.startswith("The types") else "it"
     return UnknownTypeError(
-        f"{reason}: write CAST(… AS type) around it, or define the view in a Spark session",
+        f"{reason}: write CAST(… AS type) around {around}, or define the view in a Spark session",
         line=line,
         column=at,
         name=expansion.names[number],

@@ -56,7 +56,7 @@ TEXTS = [
     ("rid, explode(map('x', rid)) from region", "region.rid, explode(map('x', region.rid)) from region"),
     ("* from (select posexplode(arr) from region)", "pos, col from (select posexplode(region.arr) from region)"),
     ("col from region lateral view posexplode(arr) e", "e.col from region lateral view posexplode(region.arr) e"),
-    ("explode(from_json(name, 'array<int>')) from region", "! AS (…)"),
+    ("explode(from_json(name, schema_of_json(name))) from region", "! AS (…)"),
     # table functions
     ("* from range(3)", "id from range(3)"),
     ("x from range(3) r(x)", "r.x from range(3) r(x)"),

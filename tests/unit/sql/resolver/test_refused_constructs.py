@@ -19,8 +19,8 @@ TABLES = {
 CASES = [
     ("select t.k from t right join u using (k)", "is a key of USING"),
     ("select * from identifier('t')", "write the name"),
-    ("select explode(from_json(js, 'array<int>')) from t", "not known"),
-    ("select e.x from t lateral view explode(from_json(js, 'array<int>')) e", "not known|no such column"),
+    ("select explode(from_json(js, schema_of_json(js))) from t", "not known"),
+    ("select e.x from t lateral view explode(from_json(js, schema_of_json(js))) e", "not known|no such column"),
     ("select current_date from days", "is a function and a column"),
     ("select * from t pivot (max(v) for k in (1L))", "Give this value of PIVOT a name"),
     ("select * from t pivot (max(v) for k in ('a\\\\b'))", "Give this value of PIVOT a name"),

@@ -1,0 +1,1 @@
+"""Generation of the tables in `hive_views/sql/engines` by asking the engines."""

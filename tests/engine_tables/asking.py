@@ -1,0 +1,107 @@
+"""Asking Spark: the samples of every built-in function, and the common types of every two types."""
+# ruff: noqa: SIM905 (long lists of words)
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import product
+
+from hive_views.sql.types.call_types import Argument
+from tests.engine_tables import hive_engine
+from tests.engine_tables.arguments import LEARNED_TYPES, SIMPLE, Written, columns_of, written
+from tests.engine_tables.sampling import Sample, Sampler
+from tests.engine_tables.spark_engine import SparkEngine
+
+COMMON = {
+    "wide": "coalesce({0}, {1})",
+    "strict": "greatest({0}, {1})",
+    "tight": "element_at(array_union(array({0}), array({1})), 1)",
+}
+"""The forms whose result is the common type of two types."""
+
+
+FIELDS = tuple(
+    """
+    year y years yr yrs yearofweek quarter qtr month mon mons months week w weeks day d days dayofweek dow
+    dayofweek_iso dow_iso doy hour h hours hr hrs minute m min mins minutes second s sec seconds secs
+    """.split()
+)
+"""The fields of `extract` and `date_part`."""
+NOT_LEARNED = frozenset(
+    """
+    struct named_struct arrays_zip variant_get try_variant_get from_json from_csv from_xml date_part datepart extract
+    transform filter map_filter aggregate reduce zip_with transform_keys transform_values map_zip_with exists forall
+    window session_window from_avro from_protobuf current_time st_setsrid case when in stack explode explode_outer
+    inline inline_outer
+    posexplode posexplode_outer json_tuple range sql_keywords collations python_worker_logs variant_explode
+    variant_explode_outer
+    """.split()
+)
+"""Functions whose types depend on names, literals or lambdas; only their numbers of arguments are in the table."""
+
+
+@dataclass
+class Answers:
+    """What one engine answered with one setting of ANSI."""
+
+    version: str
+    counts: dict[str, list[int]]
+    samples: dict[str, dict[int, Sample]] = field(default_factory=dict)
+    common: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    fields: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def ask_spark(spark: object, is_ansi: bool, names: set[str] | None = None) -> Answers:
+    """Return Spark's answers about all functions, or some."""
+    columns = columns_of(LEARNED_TYPES, "c")
+    engine = SparkEngine(spark, columns)
+    engine.set_ansi(is_ansi)
+    sampler = Sampler(engine, written(columns))
+    functions = [name for name in engine.functions() if names is None or name in names]
+    answers = Answers(engine.version, sampler.counts(functions))
+    simple = [item for item in written(columns) if item.argument.type in SIMPLE.values() or item.kind == "p"]
+    for rule, form in COMMON.items():
+        pairs = list(product(simple, repeat=2))
+        kinds = engine.types([form.format(left.sql, right.sql) for left, right in pairs])
+        types = [(left.argument.type, right.argument.type) for left, right in pairs]
+        answers.common[rule] = dict(zip(types, kinds, strict=True))
+    for field_name in FIELDS:
+        kinds = engine.types([f"date_part('{field_name}', {item.sql})" for item in simple])
+        given = zip(simple, kinds, strict=True)
+        answers.fields[field_name] = {item.kind: kind for item, kind in given if not kind.startswith("!")}
+    sample_functions(sampler, answers)
+    return answers
+
+
+def sample_functions(sampler: Sampler, answers: Answers) -> None:
+    """Add the samples of all functions."""
+    for name, counts in answers.counts.items():
+        started = time.time()
+        seeds = sampler.seeds(name)
+        is_variadic = 12 in counts and 13 in counts
+        if name in NOT_LEARNED:
+            answers.samples[name] = {}
+            continue
+        asked = [count for count in counts if count <= (4 if is_variadic else 8)]
+        answers.samples[name] = {count: sampler.sample(name, count, seeds.get(count, [])) for count in asked}
+        accepted = {count: len(sample.accepted) for count, sample in answers.samples[name].items()}
+        print(f"{name} {accepted} {time.time() - started:.1f} s", file=sys.stderr, flush=True)
+
+
+def ask_hive() -> Answers:
+    """Return Hive's answers about all functions."""
+    with hive_engine.running() as engine:
+        pool = [Written(kind, Argument(kind)) for kind in hive_engine.LEARNED_TYPES]
+        sampler = Sampler(engine, pool)
+        names = [name for name in engine.functions() if name not in hive_engine.NOT_LEARNED]
+        answers = Answers(hive_engine.VERSION, {name: list(range(5)) for name in names})
+        simple = [item for item in pool if not item.argument.type.endswith(">")]
+        for rule, form in hive_engine.COMMON.items():
+            pairs = list(product(simple, repeat=2))
+            kinds = engine.calls([(form, pair) for pair in pairs])
+            types = [(left.argument.type, right.argument.type) for left, right in pairs]
+            answers.common[rule] = dict(zip(types, kinds, strict=True))
+        sample_functions(sampler, answers)
+    return answers

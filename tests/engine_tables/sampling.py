@@ -1,0 +1,158 @@
+"""Sampling: the calls of a function that an engine accepts, with their result types."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Protocol
+
+from hive_views.sql.types.call_types import Argument
+from tests.engine_tables.arguments import CONSTANTS, Written, literal
+
+_PALETTE = ("string", "int", "double", "date", "timestamp", "boolean", "binary", "decimal(10,2)", "array<int>")
+_PALETTE_NESTED = ("map<string,int>", "array<string>", "array<array<int>>", "bigint")
+_MOST_ARGUMENTS = 8
+_VARIADIC = 12
+Signature = tuple[Written, ...]
+
+
+class Engine(Protocol):
+    """What answers the types of calls."""
+
+    def calls(self, calls: Sequence[tuple[str, Signature]]) -> list[str]:
+        """Return the type of each call, or `!` and the engine's error."""
+
+    def seeds(self, name: str) -> Iterator[list[Written | None]]:
+        """Yield arguments with which a function may be called; None for a column."""
+
+
+@dataclass
+class Sample:
+    """The accepted calls of one function with one number of arguments, and the number of calls that were asked."""
+
+    accepted: dict[Signature, str] = field(default_factory=dict)
+    refused: set[Signature] = field(default_factory=set)
+
+
+class Sampler:
+    """Asks an engine about the calls of one function.
+
+    Args:
+        engine: The engine.
+        pool: The arguments.
+        seed: Of the random calls.
+    """
+
+    def __init__(self, engine: Engine, pool: Sequence[Written], seed: int = 1) -> None:
+        self._engine = engine
+        self._pool = pool
+        self._random = random.Random(seed)
+        by_type = {item.argument.type: item for item in pool}
+        self._palette = [by_type[kind] for kind in _PALETTE if kind in by_type]
+        self._constants = [literal(sql, kind) for sql, kind in CONSTANTS.items()]
+        self._nested = [by_type[kind] for kind in _PALETTE_NESTED if kind in by_type]
+
+    def counts(self, names: Sequence[str]) -> dict[str, list[int]]:
+        """Return the numbers of arguments that each function takes."""
+        numbers = [*range(_MOST_ARGUMENTS + 1), _VARIADIC, _VARIADIC + 1]
+        asked = [(name, number) for name in names for number in numbers]
+        null = Written("NULL", Argument("void"))
+        answers = self._engine.calls([(name, (null,) * number) for name, number in asked])
+        result: dict[str, list[int]] = defaultdict(list)
+        for (name, number), answer in zip(asked, answers, strict=True):
+            if not is_wrong_count(answer):
+                result[name].append(number)
+        return dict(result)
+
+    def seeds(self, name: str) -> dict[int, list[Signature]]:
+        """Return the calls in the examples of a function's description, by their number of arguments.
+
+        Arguments that name columns of the example are replaced by the columns of the sample, one after the other.
+        """
+        result: dict[int, list[Signature]] = defaultdict(list)
+        for parts in self._engine.seeds(name):
+            items = self._pool if parts.count(None) == 1 else self._palette
+            for replacement in items if None in parts else (items[0],):
+                result[len(parts)].append(tuple(part or replacement for part in parts))
+        return {count: list(dict.fromkeys(calls)) for count, calls in result.items()}
+
+    def sample(self, name: str, count: int, seeds: Sequence[Signature]) -> Sample:
+        """Return the sampled calls of a function with a number of arguments."""
+        sample = Sample()
+        self._ask(name, sample, seeds)
+        has_example = bool(sample.accepted)
+        if count == 0:
+            self._ask(name, sample, [()])
+        elif count == 1:
+            self._ask(name, sample, [(item,) for item in self._pool])
+        else:
+            self._ask(name, sample, [(item,) * count for item in self._pool])
+            if count == 2:
+                self._ask(name, sample, product(self._palette + self._nested, repeat=2))
+            elif count == 3 and not has_example:
+                self._ask(name, sample, product(self._palette[:7], repeat=3))
+            elif not has_example:
+                self._ask(name, sample, (self._mixed(count) for _ in range(200)))
+        if count in (2, 3) and not sample.accepted:
+            items = self._palette + self._constants if count == 2 else self._palette[:4] + self._constants[3:12]
+            self._ask(name, sample, product(items, repeat=count))
+        self._literals(name, sample, [seed for seed in seeds if seed in sample.accepted])
+        if count >= 2 and sample.accepted:
+            self._vary(name, sample, count)
+            self._cross(name, sample, 800 if count == 2 else 150)
+        return sample
+
+    def _mixed(self, count: int) -> Signature:
+        return tuple(self._random.choice(self._palette) for _ in range(count))
+
+    def _literals(self, name: str, sample: Sample, seeds: Sequence[Signature]) -> None:
+        """Ask with the literals of the examples beside columns, where an argument must be constant."""
+        calls = []
+        for seed in seeds[:4]:
+            for position in range(len(seed)):
+                items = [*self._pool, *self._constants]
+                calls += [(*seed[:position], item, *seed[position + 1 :]) for item in items]
+        self._ask(name, sample, calls)
+
+    def _vary(self, name: str, sample: Sample, count: int) -> None:
+        """Replace each argument of some accepted calls by every other."""
+        distinct: dict[object, Signature] = {}
+        for call, answer in sample.accepted.items():
+            distinct.setdefault((answer, tuple(item.kind for item in call)), call)
+        chosen = list(distinct.values())
+        self._random.shuffle(chosen)
+        for call in chosen[: 5 if count <= 3 else 2]:
+            for position, old in enumerate(call):
+                items = self._pool if old in self._pool else [*self._pool, *self._constants]
+                self._ask(name, sample, ((*call[:position], item, *call[position + 1 :]) for item in items))
+
+    def _cross(self, name: str, sample: Sample, most: int) -> None:
+        """Combine the arguments that were accepted at each position."""
+        positions = [
+            list({call[at]: None for call in sample.accepted}) for at in range(len(next(iter(sample.accepted))))
+        ]
+        total = 1
+        for items in positions:
+            total *= len(items)
+        if total <= most:
+            self._ask(name, sample, product(*positions))
+        else:
+            self._ask(name, sample, (tuple(map(self._random.choice, positions)) for _ in range(most)))
+
+    def _ask(self, name: str, sample: Sample, calls: Iterable[Sequence[Written]]) -> None:
+        asked = dict.fromkeys(tuple(call) for call in calls)
+        new = [call for call in asked if call not in sample.accepted and call not in sample.refused]
+        answers = self._engine.calls([(name, call) for call in new]) if new else []
+        for call, answer in zip(new, answers, strict=True):
+            if answer.startswith("!"):
+                sample.refused.add(call)
+            else:
+                sample.accepted[call] = answer
+
+
+def is_wrong_count(answer: str) -> bool:
+    """Return whether an engine refuses a call because of the number of its arguments."""
+    return any(word in answer for word in ("WRONG_NUM_ARGS", "REQUIRES_AT_LEAST", "ROUTINE_NOT_FOUND", "NOT_A_PLAIN"))

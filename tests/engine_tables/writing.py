@@ -1,0 +1,77 @@
+"""Writing: answers as one compact file per engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hive_views.sql.types.call_types import Argument, Merging
+from tests.engine_tables.asking import Answers
+from tests.engine_tables.learning import Learner, Rule, merging_of
+
+
+class Document:
+    """The file of one engine; texts and entries that occur several times are written once."""
+
+    def __init__(self, engine: str, version: str) -> None:
+        self._sets: dict[str, int] = {}
+        self._terms: dict[str, int] = {}
+        self._entries: dict[str, int] = {}
+        self._document: dict[str, Any] = {"engine": engine, "version": version, "names": {}, "common": {}, "fields": {}}
+        self.unexplained: list[str] = []
+
+    def add(self, rules: str, answers: Answers) -> None:
+        """Add what was answered with one setting."""
+        merging = {rule: merging_of(pairs, strings_first=rules == "legacy") for rule, pairs in answers.common.items()}
+        self._document["common"][rules] = {rule: _merging_json(item) for rule, item in merging.items()}
+        self._document["fields"][rules] = answers.fields
+        names = {}
+        for name, counts in answers.counts.items():
+            learned = {}
+            for count, sample in answers.samples[name].items():
+                observations = [(tuple(item.argument for item in call), kind) for call, kind in sample.accepted.items()]
+                learner = Learner(observations, merging)
+                found = learner.rules()
+                if observations and learner.unexplained:
+                    shown = [
+                        (tuple(item.sql for item in call), kind)
+                        for call, kind in sample.accepted.items()
+                        if tuple(item.kind for item in call) in learner.unexplained
+                    ]
+                    self.unexplained.append(f"{rules} {name}/{count}: {len(shown)} {shown[:3]}")
+                if found:
+                    learned[str(count)] = [self._rule(rule) for rule in found]
+            is_variadic = 12 in counts and (13 in counts or name in ("map", "named_struct"))
+            entry = {"counts": [count for count in counts if count <= 8], "more": is_variadic, "rules": learned}
+            names[name] = self._entries.setdefault(json.dumps(entry), len(self._entries))
+        self._document["names"][rules] = names
+
+    def text(self) -> str:
+        """Return the file's text."""
+        document = {
+            **self._document,
+            "sets": list(self._sets),
+            "terms": list(self._terms),
+            "entries": [json.loads(entry) for entry in self._entries],
+        }
+        lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in document.items()]
+        return "{" + ",\n".join(lines) + "}\n"
+
+    def _rule(self, rule: Rule) -> list[Any]:
+        sets = [" ".join(sorted(part)) for part in rule.kinds]
+        numbers = [self._sets.setdefault(item, len(self._sets)) for item in sets]
+        return [numbers, self._terms.setdefault(rule.term, len(self._terms))]
+
+
+def _merging_json(merging: Merging) -> Mapping[str, Any]:
+    rows = {first: dict(sorted(row.items())) for first, row in sorted(merging.rows.items())}
+    return {
+        "rows": rows,
+        "digits": merging.digits,
+        "prefers_integral": merging.prefers_integral,
+        "strings_first": merging.strings_first,
+    }
+
+
+__all__ = ["Argument", "Document"]
