@@ -219,14 +219,3 @@ FIRST_ARGUMENT_TYPE = frozenset(
     """.split()
 )
 """The functions that return the type of their first argument."""
-
-DIFFERENT_IN_SPARK = frozenset(
-    """
-    add_months last_day trunc next_day percentile_approx grouping decode extract struct date_part second reflect
-    java_method position crc32 histogram_numeric array_position regr_avgx regr_avgy
-    """.split()
-)
-"""The functions with another result type in Spark (measured on Spark 4.1), which is unknown in a Spark text."""
-
-STRINGS_IN_HIVE = frozenset("concat reverse substr substring lpad rpad".split())
-"""The functions that in Spark also accept arrays and binaries, and then return the type of the argument."""
