@@ -1,35 +1,105 @@
-"""Generate the tables of the engines: `python -m tests.engine_tables [spark] [hive]`.
+"""Generate the tables of the engines, or compare them with the installed Spark.
 
-Spark takes half an hour, Hive five minutes. The files are written to `hive_views/sql/engines/data`; the calls that no
-signature explains are printed.
+python -m tests.engine_tables spark hive    write hive_views/sql/engines/data; print calls that no signature explains
+python -m tests.engine_tables kept          write the expressions with which the unit tests compare the tables
+python -m tests.engine_tables versions      write what differs in the installed Spark to spark_versions.json
+python -m tests.engine_tables compare       compare the table of Spark with the installed one, and print what differs
+python -m tests.engine_tables compare-hive  compare the table of Hive with its functions, and print what differs
+
+An interrupted run continues where it ended: what an engine answered is in build/engine_tables.
 """
 
 from __future__ import annotations
 
+import json
+import random
 import sys
 from pathlib import Path
 
 import hive_views.sql.engines
+from hive_views.spark.versions import spark_line
 from tests.engine_tables.asking import ask_hive, ask_spark
-from tests.engine_tables.spark_engine import session
+from tests.engine_tables.comparison import compare, compare_hive
+from tests.engine_tables.enumeration import COLUMNS, SEED, ask, ask_hive_calls
+from tests.engine_tables.hive_engine import running
+from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.engine_tables.writing import Document
 
 DATA = Path(hive_views.sql.engines.__file__).parent / "data"
+FIXTURES = Path(__file__).parents[1] / "unit" / "sql" / "fixtures"
+_KEPT_PART = 0.3
+"""The part of the enumerations that the unit tests compare."""
 
 
-def main(engines: list[str]) -> None:
-    for engine in engines or ["spark", "hive"]:
-        if engine == "hive":
-            answers = {"hive": ask_hive()}
-        else:
-            with session() as spark:
-                answers = {"ansi": ask_spark(spark, True), "legacy": ask_spark(spark, False)}
-        document = Document(engine, next(iter(answers.values())).version)
-        for rules, given in answers.items():
-            document.add(rules, given)
-        (DATA / f"{engine}.json").write_text(document.text(), "utf-8")
-        print(*document.unexplained, sep="\n")
+def write_spark() -> None:
+    """Write the table of Spark."""
+    with session() as spark:
+        answers = {"ansi": ask_spark(spark, True), "legacy": ask_spark(spark, False)}
+    _write("spark", answers)
 
+
+def write_hive() -> None:
+    """Write the table of Hive."""
+    _write("hive", {"hive": ask_hive()})
+
+
+def write_kept() -> None:
+    """Write a part of the enumerations with the engines' types."""
+    with session() as spark:
+        classes = ask(SparkEngine(spark, COLUMNS))
+    _write_part("spark_types.jsonl", [(sql, *answers) for items in classes.values() for sql, answers in items.items()])
+    with running() as engine:
+        _write_part("hive_types.jsonl", list(ask_hive_calls(engine).items()))
+
+
+def _write_part(name: str, cases: list) -> None:
+    chosen = random.Random(SEED).sample(sorted(cases), round(_KEPT_PART * len(cases)))
+    (FIXTURES / name).write_text("".join(f"{json.dumps(case)}\n" for case in sorted(chosen)), "utf-8")
+
+
+def write_versions() -> None:
+    """Write how the table of Spark compares with the installed Spark."""
+    with session() as spark:
+        comparison = compare(SparkEngine(spark, COLUMNS))
+    print(*comparison.lines(), sep="\n")
+    path = DATA / "spark_versions.json"
+    versions = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    versions[spark_line(comparison.version)] = comparison.as_json()
+    lines = [f"{json.dumps(line)}: {json.dumps(versions[line])}" for line in sorted(versions)]
+    path.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+
+
+def print_comparison() -> None:
+    """Print how the tables compare with the installed Spark."""
+    with session() as spark:
+        comparison = compare(SparkEngine(spark, COLUMNS))
+    print(*comparison.lines(), sep="\n")
+
+
+def print_comparison_with_hive() -> None:
+    """Print how the table of Hive compares with its functions."""
+    with running() as engine:
+        comparison = compare_hive(engine)
+    print(*comparison.lines(), sep="\n")
+
+
+def _write(engine: str, answers: dict) -> None:
+    document = Document(engine, next(iter(answers.values())).version)
+    for rules, given in answers.items():
+        document.add(rules, given)
+    (DATA / f"{engine}.json").write_text(document.text(), "utf-8")
+    print(*document.unexplained, sep="\n")
+
+
+_COMMANDS = {
+    "spark": write_spark,
+    "hive": write_hive,
+    "kept": write_kept,
+    "versions": write_versions,
+    "compare": print_comparison,
+    "compare-hive": print_comparison_with_hive,
+}
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    for command in sys.argv[1:] or ["spark", "hive"]:
+        _COMMANDS[command]()

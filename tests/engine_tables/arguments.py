@@ -115,8 +115,9 @@ def written(columns: dict[str, str]) -> list[Written]:
 def literal(sql: str, kind: str) -> Written:
     """Return an expression that was written as an example; its literal where it is one."""
     value = None
-    if re.fullmatch(r"-?\d+[LS]?", sql):
-        return Written(sql, Argument(kind, sql.rstrip("LSY"), is_number=True))
+    if re.fullmatch(r"-?\d+[LSY]?", sql):
+        # Spark takes the digits of a literal, but of a TINYINT those of the type.
+        return Written(sql, Argument(kind, sql.rstrip("LSY"), is_number=not sql.endswith("Y")))
     if re.fullmatch(r"-?[\d.]+", sql):
         value = sql
     elif re.fullmatch(r"'[^'\\]*'", sql):

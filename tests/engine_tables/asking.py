@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from hive_views.sql.types.call_types import Argument
 from tests.engine_tables import hive_engine
 from tests.engine_tables.arguments import LEARNED_TYPES, SIMPLE, Written, columns_of, written
-from tests.engine_tables.sampling import Sample, Sampler
+from tests.engine_tables.journal import Journal
+from tests.engine_tables.sampling import Sampler, Samples, is_variadic
 from tests.engine_tables.spark_engine import SparkEngine
 
 COMMON = {
@@ -47,21 +49,25 @@ class Answers:
     """What one engine answered with one setting of ANSI."""
 
     version: str
-    counts: dict[str, list[int]]
-    samples: dict[str, dict[int, Sample]] = field(default_factory=dict)
+    samples: dict[str, Samples] = field(default_factory=dict)
     common: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
     fields: dict[str, dict[str, str]] = field(default_factory=dict)
 
+    def add(self, name: str, samples: Samples) -> None:
+        """Add the samples of a function that takes arguments in some number."""
+        if samples:
+            self.samples[name] = samples
 
-def ask_spark(spark: object, is_ansi: bool, names: set[str] | None = None) -> Answers:
-    """Return Spark's answers about all functions, or some."""
+
+def ask_spark(spark: object, is_ansi: bool) -> Answers:
+    """Return Spark's answers about all functions."""
     columns = columns_of(LEARNED_TYPES, "c")
     engine = SparkEngine(spark, columns)
     engine.set_ansi(is_ansi)
-    sampler = Sampler(engine, written(columns))
-    functions = [name for name in engine.functions() if names is None or name in names]
-    answers = Answers(engine.version, sampler.counts(functions))
-    simple = [item for item in written(columns) if item.argument.type in SIMPLE.values() or item.kind == "p"]
+    pool = written(columns)
+    sampler = Sampler(engine, pool)
+    answers = Answers(engine.version)
+    simple = [item for item in pool if item.argument.type in SIMPLE.values() or item.kind == "p"]
     for rule, form in COMMON.items():
         pairs = list(product(simple, repeat=2))
         kinds = engine.types([form.format(left.sql, right.sql) for left, right in pairs])
@@ -71,23 +77,26 @@ def ask_spark(spark: object, is_ansi: bool, names: set[str] | None = None) -> An
         kinds = engine.types([f"date_part('{field_name}', {item.sql})" for item in simple])
         given = zip(simple, kinds, strict=True)
         answers.fields[field_name] = {item.kind: kind for item, kind in given if not kind.startswith("!")}
-    sample_functions(sampler, answers)
+    journal = Journal(f"spark-{engine.version}-{'ansi' if is_ansi else 'legacy'}", pool)
+    for name in sorted(engine.functions()):
+        answers.add(name, journal.samples.get(name) or journal.add(name, sample_function(sampler, name)))
     return answers
 
 
-def sample_functions(sampler: Sampler, answers: Answers) -> None:
-    """Add the samples of all functions."""
-    for name, counts in answers.counts.items():
-        started = time.time()
+def sample_function(sampler: Sampler, name: str, counts: Sequence[int] | None = None) -> Samples:
+    """Return the samples of a function, by its numbers of arguments; they are empty where none is learned."""
+    started = time.monotonic()
+    numbers = sampler.counts(name) if counts is None else counts
+    samples: Samples = {count: {} for count in numbers}
+    if name not in NOT_LEARNED:
         seeds = sampler.seeds(name)
-        is_variadic = 12 in counts and 13 in counts
-        if name in NOT_LEARNED:
-            answers.samples[name] = {}
-            continue
-        asked = [count for count in counts if count <= (4 if is_variadic else 8)]
-        answers.samples[name] = {count: sampler.sample(name, count, seeds.get(count, [])) for count in asked}
-        accepted = {count: len(sample.accepted) for count, sample in answers.samples[name].items()}
-        print(f"{name} {accepted} {time.time() - started:.1f} s", file=sys.stderr, flush=True)
+        most = 4 if is_variadic(numbers) else 8
+        samples |= {
+            count: sampler.sample(name, count, seeds.get(count, [])).accepted for count in numbers if count <= most
+        }
+    shown = {count: len(calls) for count, calls in samples.items() if calls}
+    print(f"{name} {shown} {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+    return samples
 
 
 def ask_hive() -> Answers:
@@ -95,13 +104,15 @@ def ask_hive() -> Answers:
     with hive_engine.running() as engine:
         pool = [Written(kind, Argument(kind)) for kind in hive_engine.LEARNED_TYPES]
         sampler = Sampler(engine, pool)
-        names = [name for name in engine.functions() if name not in hive_engine.NOT_LEARNED]
-        answers = Answers(hive_engine.VERSION, {name: list(range(5)) for name in names})
+        names = sorted(name for name in engine.functions() if name not in hive_engine.NOT_LEARNED)
+        answers = Answers(hive_engine.VERSION)
         simple = [item for item in pool if not item.argument.type.endswith(">")]
         for rule, form in hive_engine.COMMON.items():
             pairs = list(product(simple, repeat=2))
             kinds = engine.calls([(form, pair) for pair in pairs])
             types = [(left.argument.type, right.argument.type) for left, right in pairs]
             answers.common[rule] = dict(zip(types, kinds, strict=True))
-        sample_functions(sampler, answers)
+        journal = Journal(f"hive-{hive_engine.VERSION}", pool)
+        for name in names:
+            answers.add(name, journal.samples.get(name) or journal.add(name, sample_function(sampler, name, range(5))))
     return answers

@@ -1,25 +1,22 @@
-"""Enumeration: calls and operators with arguments that are not in the learned sample, with Spark's types.
-
-python -m tests.engine_tables.enumeration FILE        (asks Spark and writes the expressions with their types)
-python -m tests.engine_tables.enumeration FILE check  (compares them with the inferred types)
-"""
+"""Enumeration: calls and operators with arguments that are not in the learned sample, with Spark's types."""
 
 from __future__ import annotations
 
-import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from tests.engine_tables.arguments import CONSTANTS, KEPT_TYPES, SIMPLE, Written, columns_of, literal, written
-from tests.engine_tables.asking import FIELDS, NOT_LEARNED
+from tests.engine_tables.asking import FIELDS
+from tests.engine_tables.hive_engine import NOT_LEARNED as HIVE_NOT_LEARNED
+from tests.engine_tables.hive_engine import SIMPLE as HIVE_SIMPLE
+from tests.engine_tables.hive_engine import HiveEngine
 from tests.engine_tables.sampling import Sampler, Signature
 
 KINDS_EACH = 6
+SEED = 20261128
 _TRIES = 30
 _KEYWORDS = frozenset({"between", "case", "cast", "in", "when"})
 """Operators that Spark also lists as functions."""
@@ -28,8 +25,13 @@ _OF_ONE_ARGUMENT = frozenset({"hour", "minute", "second"})
 _EXPENSIVE = frozenset({"window", "session_window"})
 """Functions that multiply the rows of a plan, for some arguments until the memory is full."""
 COLUMNS = columns_of((*SIMPLE.values(), *KEPT_TYPES), "k")
+HIVE_COLUMNS = columns_of((*HIVE_SIMPLE, *KEPT_TYPES), "k")
+HIVE_NOT_CALLED = (
+    HIVE_NOT_LEARNED | _KEYWORDS | {"and", "or", "not", "like", "rlike", "regexp", "div", "index", "grouping"}
+)
+"""Functions that need OVER, and those that Hive's grammar writes as operators."""
 OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||", "&", "|", "^")
-LAMBDAS = (
+FORMS = (
     "transform({0}, x -> x)",
     "transform({0}, (x, i) -> named_struct('a', x, 'b', i))",
     "filter({0}, x -> x IS NOT NULL)",
@@ -84,32 +86,49 @@ PAIRS = (
 )
 
 
-def expressions(engine: Any, seed: int = 20261128) -> dict[str, list[str]]:
-    """Return the expressions of each class that may be valid."""
+def expressions(engine: Any, share: float = 1.0, seed: int = SEED) -> dict[str, list[str]]:
+    """Return the expressions of each class that may be valid; those of a function do not depend on the others.
+
+    Args:
+        engine: The engine.
+        share: Of the functions, and of the expressions of the other classes.
+        seed: Of the random choices.
+    """
     pool = written(COLUMNS)
-    sampler = Sampler(engine, pool, seed)
-    chosen = random.Random(seed)
     literals = [literal(sql, kind) for sql, kind in CONSTANTS.items()]
-    result: dict[str, list[str]] = {"function": [], "operator": [], "form": [], "pair": [], "field": []}
-    functions = [name for name in engine.functions() if name.isidentifier() and name not in _EXPENSIVE | _KEYWORDS]
-    counts = sampler.counts(functions)
-    for name in functions:
-        for count in [count for count in counts.get(name, ()) if count <= 4]:
-            if name in _OF_ONE_ARGUMENT and count > 1:
-                continue
-            seeds = sampler.seeds(name).get(count, [])
-            calls = list(dict.fromkeys(_calls(chosen, pool, literals, seeds, count)))
-            result["function"] += [f"{name}({', '.join(item.sql for item in call)})" for call in calls]
-    pairs = list(product([item.sql for item in (*pool, *literals)], repeat=2))
-    for operator in OPERATORS:
-        result["operator"] += [f"{left} {operator} {right}" for left, right in chosen.sample(pairs, 250)]
-    for form in PAIRS:
-        result["pair"] += [form.format(*pair) for pair in chosen.sample(pairs, 150)]
-    for form in LAMBDAS:
-        result["form"] += [form.format(item.sql) for item in (*pool, *literals)]
-    for field in FIELDS:
-        result["field"] += [f"extract({field} FROM {item.sql})" for item in pool]
-    return result
+    items = [*pool, *literals]
+    pairs = list(product([item.sql for item in items], repeat=2))
+    names = [name for name in engine.functions() if name.isidentifier() and name not in _EXPENSIVE | _KEYWORDS]
+    calls = (
+        call for name in part_of(sorted(names), share, seed) for call in _calls_of(engine, name, pool, literals, seed)
+    )
+    result = {"function": list(calls)}
+    chosen = random.Random(seed)
+    others = {
+        "operator": [f"{left} {name} {right}" for name in OPERATORS for left, right in chosen.sample(pairs, 250)],
+        "pair": [form.format(*pair) for form in PAIRS for pair in chosen.sample(pairs, 150)],
+        "form": [form.format(item.sql) for form in FORMS for item in items],
+        "field": [f"extract({field} FROM {item.sql})" for field in FIELDS for item in pool],
+    }
+    return result | {kind: part_of(listed, share, seed) for kind, listed in others.items()}
+
+
+def part_of(items: list[str], share: float, seed: int) -> list[str]:
+    """Return a random part of items, in their order."""
+    if share >= 1:
+        return items
+    positions = random.Random(seed).sample(range(len(items)), round(share * len(items)))
+    return [items[position] for position in sorted(positions)]
+
+
+def _calls_of(engine: Any, name: str, pool: Sequence[Written], literals: Sequence[Written], seed: int) -> Iterator[str]:
+    sampler = Sampler(engine, pool, seed)
+    chosen = random.Random(f"{seed} {name}")
+    seeds = sampler.seeds(name)
+    for count in [count for count in sampler.counts(name) if count <= 4]:
+        if name not in _OF_ONE_ARGUMENT or count <= 1:
+            for call in dict.fromkeys(_calls(chosen, pool, literals, seeds.get(count, []), count)):
+                yield f"{name}({', '.join(item.sql for item in call)})"
 
 
 def _calls(
@@ -128,50 +147,63 @@ def _calls(
                     yield (*seed[:position], chosen.choice([*pool, *literals]), *seed[position + 1 :])
 
 
-def ask(engine: Any) -> dict[str, dict[str, list[str]]]:
-    """Return Spark's types of the expressions of each class, with ANSI and without; at most six of one function."""
+def ask(engine: Any, share: float = 1.0, seed: int = SEED, most: int = KINDS_EACH) -> dict[str, dict[str, list[str]]]:
+    """Return Spark's types of the expressions of each class, with ANSI and without; `!` for a refused one.
+
+    Args:
+        engine: The engine.
+        share: Of the functions, and of the expressions of the other classes.
+        seed: Of the random choices.
+        most: The accepted calls of one function with a number of arguments, and three times the refused ones.
+    """
     result: dict[str, dict[str, list[str]]] = {}
-    for kind, items in expressions(engine).items():
+    for kind, items in expressions(engine, share, seed).items():
         answers = {}
         for is_ansi in (True, False):
             engine.set_ansi(is_ansi)
             answers[is_ansi] = engine.types(items)
         accepted: Counter[str] = Counter()
         refused: Counter[str] = Counter()
-        result[kind] = {}
+        chosen = []
         order = list(zip(items, answers[True], answers[False], strict=True))
-        random.Random(1).shuffle(order)
+        random.Random(seed).shuffle(order)
         for sql, ansi, legacy in order:
             name = sql.partition("(")[0] + str(sql.count(",")) if kind == "function" else sql
             is_refused = ansi.startswith("!") and legacy.startswith("!")
-            group, most = (refused, 2) if is_refused else (accepted, KINDS_EACH)
-            if kind != "function" or group[name] < most:
+            group, limit = (refused, max(most // 3, 1)) if is_refused else (accepted, most)
+            if kind != "function" or group[name] < limit:
                 group[name] += 1
-                result[kind][sql] = ["!" if answer.startswith("!") else answer for answer in (ansi, legacy)]
-    for position, is_ansi in enumerate((True, False)):
-        engine.set_ansi(is_ansi)
-        for items in result.values():
-            for sql, pair in items.items():
-                if pair[position] != "!" and not engine.accepts(sql):
-                    pair[position] = "!"
+                chosen.append(sql)
+        result[kind] = _checked(engine, sorted(chosen))
     return result
 
 
-def main() -> None:
-    path = Path(sys.argv[1])
-    if len(sys.argv) < 3:
-        from tests.engine_tables.spark_engine import SparkEngine, session
-
-        with session() as spark:
-            path.write_text(json.dumps(ask(SparkEngine(spark, COLUMNS)), indent=0), "utf-8")
-        return
-    from tests.engine_tables.comparison import compare
-
-    for line in compare(json.loads(path.read_text("utf-8")), COLUMNS):
-        print(line)
+def _checked(engine: Any, items: Sequence[str]) -> dict[str, list[str]]:
+    """Return Spark's types of expressions after all of its checks."""
+    answers = []
+    for is_ansi in (True, False):
+        engine.set_ansi(is_ansi)
+        answers.append(engine.types(items, is_complete=True))
+    return {
+        sql: ["!" if answer.startswith("!") else answer for answer in both]
+        for sql, *both in zip(items, *answers, strict=True)
+    }
 
 
-if __name__ == "__main__":
-    main()
+def ask_hive_calls(engine: HiveEngine, seed: int = SEED, most: int = KINDS_EACH) -> dict[str, str]:
+    """Return Hive's types of calls of its functions with arguments that are not in the learned sample."""
+    pool = written(HIVE_COLUMNS)
+    names = sorted(name for name in engine.functions() if name.isidentifier() and name not in HIVE_NOT_CALLED)
+    result: dict[str, str] = {}
+    for name in names:
+        chosen = random.Random(f"{seed} {name}")
+        for count in range(5):
+            calls = list(dict.fromkeys(_calls(chosen, pool, [], [], count)))
+            answers = zip(calls, engine.calls([(name, call) for call in calls]), strict=True)
+            accepted = [(call, answer) for call, answer in answers if not answer.startswith("!")]
+            for call, answer in chosen.sample(accepted, min(most, len(accepted))):
+                result[f"{name}({', '.join(item.sql for item in call)})"] = answer
+    return result
 
-__all__ = ["COLUMNS", "NOT_LEARNED", "ask", "expressions"]
+
+__all__ = ["COLUMNS", "HIVE_COLUMNS", "SEED", "ask", "ask_hive_calls", "expressions", "part_of"]

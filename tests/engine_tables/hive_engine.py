@@ -47,7 +47,7 @@ class HiveEngine:
 
     def functions(self) -> list[str]:
         """Return the names of the built-in functions."""
-        return [name for name in self._ask(["NAMES"])[0].split() if not name.startswith(("st_", "iceberg_"))]
+        return [name for name in self._ask(["NAMES"])[0].split("\t") if not name.startswith(("st_", "iceberg_"))]
 
     def calls(self, calls: Sequence[tuple[str, Signature]]) -> list[str]:
         """Return the type of each call, or `!` and Hive's error."""

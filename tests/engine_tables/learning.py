@@ -7,7 +7,7 @@ that has the kinds of a call, and whose formula gives a type, determines the typ
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,6 +17,7 @@ from hive_views.sql.types.call_types import Argument, Call, Merging, evaluate, k
 
 _DIGITS = {"1": (3, 0), "2": (5, 0), "4": (10, 0), "8": (20, 0)}
 Kinds = tuple[str, ...]
+Literals = tuple[str | None, ...]
 Observation = tuple[tuple[Argument, ...], str]
 
 
@@ -29,6 +30,9 @@ class Rule:
 
 
 _MOST_OBSERVATIONS = 8
+"""The answers that are explained, of those with the same literals."""
+_MOST_OF_KINDS = 60
+"""The answers that are explained, of those with the same kinds of types."""
 _OF_ONE = (
     *("argument", "element", "key", "value", "array", "array_of_element", "keys", "values", "entries", "flattened"),
     *(
@@ -64,10 +68,14 @@ class Learner:
 
     def __init__(self, observations: Sequence[Observation], merging: Mapping[str, Merging]) -> None:
         self._cells: dict[Kinds, list[Observation]] = defaultdict(list)
+        numbers: Counter[tuple[Kinds, Literals]] = Counter()
         for arguments, result in observations:
             kinds = tuple(kind_of(argument.type) for argument in arguments)
+            literals = tuple(argument.literal for argument in arguments)
             has_parts = any(kind[0] in "apmr" for kind in kinds)
-            if len(self._cells[kinds]) < (_MOST_OBSERVATIONS if has_parts else 3):
+            numbers[kinds, literals] += 1
+            most = _MOST_OBSERVATIONS if has_parts else 3
+            if numbers[kinds, literals] <= most and len(self._cells[kinds]) < _MOST_OF_KINDS:
                 self._cells[kinds].append((arguments, result))
         self._merging = merging
 
@@ -84,7 +92,7 @@ class Learner:
 
     def _candidates(self, remaining: set[Kinds], is_thorough: bool) -> list[str]:
         """Return the results that may explain cells: all of them, or those that explain one of a sample."""
-        observations = [observation for kinds in remaining for observation in self._cells[kinds]]
+        observations = [observation for kinds in sorted(remaining) for observation in self._cells[kinds]]
         results = list(dict.fromkeys(result for _, result in observations))
         candidates = terms(len(observations[0][0]), results)
         if is_thorough:

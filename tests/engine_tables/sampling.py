@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Protocol
@@ -17,6 +17,10 @@ _PALETTE_NESTED = ("map<string,int>", "array<string>", "array<array<int>>", "big
 _MOST_ARGUMENTS = 8
 _VARIADIC = 12
 Signature = tuple[Written, ...]
+Accepted = dict[Signature, str]
+"""Calls with their result types."""
+Samples = dict[int, Accepted]
+"""Calls of a function by their number of arguments."""
 
 
 class Engine(Protocol):
@@ -31,9 +35,9 @@ class Engine(Protocol):
 
 @dataclass
 class Sample:
-    """The accepted calls of one function with one number of arguments, and the number of calls that were asked."""
+    """The accepted calls of one function with one number of arguments, and the refused ones."""
 
-    accepted: dict[Signature, str] = field(default_factory=dict)
+    accepted: Accepted = field(default_factory=dict)
     refused: set[Signature] = field(default_factory=set)
 
 
@@ -43,29 +47,25 @@ class Sampler:
     Args:
         engine: The engine.
         pool: The arguments.
-        seed: Of the random calls.
+        seed: The seed of the random calls.
     """
 
     def __init__(self, engine: Engine, pool: Sequence[Written], seed: int = 1) -> None:
         self._engine = engine
         self._pool = pool
+        self._seed = seed
         self._random = random.Random(seed)
         by_type = {item.argument.type: item for item in pool}
         self._palette = [by_type[kind] for kind in _PALETTE if kind in by_type]
         self._constants = [literal(sql, kind) for sql, kind in CONSTANTS.items()]
         self._nested = [by_type[kind] for kind in _PALETTE_NESTED if kind in by_type]
 
-    def counts(self, names: Sequence[str]) -> dict[str, list[int]]:
-        """Return the numbers of arguments that each function takes."""
+    def counts(self, name: str) -> list[int]:
+        """Return the numbers of arguments that a function takes."""
         numbers = [*range(_MOST_ARGUMENTS + 1), _VARIADIC, _VARIADIC + 1]
-        asked = [(name, number) for name in names for number in numbers]
         null = Written("NULL", Argument("void"))
-        answers = self._engine.calls([(name, (null,) * number) for name, number in asked])
-        result: dict[str, list[int]] = defaultdict(list)
-        for (name, number), answer in zip(asked, answers, strict=True):
-            if not is_wrong_count(answer):
-                result[name].append(number)
-        return dict(result)
+        answers = self._engine.calls([(name, (null,) * number) for number in numbers])
+        return [number for number, answer in zip(numbers, answers, strict=True) if not is_wrong_count(answer)]
 
     def seeds(self, name: str) -> dict[int, list[Signature]]:
         """Return the calls in the examples of a function's description, by their number of arguments.
@@ -80,14 +80,15 @@ class Sampler:
         return {count: list(dict.fromkeys(calls)) for count, calls in result.items()}
 
     def sample(self, name: str, count: int, seeds: Sequence[Signature]) -> Sample:
-        """Return the sampled calls of a function with a number of arguments."""
+        """Return the sampled calls of a function with a number of arguments, the same ones in every order of asking."""
+        self._random = random.Random(f"{self._seed} {name} {count}")
         sample = Sample()
         self._ask(name, sample, seeds)
         has_example = bool(sample.accepted)
         if count == 0:
             self._ask(name, sample, [()])
         elif count == 1:
-            self._ask(name, sample, [(item,) for item in self._pool])
+            self._ask(name, sample, [(item,) for item in (*self._pool, *self._constants)])
         else:
             self._ask(name, sample, [(item,) * count for item in self._pool])
             if count == 2:
@@ -151,6 +152,11 @@ class Sampler:
                 sample.refused.add(call)
             else:
                 sample.accepted[call] = answer
+
+
+def is_variadic(counts: Container[int]) -> bool:
+    """Return whether a function that takes these numbers of arguments takes any number of them."""
+    return _VARIADIC in counts and _VARIADIC + 1 in counts
 
 
 def is_wrong_count(answer: str) -> bool:

@@ -31,9 +31,11 @@ class SparkEngine:
         self._method = _loaded_method(spark)
         self._from = " FROM _kinds"
         calendar = "make_interval(1) AS {name}"
+        has_variant = not spark.version.startswith("3.")
         listed = (
             (calendar if kind == "interval" else "CAST(NULL AS {kind}) AS {name}").format(name=name, kind=kind)
             for name, kind in columns.items()
+            if has_variant or "variant" not in kind
         )
         spark.sql(f"SELECT {', '.join(listed)}").createOrReplaceTempView("_kinds")
 
@@ -58,14 +60,6 @@ class SparkEngine:
         starts = (line.strip() for line in lines)
         return [line[len("> SELECT ") :].rstrip(";") for line in starts if line.startswith("> SELECT ")]
 
-    def accepts(self, expression: str) -> bool:
-        """Return whether Spark accepts a query of an expression, after all checks; `types` makes fewer."""
-        try:
-            self._spark.sql(f"SELECT {expression} AS c{self._from}")
-        except Exception:  # noqa: BLE001 (the classes of errors differ between versions)
-            return False
-        return True
-
     def calls(self, calls: Sequence[tuple[str, Signature]]) -> list[str]:
         """Return the type of each call, or `!` and the condition of Spark's error."""
         return self.types([f"`{name}`({', '.join(item.sql for item in call)})" for name, call in calls])
@@ -80,13 +74,23 @@ class SparkEngine:
             pairs = zip(call[1], types, strict=True)
             yield [None if kind.startswith("!") else literal(sql, kind) for sql, kind in pairs]
 
-    def types(self, expressions: Sequence[str]) -> list[str]:
-        """Return the type of each expression, or `!` and the condition of Spark's error."""
+    def types(self, expressions: Sequence[str], *, is_complete: bool = False) -> list[str]:
+        """Return the type of each expression, or `!` and the condition of Spark's error.
+
+        Args:
+            expressions: The expressions.
+            is_complete: Whether Spark makes all of its checks, which takes longer.
+        """
         answers: list[str] = []
         for start in range(0, len(expressions), _BATCH):
-            part = expressions[start : start + _BATCH]
-            arguments = self._spark.sparkContext._gateway.new_array(self._spark._jvm.Object, 3)
-            for position, value in enumerate((self._spark._jsparkSession, "\n".join(part), self._from)):
+            values = (
+                self._spark._jsparkSession,
+                "\n".join(expressions[start : start + _BATCH]),
+                self._from,
+                is_complete,
+            )
+            arguments = self._spark.sparkContext._gateway.new_array(self._spark._jvm.Object, len(values))
+            for position, value in enumerate(values):
                 arguments[position] = value
             answers += self._method.invoke(None, arguments).split("\n")
         return answers

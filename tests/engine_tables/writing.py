@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from hive_views.sql.types.call_types import Argument, Merging
 from tests.engine_tables.asking import Answers
 from tests.engine_tables.learning import Learner, Rule, merging_of
+from tests.engine_tables.sampling import is_variadic
 
 
 class Document:
@@ -27,23 +28,23 @@ class Document:
         self._document["common"][rules] = {rule: _merging_json(item) for rule, item in merging.items()}
         self._document["fields"][rules] = answers.fields
         names = {}
-        for name, counts in answers.counts.items():
+        for name, samples in answers.samples.items():
             learned = {}
-            for count, sample in answers.samples[name].items():
-                observations = [(tuple(item.argument for item in call), kind) for call, kind in sample.accepted.items()]
+            for count, accepted in samples.items():
+                observations = [(tuple(item.argument for item in call), kind) for call, kind in accepted.items()]
                 learner = Learner(observations, merging)
                 found = learner.rules()
                 if observations and learner.unexplained:
                     shown = [
                         (tuple(item.sql for item in call), kind)
-                        for call, kind in sample.accepted.items()
+                        for call, kind in accepted.items()
                         if tuple(item.kind for item in call) in learner.unexplained
                     ]
                     self.unexplained.append(f"{rules} {name}/{count}: {len(shown)} {shown[:3]}")
                 if found:
                     learned[str(count)] = [self._rule(rule) for rule in found]
-            is_variadic = 12 in counts and (13 in counts or name in ("map", "named_struct"))
-            entry = {"counts": [count for count in counts if count <= 8], "more": is_variadic, "rules": learned}
+            counts = [count for count in samples if count <= 8]
+            entry = {"counts": counts, "more": takes_more(name, samples), "rules": learned}
             names[name] = self._entries.setdefault(json.dumps(entry), len(self._entries))
         self._document["names"][rules] = names
 
@@ -64,6 +65,11 @@ class Document:
         return [numbers, self._terms.setdefault(rule.term, len(self._terms))]
 
 
+def takes_more(name: str, counts: Container[int]) -> bool:
+    """Return whether a function that takes these numbers of arguments takes any number, or any even number."""
+    return is_variadic(counts) or (12 in counts and name in ("map", "named_struct"))
+
+
 def _merging_json(merging: Merging) -> Mapping[str, Any]:
     rows = {first: dict(sorted(row.items())) for first, row in sorted(merging.rows.items())}
     return {
@@ -74,4 +80,4 @@ def _merging_json(merging: Merging) -> Mapping[str, Any]:
     }
 
 
-__all__ = ["Argument", "Document"]
+__all__ = ["Argument", "Document", "takes_more"]

@@ -92,5 +92,25 @@ def engine_table(engine: str, rules: str) -> EngineTable:
 
 
 @cache
-def _document(engine: str) -> Mapping[str, Any]:
-    return json.loads((files(__package__) / "data" / f"{engine}.json").read_text("utf-8"))  # type: ignore[no-any-return]
+def spark_versions() -> Mapping[str, Mapping[str, Any]]:
+    """Return what differs from the table in other supported versions of Spark, by minor version.
+
+    `absent` and `added` are functions, `counts` has other numbers of arguments (-1 for more than eight), and
+    `different` an example for each function with other types.
+    """
+    return _document("spark_versions")
+
+
+@cache
+def spark_argument_counts(name: str) -> tuple[frozenset[int], bool] | None:
+    """Return the numbers of arguments that a function takes in a supported version, and whether it takes more."""
+    counts = engine_table("spark", "ansi").counts(name)
+    if counts is None or not counts[0]:
+        return None
+    others = [number for version in spark_versions().values() for number in version["counts"].get(name, ())]
+    return counts[0] | {number for number in others if number >= 0}, counts[1] or -1 in others
+
+
+@cache
+def _document(name: str) -> Mapping[str, Any]:
+    return json.loads((files(__package__) / "data" / f"{name}.json").read_text("utf-8"))  # type: ignore[no-any-return]

@@ -21,15 +21,20 @@ class HiveTypeInference(CallInference):
         name = unquote_identifier(self.text.raw(token)).lower() if token is not None else ""
         if token is None:
             return None
-        known = super()._function(node) if self.has_rule(name) else None
+        has_rule = self.has_rule(name) and name not in _OF_TABLE
+        known = super()._function(node) if has_rule else None
         if known is not None:
             return known
         arguments = self.arguments(node, self.argument_ranges(token, frozenset()))
         kind = _rules().result(name, arguments) if arguments is not None else None
-        return kind if kind is not None or self.has_rule(name) else super()._function(node)
+        return kind if kind is not None or has_rule else super()._function(node)
 
     def _number(self, written: str) -> str | None:
         return self._literal(exp.Literal.number(written.lstrip("-")))
+
+
+_OF_TABLE = frozenset({"greatest", "least"})
+"""The functions whose rule the table has with more types."""
 
 
 @cache

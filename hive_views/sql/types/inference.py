@@ -365,14 +365,18 @@ class TypeInference:
         if not node.expressions:
             return None
         inner = self._common(node.expressions)
-        return f"array<{inner}>" if inner is not None else None
+        return f"array<{self._of_nulls(inner)}>" if inner is not None else None
 
     def _map(self, node: exp.Expr) -> str | None:
         keys, values = node.args.get("keys"), node.args.get("values")
         if keys is None or values is None or not keys.expressions:
             return None
         key, value = self._common(keys.expressions), self._common(values.expressions)
-        return f"map<{key},{value}>" if key is not None and value is not None else None
+        return f"map<{self._of_nulls(key)},{self._of_nulls(value)}>" if None not in (key, value) else None
+
+    def _of_nulls(self, kind: str | None) -> str | None:
+        """Return the type of elements, which is STRING in Hive if all of them are NULL."""
+        return "string" if self._is_hive and kind == "void" else kind
 
     def _struct(self, node: exp.Expr) -> str | None:
         parts = []

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.engines.tables import engine_table
+from hive_views.sql.engines.tables import engine_table, spark_argument_counts
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.text.quoting import unquote_identifier
@@ -414,11 +414,11 @@ def wrong_argument_count(text: Text, node: exp.Expr) -> str | None:
     if token is None or token + 2 >= len(text.tokens) or text.kinds[token + 1] is not TokenType.L_PAREN:
         return None
     name = unquote_identifier(text.raw(token)).lower()
-    table = _read_rules("ansi").table
-    counts = table.counts(name)
-    if counts is None or not counts[0] or name in _UNIT_FUNCTIONS or (token and text.raw(token - 1) == "."):
+    counts = spark_argument_counts(name)
+    if counts is None or (token and text.raw(token - 1) == "."):
         return None
     numbers, takes_more = counts
+    numbers |= _WITH_UNIT.get(name, frozenset())
     parts = list(text.elements(token + 2, text.match.get(token + 1, token + 2) - 1))
     count = len(parts)
     if count in numbers or (takes_more and count > max(numbers)):
@@ -428,7 +428,7 @@ def wrong_argument_count(text: Text, node: exp.Expr) -> str | None:
         return None
     shown = [min(numbers)] if takes_more else sorted(numbers)
     expected = " or ".join(map(str, shown)) + (" or more" if takes_more else "")
-    return f"Wrong number of arguments: {name}() takes {expected} in Spark {table.version}, not {count}"
+    return f"Wrong number of arguments: {name}() takes {expected} in Spark, not {count}"
 
 
 def number_type(written: str) -> str | None:
@@ -501,13 +501,14 @@ _UNITS = {
     "week": "day",
 }
 """The units of Spark's interval types by the units of interval literals."""
-_UNIT_FUNCTIONS = frozenset(
-    {"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff", "extract"}
+_WITH_UNIT = dict.fromkeys(
+    ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"), frozenset({3})
 )
-"""The functions whose arguments may begin with a unit that is not in the table."""
+"""The functions whose arguments may begin with a unit, and how many they then are; the table does not have these."""
 _SHIFTED = {**dict.fromkeys(("date", "string", "timestamp"), "timestamp"), "timestamp_ntz": "timestamp_ntz"}
 """The types of `dateadd(unit, number, time)` by the type of the time."""
 _SEPARATORS = {
+    "extract": frozenset({"from"}),
     "position": frozenset({"in"}),
     **dict.fromkeys(("substring", "substr"), frozenset({"from", "for"})),
     "overlay": frozenset({"placing", "from", "for"}),
@@ -608,6 +609,6 @@ _FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str 
     **dict.fromkeys(("from_json", "from_csv", "from_xml"), SparkTypeInference._parsed),
     **dict.fromkeys(("date_part", "datepart"), SparkTypeInference._date_part),
     **dict.fromkeys(("lag", "lead", "nth_value"), SparkTypeInference._first_argument),
-    **dict.fromkeys(_UNIT_FUNCTIONS - {"extract"}, SparkTypeInference._unit_call),
+    **dict.fromkeys(_WITH_UNIT, SparkTypeInference._unit_call),
 }
 """The functions whose type depends on names, literals or lambdas, which the table does not have."""

@@ -29,7 +29,7 @@ public final class HiveTypes {
         System.setOut(System.err);
         var in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(line.equals("NAMES") ? String.join(" ", FunctionRegistry.getFunctionNames()) : answer(line));
+            out.println(line.equals("NAMES") ? String.join("\t", FunctionRegistry.getFunctionNames()) : answer(line));
             out.flush();
         }
     }

@@ -102,7 +102,7 @@ def test_type_of_a_concatenation_and_a_sum() -> None:
         for dialect in ("spark", "hive")
         for text in ("s || d + d", "(s || d) + d", "s || (d + d)")
     }
-    assert columns["spark", "s || d + d"] == columns["spark", "(s || d) + d"] == [["x", None]]
+    assert columns["spark", "s || d + d"] == columns["spark", "(s || d) + d"] == [["x", "double"]]
     assert columns["hive", "s || d + d"] == columns["hive", "s || (d + d)"] == [["x", "string"]]
 
 

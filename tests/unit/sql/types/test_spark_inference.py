@@ -119,7 +119,9 @@ def test_types_of_several_rows_or_branches(query: str, kind: str) -> None:
     assert expand(query, TABLES, database="d", dialect="spark").columns[0].type == kind
 
 
-@pytest.mark.parametrize("call", ["day()", "month(dt, 1)", "stack()", "substr(s)", "coalesce()", "abs(1, 2)", "nvl(s)"])
+@pytest.mark.parametrize(
+    "call", ["day()", "month(dt, 1)", "stack()", "substr(s)", "coalesce()", "abs(1, 2)", "nvl(s)", "datediff(dt)"]
+)
 def test_wrong_number_of_arguments_is_rejected(call: str) -> None:
     with pytest.raises(SqlError) as error:
         expand(f"SELECT {call} AS c FROM t", TABLES, database="d", dialect="spark")
