@@ -52,6 +52,7 @@ class Comparison:
         counts: The number of expressions by setting of ANSI and by outcome.
         different: Expressions with the inferred type and the engine's, by the function or the operator.
         unknown: Expressions without an inferred type, in the same form.
+        prefers_integral: Whether a decimal with too many digits loses digits of its fraction first.
         counts_of: The numbers of arguments of functions that differ from those of the table; -1 for more.
         absent: The functions of the table that the engine does not have.
         added: The functions of the engine that the table does not have.
@@ -62,6 +63,7 @@ class Comparison:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     different: dict[str, list[str]] = field(default_factory=dict)
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    prefers_integral: bool = True
     counts_of: dict[str, list[int]] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
@@ -85,6 +87,7 @@ class Comparison:
             "absent": self.absent,
             "added": self.added,
             "counts": self.counts_of,
+            "prefers_integral": self.prefers_integral,
             "different": different,
         }
 
@@ -126,6 +129,10 @@ def compare_functions(engine: SparkEngine, share: float = 1.0, seed: int = SEED)
     learned = set(table.names) - _OPERATORS_AND_KEYWORDS
     added, absent = sorted(functions - learned), sorted(learned - functions)
     result = Comparison("Spark", engine.version, absent=absent, added=added)
+    wide, tight = (
+        next(name for name, kind in COLUMNS.items() if kind == f"decimal({size})") for size in ("18,2", "38,38")
+    )
+    result.prefers_integral = engine.types([f"coalesce({wide}, {tight})"]) == ["decimal(38,22)"]
     sampler = Sampler(engine, written(COLUMNS))
     for name in part_of(sorted(functions), share, seed):
         counts, own = sampler.counts(name), table.counts(name)

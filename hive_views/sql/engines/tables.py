@@ -95,8 +95,9 @@ def engine_table(engine: str, rules: str) -> EngineTable:
 def spark_versions() -> Mapping[str, Mapping[str, Any]]:
     """Return what differs from the table in other supported versions of Spark, by minor version.
 
-    `absent` and `added` are functions, `counts` has other numbers of arguments (-1 for more than eight), and
-    `different` an example for each function with other types.
+    `absent` and `added` are functions, `counts` has other numbers of arguments (-1 for more than eight),
+    `prefers_integral` is the rule for decimals with too many digits, and `different` has an example for each function
+    with other types.
     """
     return _document("spark_versions")
 

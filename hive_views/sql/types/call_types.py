@@ -109,12 +109,14 @@ class Merging:
         digits: Precision and scale of the decimals that hold the integers, by their codes.
         prefers_integral: Whether a decimal with too many digits loses digits of its fraction first.
         strings_first: Whether strings are merged before the other types.
+        is_limited: Whether a decimal with too many digits has no type, since versions of the engine disagree about it.
     """
 
     rows: Mapping[str, Mapping[str, str]]
     digits: Mapping[str, tuple[int, int]]
     prefers_integral: bool = True
     strings_first: bool = False
+    is_limited: bool = False
 
     def of(self, types: Sequence[str]) -> str | None:
         """Return the common type of several types; None if there is none."""
@@ -180,6 +182,8 @@ class Merging:
             return None
         (p1, s1), (p2, s2) = first, second
         scale, whole = max(s1, s2), max(p1 - s1, p2 - s2)
+        if whole + scale > 38 and self.is_limited:
+            return None
         if whole + scale > 38 and self.prefers_integral:
             scale = max(38 - whole, 0)
         return f"decimal({min(whole + scale, 38)},{min(scale, 38)})"
@@ -453,11 +457,18 @@ def _formula(term: str) -> tuple[Callable[..., str | None], tuple[int, ...]]:
 
 
 class CallRules:
-    """An engine's result types of calls, with one setting of ANSI."""
+    """An engine's result types of calls, with one setting of ANSI.
 
-    def __init__(self, table: EngineTable) -> None:
+    Args:
+        table: The engine's answers.
+        is_limited: See `Merging`.
+    """
+
+    def __init__(self, table: EngineTable, *, is_limited: bool = False) -> None:
         self.table = table
-        self.wide, self.strict, self.tight = (_merging(table.common[rule]) for rule in ("wide", "strict", "tight"))
+        self.wide, self.strict, self.tight = (
+            _merging(table.common[rule], is_limited=is_limited) for rule in ("wide", "strict", "tight")
+        )
 
     def result(self, name: str, arguments: Sequence[Argument]) -> str | None:
         """Return the type of a call; None if the table does not have it."""
@@ -478,6 +489,6 @@ class CallRules:
         return self.wide.pair(*given) or result
 
 
-def _merging(document: Mapping[str, Any]) -> Merging:
+def _merging(document: Mapping[str, Any], *, is_limited: bool) -> Merging:
     digits = {code: (size[0], size[1]) for code, size in document["digits"].items()}
-    return Merging(document["rows"], digits, document["prefers_integral"], document["strings_first"])
+    return Merging(document["rows"], digits, document["prefers_integral"], document["strings_first"], is_limited)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.engines.tables import engine_table, spark_argument_counts
+from hive_views.sql.engines.tables import engine_table, spark_argument_counts, spark_versions
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.text.quoting import unquote_identifier
@@ -38,7 +38,10 @@ def spark_rules(conf: Mapping[str, str]) -> list[CallRules]:
 
 @cache
 def _read_rules(name: str) -> CallRules:
-    return CallRules(engine_table("spark", name))
+    table = engine_table("spark", name)
+    own = table.common["wide"]["prefers_integral"]
+    differs = any(version["prefers_integral"] != own for version in spark_versions().values())
+    return CallRules(table, is_limited=differs)
 
 
 class SparkTypeInference(CallInference):

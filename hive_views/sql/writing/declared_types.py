@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hive_views.errors import SqlError
-from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.resolver.scopes import Schemas, ScopeColumn
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.upcasts import can_upcast
@@ -23,7 +23,7 @@ def declared_columns(
     decimal(12,2) in Spark 4.1.4. Such a column is declared with the type that holds both.
     """
     columns = typed_columns(expansion)
-    if expansion.resolution.text.dialect is not Dialect.HIVE:
+    if expansion.resolution.text.dialect is not Dialect.HIVE or not _may_differ(expansion, columns):
         return columns
     try:
         read = expand(expansion.expanded, schemas, database=database, dialect=Dialect.SPARK, functions=functions)
@@ -34,6 +34,23 @@ def declared_columns(
         return columns
     pairs = zip(columns, types, strict=True)
     return tuple(replace(column, type=_wider(str(column.type), kind)) for column, kind in pairs)
+
+
+def _may_differ(expansion: Expansion, columns: Sequence[OutputColumn]) -> bool:
+    """Return whether Spark may compute a wider number; it then reads the text once more."""
+    pairs = zip(columns, expansion.resolution.columns, strict=True)
+    return any(hive_types.base(str(column.type)) in _NARROW and _is_computed(source) for column, (_, source) in pairs)
+
+
+def _is_computed(column: ScopeColumn) -> bool:
+    """Return whether a column of a result is not the unchanged column of a table."""
+    while len(column.origins) == 1 and isinstance(column.origins[0], ScopeColumn):
+        column = column.origins[0]
+    return len(column.origins) != 1 or not isinstance(column.origins[0], tuple)
+
+
+_NARROW = hive_types.NUMBERS - {"bigint", "double"}
+"""The numbers that Spark may compute with a wider type."""
 
 
 def _wider(declared: str, read: str | None) -> str:

@@ -49,8 +49,8 @@ def findings(catalog: HiveViewCatalog, name: str) -> list[tuple[str, str, str]]:
             "SELECT CAST(unix_micros(current_timestamp()) AS BIGINT) AS s FROM plain",
             [
                 ("hive", "refused", "it has no function unix_micros"),
-                ("hive", "not verified", "cast(? as bigint): not compared with Spark"),
                 ("hive", "not verified", "current_timestamp(): not compared with Spark"),
+                ("hive", "not verified", "an operand of type bigint in Spark and ? in Hive: not compared with Spark"),
                 ("trino", "not verified", "a cast of a value of unknown type"),
                 ("trino", "not verified", "unixmicros"),
             ],

@@ -23,7 +23,13 @@ HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache"
 
 
-WITHOUT_ICEBERG = ("test_session.py", "test_plain_spark.py", "test_java_methods.py", "test_gateway.py")
+WITHOUT_ICEBERG = (
+    "test_session.py",
+    "test_plain_spark.py",
+    "test_java_methods.py",
+    "test_gateway.py",
+    "test_engine_types.py",
+)
 """The modules that also run on plain Spark."""
 
 

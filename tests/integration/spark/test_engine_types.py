@@ -10,15 +10,21 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from hive_views.sql.engines.tables import spark_versions
+from hive_views.spark.versions import spark_line
+from hive_views.sql.engines.tables import engine_table, spark_versions
 from tests.engine_tables.comparison import Comparison, compare
 from tests.engine_tables.enumeration import COLUMNS, SEED
 from tests.engine_tables.spark_engine import SparkEngine
 from tests.integration.spark.spark_versions import LINE
 
 PART, _, CHOSEN = os.environ.get("HIVE_VIEWS_ENGINE_TYPES", f"0.04,{SEED}").partition(",")
+TABLE_LINE = spark_line(engine_table("spark", "ansi").version)
 DIFFERENCES = spark_versions().get(LINE, {})
 """What differs in this version from the one that was asked for the table."""
+
+pytestmark = pytest.mark.skipif(
+    LINE != TABLE_LINE and not DIFFERENCES, reason="run `python -m tests.engine_tables versions` with this Spark"
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,7 @@ def test_types_differ_from_the_installed_spark_only_where_the_table_says(compari
     assert different == {}
     for counts in comparison.counts.values():
         assert counts["equal"] > 100
-        assert counts["unknown"] <= 0.04 * (counts["unknown"] + counts["equal"])
+        assert counts["unknown"] <= 0.04 * (counts["unknown"] + counts["equal"]) or LINE != TABLE_LINE
 
 
 def test_table_has_the_functions_of_the_installed_spark(comparison: Comparison) -> None:

@@ -54,6 +54,12 @@ def test_types_of_kept_expressions_are_those_of_spark(position: int, setting: st
     assert counts["unknown"] <= 0.02 * (counts["unknown"] + counts["equal"])
 
 
+def test_number_of_arguments_of_any_supported_version_is_accepted() -> None:
+    """Spark 4.3.0 has max_by(x, y, k), Spark 4.1.4 has not."""
+    assert type_of("max_by(i, s)") == "int"
+    assert expand("SELECT max_by(i, s, 3) AS c FROM t", TABLES, database="d", dialect="spark").columns[0].type is None
+
+
 def test_tables_are_compact_and_not_read_by_an_import() -> None:
     data = Path(hive_views.sql.engines.__file__).parent / "data"
     script = (
