@@ -20,13 +20,14 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.sql.text.tokens import tokenizer_of
+from hive_views.sql.types.spark_inference import ANSI
 from hive_views.sql.writing.coral import apply_rules
 from hive_views.sql.writing.expand import Expansion, expand
 from tests.unit.sql.random_statements import FURTHER_TABLES, TABLES, TYPES, Generator
@@ -68,10 +69,12 @@ class Outcome:
         return f"{self.kind} {re.sub(r'`[^`]*`|[0-9]+|(?<![A-Za-z_])[a-zA-Z](?![A-Za-z_])|[.,]', '', self.detail)[:60]}"
 
 
-def expansion_of(sql: str, dialect: str, mode: str = "portable") -> Expansion | Outcome:
+def expansion_of(
+    sql: str, dialect: str, mode: str = "portable", conf: Mapping[str, str] | None = None
+) -> Expansion | Outcome:
     """Expand a statement; an outcome where it is refused."""
     try:
-        return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode)
+        return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode, conf=conf)
     except SqlError as error:
         return Outcome("we refuse", str(error))
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -124,7 +127,7 @@ SESSION = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.ansi.enabled": "false",
+    ANSI: "false",
     "spark.sql.catalogImplementation": "in-memory",
 }
 """Settings for many small queries: nothing is compiled."""
@@ -141,7 +144,7 @@ class SparkCheck:
         self.dialect = dialect
         self.home, self.elsewhere = spark.newSession(), spark.newSession()
         for session in (self.home, self.elsewhere):
-            session.conf.set("spark.sql.ansi.enabled", "false")
+            session.conf.set(ANSI, SESSION[ANSI])
             session.conf.set("spark.sql.crossJoin.enabled", "true")
         for name, columns in ALL_TABLES.items():
             self.home.sql(f"create database if not exists {name.split('.')[0]}")
@@ -162,7 +165,7 @@ class SparkCheck:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        expansion = expansion_of(sql, self.dialect)
+        expansion = expansion_of(sql, self.dialect, conf={ANSI: SESSION[ANSI]})
         try:
             typed = self.home.sql(sql)
             names = [name.lower() for name in typed.columns]
