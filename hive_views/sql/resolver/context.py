@@ -262,6 +262,8 @@ class DialectRules:
     """The name of the values that posexplode() produces."""
     has_struct_stars: bool = False
     """Whether `s.*` can be the fields of a struct."""
+    names_casts_and_literals: bool = False
+    """Whether `CAST(c AS t)`, a literal and an element of a column have names without an alias (`implicit_names`)."""
     names_extracted_fields: bool = True
     """Whether a field of any expression gives the output column its name; otherwise only a field of a column does."""
     has_star_except: bool = False

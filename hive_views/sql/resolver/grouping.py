@@ -19,6 +19,7 @@ from hive_views.sql.parsing.syntax_tree import (
     unwrapped,
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
+from hive_views.sql.resolver.implicit_names import implicit_name
 from hive_views.sql.resolver.names import find_dotted, function_name, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
@@ -133,10 +134,10 @@ def resolve_plain_groups(
 ) -> None:
     """Resolve GROUP BY of Spark and Trino, which can name an alias of the SELECT list."""
     items = node.expressions
-    aliases = {item.alias_or_name.lower() for item in items if type(item) in (exp.Alias, exp.Column, exp.Dot)}
+    env = Environment.of_output(ungrouped, ungrouped, outer=block.outer, reuses_computed=False)
+    aliases = {_written_name(context, item, env) for item in items}
     keys, set_members = _keys_of_group(context, group, items)
     selected = {id(unwrapped(item)) for item in items}
-    env = Environment.of_output(ungrouped, ungrouped, outer=block.outer, reuses_computed=False)
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
@@ -359,7 +360,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
     keys = _keys_of_group(context, group, items)[0] if group is not None else []
     outputs: dict[str, ScopeColumn] = {}
     for item in items:
-        name = item.alias_or_name.lower()
+        name = _written_name(context, item, Environment((ungrouped,), block.outer))
         if name and not is_star(item):
             try:
                 column = ungrouped.find_own(None, name)
@@ -377,6 +378,13 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
     for text in [*calls.aggregates, *(comparison_key(key) for key in keys if type(key) is not exp.Column)]:
         scope.put_key(text, ScopeColumn("", "", ""))
     resolve(context, node.args["having"].this, Environment.of_output(scope, ungrouped, outer=block.outer))
+
+
+def _written_name(context: ResolutionContext, item: exp.Expr, env: Environment) -> str:
+    """Return the name of an element of a SELECT list of Spark or Trino that its clauses can use; empty if it has none."""
+    if type(item) not in (exp.Alias, exp.Column, exp.Dot) and context.dialect.names_casts_and_literals:
+        return (implicit_name(context, item, env) or "").lower()
+    return item.alias_or_name.lower() if type(item) in (exp.Alias, exp.Column, exp.Dot) else ""
 
 
 def _is_column(context: ResolutionContext, item: exp.Expr, column: ScopeColumn, env: Environment) -> bool:

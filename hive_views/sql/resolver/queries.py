@@ -34,11 +34,10 @@ from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, check_identifier, r
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_from, resolve_source, values_scope
-from hive_views.sql.resolver.stars import resolve_items
+from hive_views.sql.resolver.stars import ORDER_CLAUSES, resolve_items
 from hive_views.sql.types import hive_types
 
 _SET_OPERATIONS = (exp.Union, exp.Except, exp.Intersect)
-_ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
 
 
 def resolve_query(
@@ -234,7 +233,7 @@ def _resolve_planned_block(
     output = resolve_items(context, node, scope, ungrouped, block, names_columns=names_columns)
     _resolve_qualify(context, node, output, scope, ungrouped)
     _check_positions(context, node, output)
-    if not _ORDER_CLAUSES.isdisjoint(node.args):
+    if not ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, scope, ungrouped, block.level, items=items)
         query.names_output_only = bool(calls.windows) and is_distinct
         query.distinct_star_aliases = list(block.aliases) if _is_distinct_star(node) else ()
@@ -258,7 +257,7 @@ def _resolve_plain_block(
     _check_positions(context, node, output)
     if context.dialect.has_lateral_aliases:
         _check_literal_functions(context, node, ungrouped, output)
-    if not _ORDER_CLAUSES.isdisjoint(node.args):
+    if not ORDER_CLAUSES.isdisjoint(node.args):
         query = OrderedQuery(node, output, columns, columns, block.level, items=items)
         query.distinct_star_aliases = list(block.aliases) if _is_distinct_star(node) else ()
         context.mode.resolve_order(context, query)
@@ -273,7 +272,7 @@ def _resolve_plain_block(
 
 def _check_literal_functions(context: ResolutionContext, node: exp.Select, ungrouped: Scope, output: Scope) -> None:
     """Reject `user` in ORDER BY or HAVING if only FROM has this column: Spark then calls the function."""
-    clauses = [node.args[name] for name in (*_ORDER_CLAUSES, "having") if node.args.get(name) is not None]
+    clauses = [node.args[name] for name in (*ORDER_CLAUSES, "having") if node.args.get(name) is not None]
     for column in (column for clause in clauses for column in clause.find_all(exp.Column)):
         name = column.name.lower()
         is_function = len(column.parts) == 1 and name in LITERAL_FUNCTIONS and output.find_any(name) is None

@@ -15,6 +15,7 @@ from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.hive_exact.planner_names import planned_column
+from hive_views.sql.resolver.implicit_names import has_unary_plus, implicit_name
 from hive_views.sql.resolver.names import (
     LITERAL_FUNCTIONS,
     check_catalog,
@@ -32,6 +33,8 @@ from hive_views.sql.resolver.sources import produced_columns, put_produced_colum
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
 
+ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
+"""The clauses that order or distribute the result of a query, and can name its columns."""
 StarColumns = list[tuple[str, str, ScopeColumn]]
 """The expanded text, the stored text and the output column of each column of a star."""
 
@@ -59,6 +62,7 @@ def resolve_items(
     env = Environment.of_output(scope, ungrouped, rejects_duplicates=True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
     item_scope = ungrouped
+    has_order = not ORDER_CLAUSES.isdisjoint(node.args)
     if not context.dialect.computes_groups_first:
         block.taken_names |= _names_like_generated(items, ungrouped)
     for position, item in enumerate(items):
@@ -71,12 +75,13 @@ def resolve_items(
             env = Environment.of_output(item_scope, ungrouped, outer=block.outer, reuses_computed=False)
             if _put_generated_columns(context, item, env, output):
                 continue
-        column, has_name = _resolve_item(context, item, position + shift, block, scope, env, output)
+        column, missing_name = _resolve_item(context, item, position + shift, block, scope, env, output)
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         # In a subquery, ORDER BY may name a key that is written as coalesce(…).
         is_key_of_subquery = block.outer is not None and type(column.origins[0]) is MergedKey
-        if (names_columns or is_key_of_subquery) and not has_name:
-            nameless.append((item, output.names[column][1]))
+        is_ordered_by_it = has_order and column not in context.invented_names
+        if missing_name is not None and (names_columns or is_key_of_subquery or is_ordered_by_it):
+            nameless.append((item, missing_name))
         if block.has_windows:
             block.window_count += _count_windows(item)
     if nameless and context.mode.names_all_columns:
@@ -93,8 +98,8 @@ def _resolve_item(
     scope: Scope,
     env: Environment,
     output: Scope,
-) -> tuple[ScopeColumn, bool]:
-    """Resolve one element of a SELECT list; return its column, and whether its text already gives it this name."""
+) -> tuple[ScopeColumn, str | None]:
+    """Resolve one element of a SELECT list; return its column, and its name if its text does not give it this name."""
     kind = type(item)
     if kind is exp.Aliases and not context.dialect.allows_generators_with_columns:
         raise context.fail("AS (…) with several names is only allowed with a UDTF", item)
@@ -105,9 +110,16 @@ def _resolve_item(
         quote_alias(context, alias)
     bare = unwrapped(inner)
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
+    spelled: str | None = None
+    if alias is None and context.dialect.names_casts_and_literals:
+        if has_unary_plus(context, inner):
+            own_name = None
+        elif own_name is None:
+            spelled = implicit_name(context, inner, env)
+            own_name = (None, spelled.lower()) if spelled is not None else None
     table, name = own_name or (None, _generated_name(position, block.taken_names))
     if context.dialect.derives_column_names and name.startswith("_c"):
-        derived_name = _derived_name(context, bare, source, block)
+        derived_name = _derived_name(context, bare, source, block, scope)
         if derived_name is not None and output.find_any(derived_name) is None:
             name = derived_name
     type_source = source.type_source if source is not None else context.type_source(inner)
@@ -116,10 +128,14 @@ def _resolve_item(
     context.select_items[column] = item
     if own_name is None:
         context.invented_names.add(column)
+    written = output.names[column][1]
+    if spelled is not None:
+        return column, spelled if written == name else written
     if type(source) is MergedKey and alias is None:
-        return column, False  # it may be written as coalesce(…), which has no name
+        return column, written  # it may be written as coalesce(…), which has no name
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
-    return column, own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
+    has_name = own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
+    return column, None if has_name else written
 
 
 def _count_windows(item: exp.Expr) -> int:
@@ -197,7 +213,7 @@ def _is_dotted_name(bare: exp.Expr) -> bool:
 
 
 def _derived_name(
-    context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, block: QueryBlock
+    context: ResolutionContext, bare: exp.Expr, source: ScopeColumn | None, block: QueryBlock, scope: Scope
 ) -> str | None:
     """Return the name that Hive takes from the column or the window function inside a cast, instead of `_c0`."""
     inner: Any
@@ -210,6 +226,8 @@ def _derived_name(
                 return None
             written = function_name(context, windowed_function(inner))
             return f"{written}_window_{block.window_count}" if written is not None else None
+    if scope.grouped:
+        return None  # the columns above GROUP BY have internal names
     column = source
     if column is None and type(bare) in (exp.Cast, exp.TryCast):
         inner = bare.this
