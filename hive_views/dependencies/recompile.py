@@ -212,10 +212,19 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
     if text.column_names is not None:
         return text.column_names
     old = tuple(field.name for field in schema.fields)
-    expansion = text.expand_typed(MetastoreSchemas(store))
+    schemas = MetastoreSchemas(store)
+    try:
+        expansion = text.expand_typed(schemas)
+    except SqlError:
+        # Two columns can have one name, of which an earlier release called one `_c0`.
+        replace(text, column_names=old).expand_typed(schemas)
+        return old
     new = expansion.names
     if [name.lower() for name in new] == [name.lower() for name in old]:
         return None
+    renamed = [name for name, new_name in zip(old, new, strict=False) if name.lower() != new_name]
+    if len(old) == len(new) and all(_UNNAMED.fullmatch(name) for name in renamed):
+        return old  # an earlier release gave the columns no names
     tree = expansion.resolution.tree
     has_stars = any(isinstance(star.parent, (exp.Select, exp.Column)) for star in tree.find_all(exp.Star))
     if has_stars and _expanded_names(text) == [name.lower() for name in old]:

@@ -12,6 +12,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver import expressions, names
+from hive_views.sql.resolver.aliases import rename_columns
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
 from hive_views.sql.resolver.dialects import DIALECTS
 from hive_views.sql.resolver.hive_exact.mode import HIVE_EXACT
@@ -98,6 +99,15 @@ def _check_all_tables(context: ResolutionContext) -> None:
                     stack.append(value)
 
 
+def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> Scope:
+    """Return the columns of a query with the names that they have under an alias, and write these names."""
+    renamed = rename_columns(context, scope, alias, None)
+    result = Scope()
+    for column, new in zip(scope.columns, renamed.columns, strict=True):
+        result.put(None, renamed.names[new][1], column)
+    return result
+
+
 def _write_names(context: ResolutionContext) -> None:
     """Add `AS name` to the columns that have no name."""
     for last, name in context.added_names:
@@ -116,8 +126,12 @@ def resolve(
     exact: bool = False,
     functions: Mapping[str, str] | None = None,
     conf: Mapping[str, str] | None = None,
+    alias: str | None = None,
 ) -> ResolvedQuery:
-    """Resolve every name of a query, with `exact` as Hive 4.1 does, including its faults. Raises SqlError."""
+    """Resolve every name of a query, with `exact` as Hive 4.1 does, including its faults. Raises SqlError.
+
+    Under an `alias`, the query is a derived table: of two columns with one name the second gets another name.
+    """
     text = query.text
     context = ResolutionContext(
         query,
@@ -136,6 +150,8 @@ def resolve(
             for definition in context.cte_definitions:
                 resolve_cte(context, definition, definition.level)
             _check_all_tables(context)
+        if alias is not None:
+            scope = _with_unique_names(context, scope, alias)
         write_expanded_stars(context)
         _write_names(context)
     except AmbiguousName as error:

@@ -98,7 +98,9 @@ def expand(
     if isinstance(query, str):
         query = parse_query(query, dialect)
     text = query.text
-    resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf)
+    # Hive refuses two columns of one name also under a column list.
+    alias = view_name or "v" if column_names is not None and text.dialect is not Dialect.HIVE else None
+    resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf, alias=alias)
     names = _unique_names(resolution)
     if column_names is not None and len(column_names) != len(names):
         raise text.error(
