@@ -381,7 +381,7 @@ def resolve_plain_having(context: ResolutionContext, node: exp.Select, ungrouped
 
 
 def _written_name(context: ResolutionContext, item: exp.Expr, env: Environment) -> str:
-    """Return the name of an element of a SELECT list of Spark or Trino that its clauses can use; empty if it has none."""
+    """Return the name by which clauses of Spark or Trino can use an element of a SELECT list; empty if it has none."""
     if type(item) not in (exp.Alias, exp.Column, exp.Dot) and context.dialect.names_casts_and_literals:
         return (implicit_name(context, item, env) or "").lower()
     return item.alias_or_name.lower() if type(item) in (exp.Alias, exp.Column, exp.Dot) else ""

@@ -1,9 +1,9 @@
 """The names that Spark gives to elements of a SELECT list without an alias.
 
-Source of the rules: Spark's `AliasResolution.assignAliases` and `toPrettySQL`, compared with Spark 4.1.4 in
-`tests/unit/sql/resolver/test_implicit_names.py`. Spark names a cast of a column after the column, a literal after its value, and a
-field or an element of a column after its path. The name of any other expression is the expression's text, which is not computed
-here; Spark refuses a view with such a column.
+Source of the rules: Spark's `AliasResolution.assignAliases` and `toPrettySQL`, compared with Spark in
+`tests/integration/spark/test_implicit_names.py`. Spark names a cast of a column after the column, a literal after its
+value, and a field or an element of a column after its path. The name of any other expression is the expression's text,
+which is not computed here; Spark refuses a view with such a column.
 """
 
 from __future__ import annotations

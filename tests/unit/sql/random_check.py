@@ -186,7 +186,7 @@ class SparkCheck:
                     return outcome
         types = [_type(field_) for field_ in typed.dtypes]
         for name, ours, theirs in zip(names, expansion.columns, types, strict=True):
-            if ours.name != name and not ours.name.startswith("_c"):
+            if ours.name != name and not _is_generated(ours.name, name):
                 return Outcome("other schema", f"column {name} is declared as {ours.name}")
             if ours.type is not None and ours.type != theirs:
                 return Outcome("other type", f"{theirs} is declared as {ours.type}")
@@ -204,7 +204,7 @@ class SparkCheck:
         if [kind for _, kind in columns] != [kind for _, kind in typed.dtypes]:
             return Outcome("other schema", f"{columns} instead of {typed.dtypes} in {text}")
         for (ours, _), (theirs, _) in zip(columns, typed.dtypes, strict=True):
-            if ours.lower() != theirs.lower() and not ours.startswith("_c"):
+            if ours.lower() != theirs.lower() and not _is_generated(ours, theirs):
                 return Outcome("other schema", f"{ours} instead of {theirs} in {text}")
         try:
             check_equal(AnalyzedQuery.of(typed), AnalyzedQuery.of(frame))
@@ -222,6 +222,11 @@ class SparkCheck:
         except (PySparkException, Py4JError) as error:
             return Outcome("other rows", f"{_message(error)} in {text}")
         return None if actual == expected else Outcome("other rows", text)
+
+
+def _is_generated(ours: str, theirs: str) -> bool:
+    """Return whether a name stands for one that Spark generates from an expression, which is no plain word."""
+    return ours.startswith("_c") and re.fullmatch(r"\w+", theirs) is None
 
 
 def _message(error: Exception) -> str:

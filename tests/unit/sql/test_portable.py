@@ -44,20 +44,21 @@ TEXTS = [
         " `regions`.`manager` grouping sets ((`regions`.`region`), (`regions`.`manager`), ())",
     ),
     # A column that has neither a name nor any other word with a position in sqlglot's tree
-    *((dialect, "select null", None, "select null AS `_c0`") for dialect in ("hive", "spark")),
+    ("hive", "select null", None, "select null AS `_c0`"),
+    ("spark", "select null", None, "select null AS `NULL`"),
     (
         "hive",
         "select timestamp with local time zone '2020-01-01 00:00:00 UTC' from regions",
         None,
         "select timestamp with local time zone '2020-01-01 00:00:00 UTC' AS `_c0` from `sales`.`regions`",
     ),
-    ("spark", "select current_user", None, "select current_user AS `_c0`"),
+    ("spark", "select current_user", None, "select current_user AS `current_user()`"),
     ("spark", "select cast(interval 2 day as string)", None, "select cast(interval 2 day as string) AS `_c0`"),
     (
         "spark",
         "select * from (select null) q",
-        "select `q`.`_c0` from (select null AS `_c0`) q",
-        "select `q`.`_c0` from (select null AS `_c0`) `q`",
+        "select `q`.`null` from (select null AS `NULL`) q",
+        "select `q`.`null` from (select null AS `NULL`) `q`",
     ),
     (
         "hive",

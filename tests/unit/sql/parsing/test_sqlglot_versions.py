@@ -60,7 +60,7 @@ def test_type_of_exact_decimal_literals(literal: str, spark: str, hive: str) -> 
 
 
 def test_unnamed_literal_with_suffix_gets_a_name() -> None:
-    assert outcome("SELECT 10BD", "spark")["expanded"] == "SELECT 10BD AS `_c0`"
+    assert outcome("SELECT 10BD", "spark")["expanded"] == "SELECT 10BD AS `10`"
 
 
 def test_grouping_by_a_comparison_with_is_null_replaces_no_other_token() -> None:

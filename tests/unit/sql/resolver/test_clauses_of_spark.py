@@ -47,7 +47,7 @@ TEXTS = [
     ),
     (
         "distinct 1, k::int, 2 from t1 group by 2",
-        "distinct 1 AS _c0, t1.k::int AS _c1, 2 AS _c2 from t1 group by t1.k::int",
+        "distinct 1 AS 1, t1.k::int AS k, 2 AS 2 from t1 group by t1.k::int",
     ),
     # table-generating functions
     ("posexplode(arr) from region", "posexplode(region.arr) from region"),
@@ -119,7 +119,7 @@ TEXTS = [
         "struct(t1.v1, coalesce(t1.k, t2.k) AS k) s from t1 full join t2 on t1.k = t2.k",
     ),
     # functions that are called without parentheses come before lateral aliases and outer columns
-    ("k as user, upper(user) u, user from t1", "t1.k as user, upper(user) u, user AS _c2 from t1"),
+    ("k as user, upper(user) u, user from t1", "t1.k as user, upper(user) u, user AS current_user() from t1"),
     ("user from (select k user from t1) x", "x.user from (select t1.k user from t1) x"),
     (
         "user u from (select k user from t1) x where exists (select 1 from t2 where user = 'a' and v2 = x.user)",
