@@ -589,7 +589,10 @@ class Generator:
                 text = f"{self.pick('sum', 'max', 'count')}({self.any_column(block, 'i')}) over {over}"
                 if self.chance(0.3):
                     text = f"rank() over {over}"
-            if self.chance(0.6) or (unique and not text.isidentifier()) or text in [name for name, _ in columns]:
+            implicit = self.implicit_name(block, kind) if self.spark and kind in "is" and self.chance(0.15) else None
+            if implicit is not None and implicit[1] not in [name for name, _ in columns]:
+                text, name = implicit
+            elif self.chance(0.6) or (unique and not text.isidentifier()) or text in [name for name, _ in columns]:
                 name = self.alias(columns)
                 text += f" {self.pick('', 'as ')}{self.written(name)}"
             else:
@@ -602,6 +605,23 @@ class Generator:
             if name or not unique:
                 columns.append((name, kind))
         return texts, [(name, kind) for name, kind in columns if name], window
+
+    def implicit_name(self, block: Block, kind: str) -> tuple[str, str]:
+        """An expression without alias that Spark names after a column or a value, and this name."""
+        column = self.any_column(block, "id" if kind == "s" else "sd")
+        type_ = "string" if kind == "s" else "int"
+        if self.chance(0.25):
+            word = self.word() if kind == "s" else self.pick("1", "2")
+            return (f"'{word}'" if kind == "s" else word), word
+        text = self.random.choice(
+            [
+                f"cast({column} as {type_})",
+                f"{column}::{type_}",
+                f"{type_}({column})",
+                f"try_cast(({column}) as {type_})",
+            ]
+        )
+        return text, column.rpartition(".")[2].strip("`").lower()
 
     def window(self, block: Block) -> tuple[str, str]:
         """The OVER of a window function, and the WINDOW clause that it needs."""
