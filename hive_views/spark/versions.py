@@ -33,9 +33,9 @@ class SparkLine:
 
 SPARK_LINES: Mapping[str, SparkLine] = MappingProxyType(
     {
-        "3.5": SparkLine(scala="2.12", iceberg=("1.11.0", "1.12.0"), has_connect=False),
+        "3.5": SparkLine(scala="2.12", iceberg=("1.12.0", "1.11.0"), has_connect=False),
         "4.0": SparkLine(scala="2.13", iceberg=("1.11.0",)),
-        "4.1": SparkLine(scala="2.13", iceberg=("1.11.0", "1.12.0"), rewrites_queries=True),
+        "4.1": SparkLine(scala="2.13", iceberg=("1.12.0", "1.11.0"), rewrites_queries=True),
         "4.2": SparkLine(scala="2.13"),
         "4.3": SparkLine(scala="2.13"),
     }

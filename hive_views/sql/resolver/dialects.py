@@ -31,7 +31,7 @@ from hive_views.sql.types.spark_inference import wrong_argument_count
 
 def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
     """Reject a function that does not exist or is not allowed here; quote the name of a registered one."""
-    at = function_token(context.text, node)
+    at = function_token(context.text, node, context.query.ranges)
     if at is None:
         return
     tokens = context.text.tokens
@@ -195,7 +195,7 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
 
 def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
     """Reject a call of a built-in function with a number of arguments that Spark does not accept."""
-    wrong = wrong_argument_count(context.text, node)
+    wrong = wrong_argument_count(context.text, node, context.query.ranges)
     if wrong is not None:
         raise context.fail(wrong, node)
 

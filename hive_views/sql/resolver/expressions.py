@@ -140,7 +140,7 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
 def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     """Reject `current_date` and similar words if a column has the name, because Spark then reads the column."""
     name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
-    index = function_token(context.text, node)
+    index = function_token(context.text, node, context.query.ranges)
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
     has_column = any(scope.find_any(name) is not None for scope in env.scopes)
     if has_column and not is_call and not context.dialect.computes_groups_first:

@@ -276,7 +276,7 @@ def _resolve_aggregate(context: ResolutionContext, node: exp.Expr, ungrouped: Sc
 
 
 def _quote_registered_function(context: ResolutionContext, node: exp.Expr) -> None:
-    index = function_token(context.text, node)
+    index = function_token(context.text, node, context.query.ranges)
     if index is not None:
         written = unquote_identifier(context.text.raw(index))
         if written.lower() in context.functions:

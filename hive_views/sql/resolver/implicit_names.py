@@ -35,6 +35,8 @@ _CAST_FUNCTIONS = frozenset(
     "bigint binary boolean date decimal double float int smallint string timestamp tinyint".split()  # noqa: SIM905
 )
 """The functions that cast their argument to the type of their name."""
+_WINDOWS = frozenset({"session_window", "window"})
+_NAMED_CALLS = _CASTS | _CAST_FUNCTIONS | _WINDOWS
 _LITERALS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER})
 _WORDS = {"true": "true", "false": "false", "null": "NULL"}
 _NUMBER = re.compile(
@@ -70,7 +72,8 @@ def implicit_name(context: ResolutionContext, item: exp.Expr, env: Environment) 
     first, last = _without_parentheses(context.text, *tokens)
     name = literal_name(context.text, first, last)
     if name is None:
-        path = _column_path(context, first, last, env)
+        is_call = first < last and context.text.kinds[first + 1] is TokenType.L_PAREN
+        path = None if is_call else _column_path(context, first, last, env)
         if path is None or path.last == last:
             name = _call_name(context, first, last, env) if path is None else None
         elif context.text.raw(path.last + 1) == "::":
@@ -213,8 +216,14 @@ def _call_name(context: ResolutionContext, first: int, last: int, env: Environme
     word = text.raw(first).lower()
     if first == last:
         return _FUNCTIONS_WITHOUT_PARENTHESES.get(word)
-    if text.match.get(first + 1) != last or not (word in _CASTS or word in _CAST_FUNCTIONS):
+    if text.match.get(first + 1) != last or word not in _NAMED_CALLS:
         return None
+    if word in _WINDOWS:
+        return word
+    if word in _CAST_FUNCTIONS:
+        literal = literal_name(text, first + 2, last - 1) if last > first + 2 else None
+        if literal is not None:
+            return literal  # in Spark only in a subquery: it refuses a view with such a column
     path = _column_path(context, first + 2, last - 1, env)
     if path is None or len(path.names) > 1:
         return None

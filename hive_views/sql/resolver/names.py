@@ -77,7 +77,7 @@ def visit_children(context: ResolutionContext, node: exp.Expr, env: Environment)
 
 def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
     """Return the name of a function as it is written in the text, in lower case."""
-    index = function_token(context.text, node)
+    index = function_token(context.text, node, context.query.ranges)
     return unquote_identifier(context.text.raw(index)).lower() if index is not None else None
 
 

@@ -124,7 +124,7 @@ class CallInference(TypeInference):
             elif type(node) is exp.PropertyEQ:
                 is_added = True
             elif isinstance(node, exp.Func) and not isinstance(node, _NO_CALLS):
-                token = function_token(self.text, node)
+                token = function_token(self.text, node, self.ranges)
                 is_cast = token is not None and self.text.raw(token).lower() in ("cast", "try_cast")
                 is_added = token is not None and (token < part[0] or is_cast)
             else:

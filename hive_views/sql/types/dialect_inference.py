@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_inference import HiveTypeInference
@@ -17,10 +18,11 @@ def type_inference(
     bindings: Mapping[int, BoundColumn],
     fields: Mapping[int, list[str]],
     subqueries: dict[int, Any],
+    ranges: Mapping[int, Range],
     conf: Mapping[str, str],
 ) -> TypeInference:
     """Return the type inference for a query, by the rules of the dialect of its text."""
     if text.dialect is Dialect.SPARK:
-        return SparkTypeInference(text, bindings, fields, subqueries, conf)
+        return SparkTypeInference(text, bindings, fields, subqueries, ranges, conf)
     kind = HiveTypeInference if text.dialect is Dialect.HIVE else TypeInference
-    return kind(text, bindings, fields, subqueries)
+    return kind(text, bindings, fields, subqueries, ranges)

@@ -17,7 +17,7 @@ class HiveTypeInference(CallInference):
     """Infers the types of expressions in one resolved Hive query."""
 
     def _function(self, node: exp.Func) -> str | None:
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         name = unquote_identifier(self.text.raw(token)).lower() if token is not None else ""
         if token is None:
             return None

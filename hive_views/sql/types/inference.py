@@ -18,6 +18,7 @@ from hive_views.sql.engines.function_signatures import (
     FIRST_ARGUMENT_TYPE,
     RESULT_TYPES,
 )
+from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
@@ -43,6 +44,7 @@ class TypeInference:
         bindings: The column that each column reference is bound to, by the id of its node.
         fields: The field names after the column, by the id of the node.
         subqueries: The result columns of each query inside an expression, by the id of its node.
+        ranges: The first and the last token of nodes, by their ids.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class TypeInference:
         bindings: Mapping[int, BoundColumn],
         fields: Mapping[int, list[str]],
         subqueries: dict[int, Any],
+        ranges: Mapping[int, Range],
     ) -> None:
         self.text = text
         self._is_hive = text.dialect is Dialect.HIVE
         self.bindings = bindings
         self.fields = fields
         self.subqueries = subqueries
+        self.ranges = ranges
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression; None if it is unknown."""
@@ -355,7 +359,7 @@ class TypeInference:
         result = self._shared(kinds)
         if result is None or hive_types.base(result) != "decimal" or not self._is_hive:
             return result
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         is_planned = len(nodes) == 2 and token is not None and self.text.raw(token).lower() == "coalesce"
         return self._shortest(nodes, kinds) if is_planned and kinds[0] not in INTEGERS else result
 
@@ -392,7 +396,7 @@ class TypeInference:
 
     def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
         """Return whether the text contains a struct field's name; sqlglot derives some names from columns."""
-        token = function_token(self.text, struct)
+        token = function_token(self.text, struct, self.ranges)
         if token is None or self.text.raw(token).lower() != "struct":
             return True
         own = item.this._meta or {}
@@ -414,7 +418,7 @@ class TypeInference:
         return "bigint" if type(node.this) in (exp.Rank, exp.DenseRank) else "double"
 
     def _function(self, node: exp.Func) -> str | None:
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         if token is None:
             return None
         if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):

@@ -57,9 +57,10 @@ class SparkTypeInference(CallInference):
         bindings: Mapping[int, BoundColumn],
         fields: Mapping[int, list[str]],
         subqueries: dict[int, Any],
+        ranges: Mapping[int, Range],
         conf: Mapping[str, str],
     ) -> None:
-        super().__init__(text, bindings, fields, subqueries)
+        super().__init__(text, bindings, fields, subqueries, ranges)
         self._conf = conf
         self._parameters: list[dict[str, str | None]] = []
 
@@ -88,7 +89,7 @@ class SparkTypeInference(CallInference):
     # -- Calls -----------------------------------------------------------------------------------------------------
 
     def _call(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         if token is None:
             return None
         name = unquote_identifier(self.text.raw(token)).lower()
@@ -211,7 +212,7 @@ class SparkTypeInference(CallInference):
         return _SHIFTED.get(last.type) if last is not None else None
 
     def _word(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         return unquote_identifier(self.text.raw(token)).lower() if token is not None else None
 
     # -- Functions that take lambdas -----------------------------------------------------------------------------------
@@ -313,7 +314,7 @@ class SparkTypeInference(CallInference):
         return kind
 
     def _item(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node)
+        token = function_token(self.text, node, self.ranges)
         name = unquote_identifier(self.text.raw(token)).lower() if token is not None else ""
         if name in ("element_at", "try_element_at", "get") and node.args.get("offset"):
             return self._named_call(name, token or 0, node)
@@ -338,7 +339,7 @@ class SparkTypeInference(CallInference):
 
     def _concatenation_of_strings(self, node: exp.Expr) -> str | None:
         """Return the type of `concat(…)`, or of strings one after the other."""
-        return self._call(node) if function_token(self.text, node) is not None else "string"
+        return self._call(node) if function_token(self.text, node, self.ranges) is not None else "string"
 
     def _negative_type(self, node: exp.Expr) -> str | None:
         inner = node.this
@@ -392,7 +393,7 @@ class SparkTypeInference(CallInference):
         return self.common_type([*types, self.type_of(default)] if default is not None else types)
 
     def _array_of(self, node: exp.Expr) -> str | None:
-        if function_token(self.text, node) is not None:
+        if function_token(self.text, node, self.ranges) is not None:
             return self._call(node)
         inner = self.common_type([self.type_of(item) for item in node.expressions]) if node.expressions else None
         return f"array<{inner}>" if inner is not None else None
@@ -411,9 +412,9 @@ class SparkTypeInference(CallInference):
         return self._call(function) if name in ("listagg", "string_agg") else operand.type if name == "mode" else None
 
 
-def wrong_argument_count(text: Text, node: exp.Expr) -> str | None:
+def wrong_argument_count(text: Text, node: exp.Expr, ranges: Mapping[int, Range]) -> str | None:
     """Return a message if a call of a built-in function has a number of arguments that Spark does not accept."""
-    token = function_token(text, node)
+    token = function_token(text, node, ranges)
     if token is None or token + 2 >= len(text.tokens) or text.kinds[token + 1] is not TokenType.L_PAREN:
         return None
     name = unquote_identifier(text.raw(token)).lower()

@@ -78,7 +78,9 @@ TEXTS: dict[str, str] = {
     "map": chain("SELECT map(s, s) s FROM @", "SELECT * FROM @", "SELECT array(1) s")(60),
     "struct of a star": chain("SELECT struct(*) a, struct(*) b FROM @", "SELECT * FROM @")(60),
     "recursive": f"WITH RECURSIVE {chain('SELECT x.*, y.* FROM @ x, @ y')(60).removeprefix('WITH ')}",
-    "nested recursive": nest("WITH RECURSIVE r# AS (WITH q AS (SELECT 1) ", "SELECT 1 a", ") SELECT * FROM r#")(60),
+    "nested recursive": nest(
+        "WITH RECURSIVE r# AS (WITH q AS (SELECT 1) SELECT * FROM (", "SELECT 1 a", ") s) SELECT * FROM r#"
+    )(40),
     "names of a long alias": f"SELECT {', '.join(['a'] * 20_000)} FROM t {'x' * 100_000}",
     "brackets": nest("SELECT " + "array[" * 60, "a", "]" * 60 + " FROM t")(1),
     "LIMIT": nest("SELECT 1 LIMIT (", "SELECT 1", ")")(40),

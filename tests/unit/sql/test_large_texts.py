@@ -49,7 +49,7 @@ def test_every_text_is_resolved_or_refused(dialect: str) -> None:
     ("text", "quantity", "shown"),
     [
         (chain("SELECT x.*, y.* FROM @ x, @ y")(27), "columns", "columns, the limit is 10"),
-        (TEXTS["nested recursive"], "queries", "nested queries, the limit is 3,"),
+        (TEXTS["nested recursive"], "queries", "nested queries, the limit is 2,"),
         (TEXTS["struct of structs"], "type", "characters in the type of column s, the limit is 1,000,000"),
         (TEXTS["struct of lateral views"], "type", "characters in the type of column col, the limit is 1,000,000"),
         (TEXTS["names of a long alias"], "characters", "characters of names, the limit is 64,000,000"),

@@ -83,6 +83,15 @@ def test_column_has_the_name_that_spark_gives_it(case: dict[str, str | None]) ->
             "from `d`.`t` |> select cast(`t`.`id` as string) AS `id` |> order by id |> limit 2",
         ),
         ("select 'z', count(*) c from t group by z", "select 'z' AS `z`, count(*) `c` from `d`.`t` group by z"),
+        (
+            "select q.`1` from (select int('1')) q",
+            "select `q`.`1` from (select int('1') AS `1`) `q`",
+        ),
+        (
+            "select window(ts, '1 day'), count(*) c from t group by window(ts, '1 day')",
+            "select window(`t`.`ts`, '1 day') AS `window`, count(*) `c` from `d`.`t` "
+            "group by window(`t`.`ts`, '1 day')",
+        ),
         ("select 1, `1` + 1 k from t", "select 1 AS `1`, `1` + 1 `k` from `d`.`t`"),
     ],
 )
