@@ -175,8 +175,8 @@ def _dotted(names: list[str]) -> str:
 def function_token(text: Text, node: exp.Expr, ranges: Mapping[int, tuple[int, int]] = _NO_RANGES) -> int | None:
     """Return the index of the token that is a function's name; None if the node is not written as a call.
 
-    `ranges` has the first and the last token of nodes, by their ids (`node_ranges`). Without them, a call whose node has
-    no position gets that of a call inside if the first call inside has no position either.
+    `ranges` has the first and the last token of nodes, by their ids (`node_ranges`). Without them, a call whose node
+    has no position gets that of a call inside if the first call inside has no position either.
     """
     meta = node._meta
     if meta and "start" in meta:
