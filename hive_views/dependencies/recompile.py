@@ -33,10 +33,14 @@ from hive_views.spec.version_texts import ORIGINAL_SQL, ROW_TEXT_RULES, row_text
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
+from hive_views.sql.writing.expand import Expansion
 
 _UNNAMED = re.compile(r"_c\d+")
+_REPEATED = re.compile(r"_col\d+")
+"""The second of two columns of one name, in a derived table."""
 """Hive's names of columns that a query leaves unnamed."""
 
 
@@ -222,9 +226,8 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
     new = expansion.names
     if [name.lower() for name in new] == [name.lower() for name in old]:
         return None
-    renamed = [name for name, new_name in zip(old, new, strict=False) if name.lower() != new_name]
-    if len(old) == len(new) and all(_UNNAMED.fullmatch(name) for name in renamed):
-        return old  # an earlier release gave the columns no names
+    if any(_UNNAMED.fullmatch(name) and name not in new for name in old):
+        return _names_with_unnamed(text, old, expansion)
     tree = expansion.resolution.tree
     has_stars = any(isinstance(star.parent, (exp.Select, exp.Column)) for star in tree.find_all(exp.Star))
     if has_stars and _expanded_names(text) == [name.lower() for name in old]:
@@ -235,7 +238,40 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
         return None
     if len(old) == len(new) and (not has_stars or (has_new_names and _is_table_change(old, new, unnamed))):
         return old
-    raise InvalidViewError(
+    raise _unmatched(text, old, new)
+
+
+def _names_with_unnamed(text: ViewText, old: Sequence[str], expansion: Expansion) -> tuple[str, ...]:
+    """Return the names of the columns of a text in which columns have names that earlier releases called `_c0`.
+
+    Raises:
+        InvalidViewError: If it is not certain which columns these are.
+    """
+    new = list(expansion.names)
+    pairs = list(zip(old, new, strict=False))
+    if len(old) == len(new) and all(
+        name.lower() == now or _UNNAMED.fullmatch(name) or _REPEATED.fullmatch(now) for name, now in pairs
+    ):
+        return tuple(old)
+    unnamed = [name for name in old if _UNNAMED.fullmatch(name)]
+    columns = expansion.resolution.columns
+    items = [expansion.resolution.select_items.get(column) for _, column in columns]
+    computed = [number for number, item in enumerate(items) if item is not None and _has_no_alias(item)]
+    others = [name for number, name in enumerate(new) if number not in computed]
+    if len(computed) != len(unnamed) or not _is_table_change([name for name in old if name not in unnamed], others):
+        raise _unmatched(text, old, new)
+    for number, name in zip(computed, unnamed, strict=True):
+        new[number] = name
+    return tuple(new)
+
+
+def _has_no_alias(item: exp.Expr) -> bool:
+    """Return whether an element of a SELECT list has no name in the text."""
+    return not is_star(item) and not isinstance(item, (exp.Alias, exp.Column, exp.Dot))
+
+
+def _unmatched(text: ViewText, old: Sequence[str], new: Sequence[str]) -> InvalidViewError:
+    return InvalidViewError(
         str(text.view),
         f"its columns ({', '.join(old)}) cannot be matched with those of its text ({', '.join(new)}). "
         "Replace the view's definition instead",

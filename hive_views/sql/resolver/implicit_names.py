@@ -9,16 +9,17 @@ which is not computed here; Spark refuses a view with such a column.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.context import Environment, ResolutionContext
 from hive_views.sql.resolver.names import find_dotted
-from hive_views.sql.resolver.scopes import AmbiguousName, ScopeColumn
+from hive_views.sql.resolver.scopes import AmbiguousName
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types import hive_types
@@ -36,7 +37,6 @@ _CAST_FUNCTIONS = frozenset(
 )
 """The functions that cast their argument to the type of their name."""
 _WINDOWS = frozenset({"session_window", "window"})
-_NAMED_CALLS = _CASTS | _CAST_FUNCTIONS | _WINDOWS
 _LITERALS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER})
 _WORDS = {"true": "true", "false": "false", "null": "NULL"}
 _NUMBER = re.compile(
@@ -52,35 +52,47 @@ _FLOAT_DIGITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Path:
-    """A column with the fields that a dotted name selects, and its last token with the parentheses around it."""
+class _Value:
+    """A column, its field or its element, as Spark writes it."""
 
-    column: ScopeColumn
-    names: tuple[str, ...]
-    """The column's name and those of the fields, as written."""
-    last: int
+    text: str
+    """The whole path: `s.f`, `c[0].f`."""
+    name: str
+    """The name of a column with this value: the last field of a dotted name, else the path."""
+    type: str | None = None
+    """The type of a whole column; None for a field or an element."""
+    is_column: bool = False
+    """Whether it is a whole column."""
 
 
-def implicit_name(context: ResolutionContext, item: exp.Expr, env: Environment) -> str | None:
+def implicit_name(
+    context: ResolutionContext, item: exp.Expr, env: Environment, *, is_of_view: bool = False
+) -> str | None:
     """Return the name of an element without alias, as Spark writes it; None if Spark names it after its text.
 
-    Plain columns and fields (`t.c`, `t.c.f`) are not named here.
+    Plain columns and fields (`t.c`, `t.c.f`) are not named here. Spark refuses some names for columns of a view
+    (`is_of_view`) that it accepts in a subquery.
     """
     tokens = context.tokens_of(item)
     if tokens is None or has_unary_plus(context, item):
         return None
-    first, last = _without_parentheses(context.text, *tokens)
-    name = literal_name(context.text, first, last)
-    if name is None:
-        is_call = first < last and context.text.kinds[first + 1] is TokenType.L_PAREN
-        path = None if is_call else _column_path(context, first, last, env)
-        if path is None or path.last == last:
-            name = _call_name(context, first, last, env) if path is None else None
-        elif context.text.raw(path.last + 1) == "::":
-            is_cast_once = all(context.text.raw(index) != "::" for index in range(path.last + 2, last + 1))
-            name = path.names[0] if len(path.names) == 1 and is_cast_once else None
-        else:
-            name = _extraction_name(context, path, last, env)
+    text = context.text
+    first, last = _without_parentheses(text, *tokens)
+    bare = unwrapped(item)
+    name = literal_name(text, first, last)
+    if name is None and first < last and text.kinds[first] is not TokenType.L_PAREN is text.kinds[first + 1]:
+        name = _call_name(context, first, last, env, is_of_view=is_of_view)
+    elif name is None and type(bare) in (exp.Cast, exp.TryCast):
+        end = next((index for index in range(last, first, -1) if text.raw(index) == "::"), first)
+        # sqlglot reads the index of `c::array<int>[0]` as a part of the type.
+        is_whole = end > first and TokenType.L_BRACKET not in text.kinds[end : last + 1]
+        value = _value(context, first, end - 1, env) if is_whole else None
+        name = value.name if value is not None and value.is_column else None
+    elif name is None:
+        value = _value(context, first, last, env)
+        is_function = value is None and first == last
+        name = _FUNCTIONS_WITHOUT_PARENTHESES.get(text.raw(first).lower()) if is_function else None
+        name = value.name if value is not None and not value.is_column else name
     return name or None
 
 
@@ -127,7 +139,9 @@ def _string_name(text: Text, first: int, last: int) -> str | None:
     parts: list[str] = []
     end = -1
     for token in text.tokens[first : last + 1]:
-        if token.token_type not in (TokenType.STRING, TokenType.RAW_STRING) or token.start == end + 1 > 0:
+        if token.token_type not in (TokenType.STRING, TokenType.RAW_STRING):
+            return None
+        if token.start == end + 1 > 0 and text.sql[token.start] == text.sql[end]:
             return None
         end = token.end
         raw = _RAW_STRING.fullmatch(text.sql[token.start : token.end + 1])
@@ -159,8 +173,8 @@ def _java_double(value: float) -> str | None:
     """Return `Double.toString`; None for values of which Java and Python may print other digits."""
     if value == 0:
         return "0.0" if str(value)[0] != "-" else None
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    if len(digits) > 15 or not isinstance(exponent, int):
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    if len(digits) > 15 or not isinstance(exponent, int) or abs(value) < sys.float_info.min:
         return None
     text = "".join(map(str, digits)).rstrip("0") or "0"
     point = len(digits) + exponent  # the digits in front of the point
@@ -176,91 +190,107 @@ def _java_double(value: float) -> str | None:
 # -- Columns, their casts, fields and elements -----------------------------------------------------------------------
 
 
-def _column_path(context: ResolutionContext, first: int, last: int, env: Environment) -> _Path | None:
-    """Return the dotted name of a column that a range of tokens begins with."""
+def _call_name(context: ResolutionContext, first: int, last: int, env: Environment, *, is_of_view: bool) -> str | None:
+    """Return the name of `CAST(c AS t)`, `TRY_CAST(c AS t)`, `t(c)` and `window(…)`."""
     text = context.text
-    start, opened = first, 0
-    while start < last and text.kinds[start] is TokenType.L_PAREN:
-        start, opened = start + 1, opened + 1
-    if text.kinds[start] in _LITERALS:
+    if text.match.get(first + 1) != last or last == first + 2:
         return None
-    parts = [start]
-    while parts[-1] + 2 <= last and text.kinds[parts[-1] + 1] is TokenType.DOT:
-        parts.append(parts[-1] + 2)
-    end = parts[-1]
-    for level in range(opened):
-        end += 1
-        if text.match.get(end) != start - 1 - level:
+    word = text.raw(first).lower()
+    if word in _CASTS:
+        end = next((index for index in range(last - 1, first, -1) if text.raw(index).lower() == "as"), first)
+        value = _value(context, first + 2, end - 1, env) if end > first + 2 else None
+        return value.name if value is not None and value.is_column else None
+    function = unquote_identifier(word)
+    if function in _WINDOWS:
+        return function
+    if function not in _CAST_FUNCTIONS:
+        return None
+    value = _value(context, first + 2, last - 1, env)
+    is_named = value is not None and value.is_column
+    return _operand_name(context, first + 2, last - 1, env) if is_named or not is_of_view else None
+
+
+def _operand_name(context: ResolutionContext, first: int, last: int, env: Environment) -> str | None:
+    """Return the text of the operand of `t(…)`, after which Spark names the cast.
+
+    Spark refuses a view with such a column unless the operand is a column. Subqueries can have it.
+    """
+    text = context.text
+    first, last = _without_parentheses(text, first, last)
+    name = literal_name(text, first, last)
+    if name is not None:
+        return name
+    if first < last and text.kinds[first + 1] is TokenType.L_PAREN:
+        is_cast = unquote_identifier(text.raw(first).lower()) in _CAST_FUNCTIONS and text.match.get(first + 1) == last
+        return _operand_name(context, first + 2, last - 1, env) if is_cast and last > first + 2 else None
+    value = _value(context, first, last, env)
+    return value.text if value is not None else None
+
+
+def _value(context: ResolutionContext, first: int, last: int, env: Environment) -> _Value | None:
+    """Return the column, field or element that a range of tokens consists of; None for other expressions."""
+    text = context.text
+    first, last = _without_parentheses(text, first, last)
+    if first > last:
+        return None
+    if text.kinds[last] is TokenType.R_BRACKET:
+        return _element(context, first, last, env)
+    names = _dotted_names(text, first, last)
+    if names is not None:
+        return _column(context, names, env)
+    if last - 2 >= first and text.kinds[last - 1] is TokenType.DOT and text.kinds[last] not in _LITERALS:
+        base = _value(context, first, last - 2, env)
+        field = unquote_identifier(text.raw(last))
+        if base is None or (base.type is not None and hive_types.base(base.type) == "map"):
             return None
-    names = [exp.to_identifier(unquote_identifier(text.raw(index))) for index in parts]
-    match = _find_column(context, names, env)
-    if match is None:
+        written = f"{base.text}.{field}"
+        return _Value(text=written, name=written if "[" in base.text else field)
+    return None
+
+
+def _element(context: ResolutionContext, first: int, last: int, env: Environment) -> _Value | None:
+    """Return `c[0]`, `c['k']` or `c.f[0]`; None if the index is an expression."""
+    text = context.text
+    opened = text.match.get(last, first)
+    base = _value(context, first, opened - 1, env) if opened > first else None
+    if base is None:
         return None
-    column, used = match
-    return _Path(column=column, names=tuple(name.name for name in names[used:]), last=end)
+    inner = _without_parentheses(text, opened + 1, last - 1)
+    index = literal_name(text, *inner)
+    if index is None:
+        value = _value(context, *inner, env)
+        index = value.text if value is not None else None
+    if index is None:
+        return None
+    is_string = text.kinds[inner[0]] in (TokenType.STRING, TokenType.RAW_STRING)
+    if is_string and base.type is None:
+        return None  # a field of a struct, or a key of a map
+    is_field = is_string and hive_types.base(base.type or "") == "struct"
+    written = f"{base.text}.{index}" if is_field else f"{base.text}[{index}]"
+    return _Value(text=written, name=written)
 
 
-def _find_column(
-    context: ResolutionContext, names: Sequence[exp.Identifier], env: Environment
-) -> tuple[ScopeColumn, int] | None:
+def _dotted_names(text: Text, first: int, last: int) -> list[str] | None:
+    """Return the parts of a name such as `t.c.f`; None for other tokens."""
+    indices = range(first, last + 1)
+    if (last - first) % 2 or any(text.kinds[index] is not TokenType.DOT for index in indices[1::2]):
+        return None
+    if any(text.kinds[index] in _LITERALS for index in indices[::2]):
+        return None
+    return [unquote_identifier(text.raw(index)) for index in indices[::2]]
+
+
+def _column(context: ResolutionContext, names: list[str], env: Environment) -> _Value | None:
     try:
-        match = find_dotted(context, names, env)
+        match = find_dotted(context, [exp.to_identifier(name) for name in names], env)
     except AmbiguousName:
         return None
-    return (match[0], match[2]) if match is not None else None
-
-
-def _call_name(context: ResolutionContext, first: int, last: int, env: Environment) -> str | None:
-    """Return the name of `CAST(c AS t)`, `TRY_CAST(c AS t)`, `t(c)`, and of a function without parentheses."""
-    text = context.text
-    word = text.raw(first).lower()
-    if first == last:
-        return _FUNCTIONS_WITHOUT_PARENTHESES.get(word)
-    if text.match.get(first + 1) != last or word not in _NAMED_CALLS:
+    if match is None:
         return None
-    if word in _WINDOWS:
-        return word
-    if word in _CAST_FUNCTIONS:
-        literal = literal_name(text, first + 2, last - 1) if last > first + 2 else None
-        if literal is not None:
-            return literal  # in Spark only in a subquery: it refuses a view with such a column
-    path = _column_path(context, first + 2, last - 1, env)
-    if path is None or len(path.names) > 1:
-        return None
-    is_whole = text.raw(path.last + 1).lower() == ("as" if word in _CASTS else ")")
-    return path.names[0] if is_whole else None
-
-
-def _extraction_name(context: ResolutionContext, path: _Path, last: int, env: Environment) -> str | None:
-    """Return the name of `c[0]`, `c['k']`, `c[0].f` and `(c).f`; None if an index is an expression."""
-    text = context.text
-    name, has_element = ".".join(path.names), False
-    index = path.last + 1
-    while index <= last:
-        kind = text.kinds[index]
-        if kind is TokenType.L_BRACKET:
-            closing = text.match.get(index, last)
-            element = _element_name(context, index + 1, closing - 1, env)
-            if element is None:
-                return None
-            is_string = text.kinds[index + 1] is TokenType.STRING
-            type_ = path.column.type if len(path.names) == 1 and not has_element else None
-            if is_string and type_ is None:
-                return None  # a field of a struct, or a key of a map
-            is_field = is_string and hive_types.base(type_ or "") == "struct"
-            name, index, has_element = f"{name}.{element}" if is_field else f"{name}[{element}]", closing + 1, True
-        elif kind is TokenType.DOT and index < last:
-            field = unquote_identifier(text.raw(index + 1))
-            name, index = f"{name}.{field}" if has_element else field, index + 2
-        else:
-            return None
-    return name
-
-
-def _element_name(context: ResolutionContext, first: int, last: int, env: Environment) -> str | None:
-    """Return the name of an index or a key: of a literal, or of a column or its field."""
-    name = literal_name(context.text, first, last)
-    if name is None:
-        path = _column_path(context, first, last, env)
-        name = ".".join(path.names) if path is not None and path.last == last else None
-    return name
+    column, _, used = match
+    path = names[used:]
+    if len(path) == 1:
+        return _Value(text=path[0], name=path[0], type=column.type, is_column=True)
+    if column.type is None or hive_types.base(column.type) == "map":
+        return None  # Spark writes a key of a map in brackets
+    return _Value(text=".".join(path), name=path[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.aliases import rename_columns
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
@@ -100,12 +102,36 @@ def _check_all_tables(context: ResolutionContext) -> None:
 
 
 def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> Scope:
-    """Return the columns of a query with the names that they have under an alias, and write these names."""
+    """Return the columns of a query with the names that they have under an alias, and write these names.
+
+    Where another clause could name a column that gets another name, the names stay as they are.
+    """
+    names = [scope.names[column][1] for column in scope.columns]
+    if (
+        len(set(names)) == len(names)
+        or not _only_lists_columns(context, scope)
+        or any(map(_GENERATED.fullmatch, names))
+    ):
+        return scope
     renamed = rename_columns(context, scope, alias, None)
     result = Scope()
     for column, new in zip(scope.columns, renamed.columns, strict=True):
         result.put(None, renamed.names[new][1], column)
     return result
+
+
+def _only_lists_columns(context: ResolutionContext, scope: Scope) -> bool:
+    """Return whether no clause of the outermost query can name a column of its SELECT list."""
+    query: exp.Expr = context.tree
+    while isinstance(query, exp.SetOperation) and not any(query.args.get(name) for name in _NAMING_CLAUSES):
+        query = query.this
+    if type(query) is not exp.Select or context.text.pipe_markers or context.text.pipe_stars:
+        return False
+    if any(query.args.get(name) for name in _NAMING_CLAUSES) or query.find(exp.Pivot) is not None:
+        return False
+    # A function that produces several columns has one list of names.
+    items = [item for item in map(context.select_items.get, scope.columns) if item is not None and not is_star(item)]
+    return len({id(item) for item in items}) == len(items)
 
 
 def _write_names(context: ResolutionContext) -> None:
@@ -115,6 +141,8 @@ def _write_names(context: ResolutionContext) -> None:
             edits.append(last, f" AS {context.quote(name)}")
 
 
+_NAMING_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "having", "qualify"})
+_GENERATED = re.compile(r"_col\d+")
 _WITHOUT_TABLES = frozenset({exp.Column, exp.Identifier, exp.Literal, str, bool, type(None)})
 
 

@@ -64,7 +64,7 @@ def resolve_items(
     item_scope = ungrouped
     has_order = not ORDER_CLAUSES.isdisjoint(node.args)
     if not context.dialect.computes_groups_first:
-        block.taken_names |= _names_like_generated(items, ungrouped)
+        block.taken_names |= _names_like_generated(items, ungrouped, names_inputs=has_order)
     for position, item in enumerate(items):
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
@@ -115,7 +115,7 @@ def _resolve_item(
         if has_unary_plus(context, inner):
             own_name = None
         elif own_name is None:
-            spelled = implicit_name(context, inner, env)
+            spelled = implicit_name(context, inner, env, is_of_view=block.level == 0)
             own_name = (None, spelled.lower()) if spelled is not None else None
     table, name = own_name or (None, _generated_name(position, block.taken_names))
     if context.dialect.derives_column_names and name.startswith("_c"):
@@ -162,10 +162,13 @@ def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scop
 # -- Names of columns --------------------------------------------------------------------------------------------------
 
 
-def _names_like_generated(items: list[exp.Expr], ungrouped: Scope) -> set[str]:
-    """Return the names in a SELECT list that are written like generated names, which must differ from them."""
+def _names_like_generated(items: list[exp.Expr], ungrouped: Scope, *, names_inputs: bool) -> set[str]:
+    """Return the names in a SELECT list that are written like generated names, which must differ from them.
+
+    With `names_inputs`, a clause can also name the columns of FROM.
+    """
     names = {item.alias_or_name.lower() for item in items}
-    if any(is_star(item) for item in items):
+    if names_inputs or any(is_star(item) for item in items):
         names |= {name for columns in ungrouped.tables.values() for name in columns}
     return {name for name in names if name.startswith("_c")}
 

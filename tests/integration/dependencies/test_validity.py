@@ -400,6 +400,28 @@ def test_recompile_does_not_rename_columns_by_star(shop, database, sql, names):
     assert shop.load_view(f"{database}.v") == before
 
 
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT CAST(id AS bigint), total FROM orders", ["_c0", "total"]),
+        ("SELECT * FROM (SELECT CAST(id AS bigint), total FROM orders) q", ["_c0", "total"]),
+        ("SELECT * FROM (SELECT CAST(id AS bigint), id FROM orders) q", ["_c0", "id"]),
+        ("SELECT CAST(id AS bigint), id FROM orders", ["_c0", "id"]),
+        ("SELECT *, bigint(1) x, 2L FROM orders", ["id", "total", "x", "_c3"]),
+    ],
+)
+def test_recompile_keeps_names_that_earlier_releases_gave(shop, database, sql, names):
+    by_schema(shop, database, "v", sql, *((name, None) for name in names))
+    shop.recompile_view(f"{database}.v", analyzer=longs(shop, "", database))
+    assert [field.name for field in shop.load_view(f"{database}.v").schema().fields] == names
+
+
+def test_recompile_after_a_new_column_keeps_such_a_name(shop, database, hive_table):
+    by_schema(shop, database, "v", "SELECT *, 2L FROM orders", *((name, None) for name in ("id", "_c1")))
+    shop.recompile_view(f"{database}.v", analyzer=longs(shop, "", database))
+    assert [field.name for field in shop.load_view(f"{database}.v").schema().fields] == ["id", "total", "_c1"]
+
+
 def test_recompile_keeps_spelling_and_comments(shop, database):
     by_schema(
         shop,

@@ -84,6 +84,25 @@ def test_column_has_the_name_that_spark_gives_it(case: dict[str, str | None]) ->
         ),
         ("select 'z', count(*) c from t group by z", "select 'z' AS `z`, count(*) `c` from `d`.`t` group by z"),
         (
+            "select id::string || 'a', x from t order by id limit 2",
+            "select `t`.`id`::string || 'a' AS `_c0`, `t`.`x` from `d`.`t` order by `t`.`id` limit 2",
+        ),
+        (
+            "select * from (select string(int(id)), x from t order by id limit 1) q",
+            "select `q`.`id`, `q`.`x` from "
+            "(select string(int(`t`.`id`)) AS `id`, `t`.`x` from `d`.`t` order by id limit 1) `q`",
+        ),
+        # A generated name is none of a column that a clause can name.
+        (
+            "select upper(x) from (select x, id _c0 from t) order by _c0",
+            "select upper(`x`) AS `_c0_` from (select `t`.`x`, `t`.`id` `_c0` from `d`.`t`) order by `_c0`",
+        ),
+        # A column of FROM has the name of the function.
+        (
+            "select string(id) from (select id, 1 string from t) order by id",
+            "select string(`id`) AS `id` from (select `t`.`id`, 1 `string` from `d`.`t`) order by id",
+        ),
+        (
             "select q.`1` from (select int('1')) q",
             "select `q`.`1` from (select int('1') AS `1`) `q`",
         ),
@@ -126,6 +145,23 @@ def test_names_that_spark_refuses_are_refused(sql: str) -> None:
 def test_hive_names_columns_by_position_above_group_by(sql: str, names: tuple[str, ...]) -> None:
     for mode in ("portable", "hive-exact"):
         assert expand(sql, TABLES, database="d", dialect=Dialect.HIVE, mode=mode).names == names
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id::string, id from t order by id limit 2",
+        "select 'x', x from t order by x",
+        "select id::string, id from t having id > '1'",
+        "select 1 key, explode(m) from t",
+        "select id a, id a, big _col1 from t",
+        "from t |> select id, id::string, big |> order by big",
+    ],
+)
+def test_a_name_twice_is_refused_where_a_clause_can_use_it(sql: str) -> None:
+    count = 3 if "_col1" in sql or "explode" in sql or "|>" in sql else 2
+    with pytest.raises(SqlError, match="Duplicate column name"):
+        expand(sql, TABLES, database="d", dialect=Dialect.SPARK, column_names=("p", "q", "r")[:count], view_name="v")
 
 
 def test_a_column_list_can_name_columns_of_one_name() -> None:
