@@ -39,9 +39,9 @@ from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.writing.expand import Expansion
 
 _UNNAMED = re.compile(r"_c\d+")
-_REPEATED = re.compile(r"_col\d+")
-"""The second of two columns of one name, in a derived table."""
 """Hive's names of columns that a query leaves unnamed."""
+_REPEATED = re.compile(r"_col\d+")
+"""The name of the second of two columns of one name, in a derived table."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from hive_views.sql.parsing.sqlglot_versions import (
     same_tree,
     without_pivots_of_values,
 )
+from hive_views.sql.parsing.syntax_tree import function_token, is_never_call
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.spark_lexer import spark_tokens
 from hive_views.sql.text.tokens import Text, sqlglot_dialect
@@ -141,6 +142,16 @@ class ParsedQuery:
     def ranges(self) -> Mapping[int, Range]:
         """The token range of each node by the node's `id`; nodes that the parser made up have none."""
         return node_ranges(self.text, self.tree, self.tokens)
+
+    def function_token(self, node: exp.Expr) -> int | None:
+        """Return the index of the token that is a function's name; None if the node is not written as a call."""
+        has_position = node._meta and "start" in node._meta
+        if not has_position and not is_never_call(node):
+            first, last = self.ranges.get(id(node), (-1, -1))
+            text = self.text
+            if 0 <= first < last == text.match.get(first + 1) and text.kinds[first + 1] is TokenType.L_PAREN:
+                return first
+        return function_token(self.text, node)
 
 
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.text.tokens import Text
-
-_NO_RANGES: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
 def child_expressions(value: Any) -> list[exp.Expr]:
@@ -172,20 +169,22 @@ def _dotted(names: list[str]) -> str:
     return result
 
 
-def function_token(text: Text, node: exp.Expr, ranges: Mapping[int, tuple[int, int]] = _NO_RANGES) -> int | None:
+def is_never_call(node: exp.Expr) -> bool:
+    """Return whether a node without a position of its own is not written as a call."""
+    return isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case)
+
+
+def function_token(text: Text, node: exp.Expr) -> int | None:
     """Return the index of the token that is a function's name; None if the node is not written as a call.
 
-    `ranges` has the first and the last token of nodes, by their ids (`node_ranges`). Without them, a call whose node
-    has no position gets that of a call inside if the first call inside has no position either.
+    A call whose node has no position gets that of a call inside if the first call inside has no position either:
+    `ParsedQuery.function_token` gives the right one.
     """
     meta = node._meta
     if meta and "start" in meta:
         return text.starts.get(meta["start"])
-    if isinstance(node, _NO_FUNCTION) or (type(node) is exp.If and type(node.parent) is exp.Case):
+    if is_never_call(node):
         return None
-    first, last = ranges.get(id(node), (-1, -1))
-    if 0 <= first < last and text.match.get(first + 1) == last and text.kinds[first + 1] is TokenType.L_PAREN:
-        return first
     index = text.starts.get(min(start_offsets(node), default=-1))
     if index is None:
         return None

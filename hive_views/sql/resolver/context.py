@@ -420,9 +420,7 @@ class ResolutionContext:
         self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
         self.budget = ResolutionBudget(self.text)
         self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
-        self.types = type_inference(
-            self.text, self.bindings, self.fields, self.subqueries, self.query.ranges, self.conf
-        )
+        self.types = type_inference(self.query, self.bindings, self.fields, self.subqueries, self.conf)
 
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""

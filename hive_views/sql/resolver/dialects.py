@@ -19,7 +19,7 @@ from hive_views.sql.engines.builtin_functions import (
     HIVE_WINDOW_FUNCTIONS,
 )
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
-from hive_views.sql.parsing.syntax_tree import begins_with_with, function_token
+from hive_views.sql.parsing.syntax_tree import begins_with_with
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
 from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.text.dialects import Dialect
@@ -31,7 +31,7 @@ from hive_views.sql.types.spark_inference import wrong_argument_count
 
 def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
     """Reject a function that does not exist or is not allowed here; quote the name of a registered one."""
-    at = function_token(context.text, node, context.query.ranges)
+    at = context.query.function_token(node)
     if at is None:
         return
     tokens = context.text.tokens
@@ -195,7 +195,7 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
 
 def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
     """Reject a call of a built-in function with a number of arguments that Spark does not accept."""
-    wrong = wrong_argument_count(context.text, node, context.query.ranges)
+    wrong = wrong_argument_count(context.query, node)
     if wrong is not None:
         raise context.fail(wrong, node)
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
-from hive_views.sql.parsing.syntax_tree import comparison_key, function_token
+from hive_views.sql.parsing.syntax_tree import comparison_key
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import bind_star, visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
@@ -140,7 +140,7 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
 def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     """Reject `current_date` and similar words if a column has the name, because Spark then reads the column."""
     name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
-    index = function_token(context.text, node, context.query.ranges)
+    index = context.query.function_token(node)
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
     has_column = any(scope.find_any(name) is not None for scope in env.scopes)
     if has_column and not is_call and not context.dialect.computes_groups_first:

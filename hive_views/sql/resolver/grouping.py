@@ -14,7 +14,6 @@ from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCT
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
-    function_token,
     is_star,
     unwrapped,
 )
@@ -276,7 +275,7 @@ def _resolve_aggregate(context: ResolutionContext, node: exp.Expr, ungrouped: Sc
 
 
 def _quote_registered_function(context: ResolutionContext, node: exp.Expr) -> None:
-    index = function_token(context.text, node, context.query.ranges)
+    index = context.query.function_token(node)
     if index is not None:
         written = unquote_identifier(context.text.raw(index))
         if written.lower() in context.functions:

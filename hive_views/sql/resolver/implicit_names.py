@@ -35,7 +35,7 @@ _CASTS = frozenset({"cast", "try_cast"})
 _CAST_FUNCTIONS = frozenset(
     "bigint binary boolean date decimal double float int smallint string timestamp tinyint".split()  # noqa: SIM905
 )
-"""The functions that cast their argument to the type of their name."""
+"""The functions of Spark that cast their argument to the type of their name."""
 _WINDOWS = frozenset({"session_window", "window"})
 _LITERALS = frozenset({TokenType.STRING, TokenType.RAW_STRING, TokenType.NUMBER})
 _WORDS = {"true": "true", "false": "false", "null": "NULL"}
@@ -98,7 +98,7 @@ def implicit_name(
 
 def has_unary_plus(context: ResolutionContext, item: exp.Expr) -> bool:
     """Return whether an element is `+x`, of which the tree contains only `x`."""
-    node: exp.Expr | None = item
+    node: exp.Expr | None = item if TokenType.PLUS in context.text.kind_set else None
     while node is not None:
         tokens = context.tokens_of(node)
         if tokens is not None and tokens[0] > 0 and context.text.kinds[tokens[0] - 1] is TokenType.PLUS:
@@ -176,7 +176,7 @@ def _java_double(value: float) -> str | None:
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if len(digits) > 15 or not isinstance(exponent, int) or abs(value) < sys.float_info.min:
         return None
-    text = "".join(map(str, digits)).rstrip("0") or "0"
+    text = "".join(map(str, digits))
     point = len(digits) + exponent  # the digits in front of the point
     if -3 < point <= 7:
         padded = text.ljust(point, "0") if point > 0 else "0" * (1 - point) + text
@@ -205,9 +205,10 @@ def _call_name(context: ResolutionContext, first: int, last: int, env: Environme
         return function
     if function not in _CAST_FUNCTIONS:
         return None
+    if not is_of_view:
+        return _operand_name(context, first + 2, last - 1, env)
     value = _value(context, first + 2, last - 1, env)
-    is_named = value is not None and value.is_column
-    return _operand_name(context, first + 2, last - 1, env) if is_named or not is_of_view else None
+    return value.name if value is not None and value.is_column else None
 
 
 def _operand_name(context: ResolutionContext, first: int, last: int, env: Environment) -> str | None:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.node_ranges import Range
-from hive_views.sql.parsing.syntax_tree import child_expressions, function_token, start_offsets
+from hive_views.sql.parsing.syntax_tree import child_expressions, start_offsets
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.call_types import Argument
 from hive_views.sql.types.inference import TypeInference
@@ -124,7 +124,7 @@ class CallInference(TypeInference):
             elif type(node) is exp.PropertyEQ:
                 is_added = True
             elif isinstance(node, exp.Func) and not isinstance(node, _NO_CALLS):
-                token = function_token(self.text, node, self.ranges)
+                token = self.query.function_token(node)
                 is_cast = token is not None and self.text.raw(token).lower() in ("cast", "try_cast")
                 is_added = token is not None and (token < part[0] or is_cast)
             else:

@@ -7,7 +7,6 @@ from functools import cache
 from sqlglot import exp
 
 from hive_views.sql.engines.tables import engine_table
-from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.call_inference import CallInference
 from hive_views.sql.types.call_types import CallRules
@@ -17,7 +16,7 @@ class HiveTypeInference(CallInference):
     """Infers the types of expressions in one resolved Hive query."""
 
     def _function(self, node: exp.Func) -> str | None:
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         name = unquote_identifier(self.text.raw(token)).lower() if token is not None else ""
         if token is None:
             return None

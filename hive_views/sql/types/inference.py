@@ -18,10 +18,9 @@ from hive_views.sql.engines.function_signatures import (
     FIRST_ARGUMENT_TYPE,
     RESULT_TYPES,
 )
-from hive_views.sql.parsing.node_ranges import Range
-from hive_views.sql.parsing.syntax_tree import function_token, start_offsets
+from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.text.dialects import Dialect
-from hive_views.sql.text.tokens import Text
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
 
@@ -40,27 +39,25 @@ class TypeInference:
     """Infers the types of expressions in one resolved query.
 
     Args:
-        text: The query.
+        query: The parsed query.
         bindings: The column that each column reference is bound to, by the id of its node.
         fields: The field names after the column, by the id of the node.
         subqueries: The result columns of each query inside an expression, by the id of its node.
-        ranges: The first and the last token of nodes, by their ids.
     """
 
     def __init__(
         self,
-        text: Text,
+        query: ParsedQuery,
         bindings: Mapping[int, BoundColumn],
         fields: Mapping[int, list[str]],
         subqueries: dict[int, Any],
-        ranges: Mapping[int, Range],
     ) -> None:
-        self.text = text
-        self._is_hive = text.dialect is Dialect.HIVE
+        self.query = query
+        self.text = query.text
+        self._is_hive = query.text.dialect is Dialect.HIVE
         self.bindings = bindings
         self.fields = fields
         self.subqueries = subqueries
-        self.ranges = ranges
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the Hive type of an expression; None if it is unknown."""
@@ -145,7 +142,7 @@ class TypeInference:
     def _target(self, node: exp.Expr) -> str | None:
         to = node.args["to"]
         kind = to.this.value if hasattr(to.this, "value") else str(to.this)
-        simple = _TARGETS.get(kind)
+        simple = CAST_TARGETS.get(kind)
         if kind == "TEXT":
             return self._written_string(node)
         if simple is not None:
@@ -168,7 +165,7 @@ class TypeInference:
         inner: list[str] = []
         for item in to.expressions:
             kind = item.this.value if hasattr(item.this, "value") else str(item.this)
-            simple = _TARGETS.get(kind) or ("string" if kind == "TEXT" else None)
+            simple = CAST_TARGETS.get(kind) or ("string" if kind == "TEXT" else None)
             if simple is None or item.expressions:
                 return None
             inner.append(simple)
@@ -359,7 +356,7 @@ class TypeInference:
         result = self._shared(kinds)
         if result is None or hive_types.base(result) != "decimal" or not self._is_hive:
             return result
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         is_planned = len(nodes) == 2 and token is not None and self.text.raw(token).lower() == "coalesce"
         return self._shortest(nodes, kinds) if is_planned and kinds[0] not in INTEGERS else result
 
@@ -396,7 +393,7 @@ class TypeInference:
 
     def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
         """Return whether the text contains a struct field's name; sqlglot derives some names from columns."""
-        token = function_token(self.text, struct, self.ranges)
+        token = self.query.function_token(struct)
         if token is None or self.text.raw(token).lower() != "struct":
             return True
         own = item.this._meta or {}
@@ -418,7 +415,7 @@ class TypeInference:
         return "bigint" if type(node.this) in (exp.Rank, exp.DenseRank) else "double"
 
     def _function(self, node: exp.Func) -> str | None:
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         if token is None:
             return None
         if isinstance(node, (exp.Rank, exp.DenseRank)) and not isinstance(node.parent, exp.Window):
@@ -573,7 +570,7 @@ _BEFORE_UNARY = frozenset({"+", "-", "*", "/", "%", "(", ",", "="})
 _NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
 """The numeric functions that read a string as a double."""
 _DEPENDS_ON_FIRST = frozenset({"upper", "lower", "ucase", "lcase"})
-_TARGETS = {
+CAST_TARGETS = {
     "BOOLEAN": "boolean",
     "TINYINT": "tinyint",
     "SMALLINT": "smallint",

@@ -15,13 +15,12 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.tables import engine_table, spark_argument_counts, spark_versions
 from hive_views.sql.parsing.node_ranges import Range
-from hive_views.sql.parsing.syntax_tree import function_token
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.text.quoting import unquote_identifier
-from hive_views.sql.text.tokens import Text
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.call_inference import CallInference
 from hive_views.sql.types.call_types import Argument, CallRules, kind_of, struct_of
-from hive_views.sql.types.inference import BoundColumn, TypeInference
+from hive_views.sql.types.inference import CAST_TARGETS, BoundColumn, TypeInference
 from hive_views.sql.types.written_types import written_schema, written_type
 
 ANSI = "spark.sql.ansi.enabled"
@@ -53,14 +52,13 @@ class SparkTypeInference(CallInference):
 
     def __init__(
         self,
-        text: Text,
+        query: ParsedQuery,
         bindings: Mapping[int, BoundColumn],
         fields: Mapping[int, list[str]],
         subqueries: dict[int, Any],
-        ranges: Mapping[int, Range],
         conf: Mapping[str, str],
     ) -> None:
-        super().__init__(text, bindings, fields, subqueries, ranges)
+        super().__init__(query, bindings, fields, subqueries)
         self._conf = conf
         self._parameters: list[dict[str, str | None]] = []
 
@@ -89,7 +87,7 @@ class SparkTypeInference(CallInference):
     # -- Calls -----------------------------------------------------------------------------------------------------
 
     def _call(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         if token is None:
             return None
         name = unquote_identifier(self.text.raw(token)).lower()
@@ -212,7 +210,7 @@ class SparkTypeInference(CallInference):
         return _SHIFTED.get(last.type) if last is not None else None
 
     def _word(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         return unquote_identifier(self.text.raw(token)).lower() if token is not None else None
 
     # -- Functions that take lambdas -----------------------------------------------------------------------------------
@@ -314,7 +312,7 @@ class SparkTypeInference(CallInference):
         return kind
 
     def _item(self, node: exp.Expr) -> str | None:
-        token = function_token(self.text, node, self.ranges)
+        token = self.query.function_token(node)
         name = unquote_identifier(self.text.raw(token)).lower() if token is not None else ""
         if name in ("element_at", "try_element_at", "get") and node.args.get("offset"):
             return self._named_call(name, token or 0, node)
@@ -339,7 +337,7 @@ class SparkTypeInference(CallInference):
 
     def _concatenation_of_strings(self, node: exp.Expr) -> str | None:
         """Return the type of `concat(…)`, or of strings one after the other."""
-        return self._call(node) if function_token(self.text, node, self.ranges) is not None else "string"
+        return self._call(node) if self.query.function_token(node) is not None else "string"
 
     def _negative_type(self, node: exp.Expr) -> str | None:
         inner = node.this
@@ -393,7 +391,7 @@ class SparkTypeInference(CallInference):
         return self.common_type([*types, self.type_of(default)] if default is not None else types)
 
     def _array_of(self, node: exp.Expr) -> str | None:
-        if function_token(self.text, node, self.ranges) is not None:
+        if self.query.function_token(node) is not None:
             return self._call(node)
         inner = self.common_type([self.type_of(item) for item in node.expressions]) if node.expressions else None
         return f"array<{inner}>" if inner is not None else None
@@ -412,9 +410,9 @@ class SparkTypeInference(CallInference):
         return self._call(function) if name in ("listagg", "string_agg") else operand.type if name == "mode" else None
 
 
-def wrong_argument_count(text: Text, node: exp.Expr, ranges: Mapping[int, Range]) -> str | None:
+def wrong_argument_count(query: ParsedQuery, node: exp.Expr) -> str | None:
     """Return a message if a call of a built-in function has a number of arguments that Spark does not accept."""
-    token = function_token(text, node, ranges)
+    text, token = query.text, query.function_token(node)
     if token is None or token + 2 >= len(text.tokens) or text.kinds[token + 1] is not TokenType.L_PAREN:
         return None
     name = unquote_identifier(text.raw(token)).lower()
@@ -523,17 +521,7 @@ _WRAPPERS = frozenset(
     {exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.Window}
 )
 _TARGETS = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "tinyint",
-    "SMALLINT": "smallint",
-    "INT": "int",
-    "BIGINT": "bigint",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "BINARY": "binary",
-    "VARBINARY": "binary",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
+    **CAST_TARGETS,
     "TIMESTAMPLTZ": "timestamp",
     "TIMESTAMPTZ": "timestamp",
     "TIMESTAMPNTZ": "timestamp_ntz",

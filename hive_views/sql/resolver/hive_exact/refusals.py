@@ -17,7 +17,7 @@ from hive_views.sql.engines.function_signatures import (
     SINGLE_ARGUMENT_TYPES,
     WITHOUT_ARGUMENTS,
 )
-from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts, function_token
+from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.grouping import collect_calls
 from hive_views.sql.resolver.hive_exact.operand_types import check_choice, check_comparison, element_type
@@ -143,7 +143,7 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
     """Check the number of arguments, and the types of one or two arguments."""
     text = context.text
     accepted_types = SINGLE_ARGUMENT_TYPES.get(name)
-    at = function_token(text, node, context.query.ranges)
+    at = context.query.function_token(node)
     if (accepted_types is None and name not in ARGUMENT_COUNTS) or at is None or at + 1 >= len(text.kinds):
         return
     if isinstance(node, (exp.Floor, exp.Ceil)) and node.args.get("to") is not None:  # floor(x TO DAY)
@@ -177,7 +177,7 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
 
 def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
     """Check the types of the first two arguments of date functions."""
-    at = function_token(context.text, node, context.query.ranges)
+    at = context.query.function_token(node)
     arguments = [_written_argument(context, item, at) for item in node.iter_expressions()]
     bases = [hive_types.base(context.type_of(item) or "void") for item in arguments[:2]]
     if name in ("date_add", "date_sub") and len(bases) > 1:
@@ -191,7 +191,7 @@ def _check_dates(context: ResolutionContext, name: str, node: exp.Expr) -> None:
 
 def _written_argument(context: ResolutionContext, argument: exp.Expr, at: int | None) -> exp.Expr:
     """Return an argument as written: sqlglot wraps some arguments into additional function nodes."""
-    while isinstance(argument, exp.Func) and function_token(context.text, argument, context.query.ranges) == at:
+    while isinstance(argument, exp.Func) and context.query.function_token(argument) == at:
         inner = next(argument.iter_expressions(), None)
         if inner is None:
             break
