@@ -93,6 +93,7 @@ EACH_SPARK = (
     "test_refresh.py::test_session_reads_stored_rows_only_if_fresh[table]",
     "test_session_texts.py::test_doubled_quotes_are_rejected_before_spark_4_1",
     "test_key_conditions.py::test_all_keys_are_selected[STRING-True]",
+    "test_implicit_names.py::test_view_of_spark_has_the_recorded_names",
     # Refreshes: full, incremental, by partitions, by keys, with the rows of the files that differ.
     "test_refresh.py::test_full_then_incremental_then_full[registered]",
     "test_refresh.py::test_only_the_partitions_that_changed_are_written",

@@ -7,9 +7,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
-from tests.integration.spark.spark_versions import HAS_ICEBERG
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3
 from tests.unit.sql.hive_fixtures import load_cases
 
+NOT_IN_SPARK_3 = ("::", "collate", "session_user")
 CATALOGS = ("prod", "spark_catalog") if HAS_ICEBERG else ("spark_catalog",)
 TABLE = (
     "id int, Big bigint, x string, n decimal(12,3), ts timestamp, dt date, arr array<int>, "
@@ -21,8 +22,14 @@ TABLE = (
 def test_view_of_spark_has_the_recorded_names(spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE spark_catalog.{database}.t ({TABLE}) USING parquet")
     cases = {case["item"]: case["name"] for case in load_cases("spark_names.jsonl")}
+    cases = {item: name for item, name in cases.items() if not _is_missing(item)}
 
     assert {item: _name(spark, database, item) for item in cases} == cases
+
+
+def _is_missing(text: str) -> bool:
+    """Return whether the installed Spark does not have the syntax of a text."""
+    return IS_SPARK_3 and any(word in text for word in NOT_IN_SPARK_3)
 
 
 def _name(spark: SparkSession, database: str, item: str) -> str | None:
@@ -61,6 +68,8 @@ def _name(spark: SparkSession, database: str, item: str) -> str | None:
 def test_rows_are_those_of_the_authors_text(
     spark: SparkSession, catalog: HiveViewCatalog, database: str, sql: str
 ) -> None:
+    if _is_missing(sql):
+        pytest.skip("Spark 3.5 has no :: operator")
     expected = [tuple(row) for row in spark.sql(sql).collect()]
 
     view = catalog.execute(f"CREATE VIEW {database}.v AS {sql}", database=database).view
