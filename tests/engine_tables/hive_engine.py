@@ -1,4 +1,4 @@
-"""Hive's own functions as the source of types: their classes are called as Hive's analyzer calls them."""
+"""Hive's own functions as the source of types: their classes are initialized as Hive's analyzer does it."""
 # ruff: noqa: SIM905 (long lists of words)
 
 from __future__ import annotations

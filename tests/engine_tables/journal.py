@@ -15,7 +15,7 @@ DIRECTORY = Path(__file__).parents[2] / "build" / "engine_tables"
 
 
 class Journal:
-    """The samples of functions that were asked before with the same questions, in `build/engine_tables`.
+    """The recorded types of functions with the same calls as in an earlier run, in `build/engine_tables`.
 
     Args:
         name: The engine, its version and its rules.

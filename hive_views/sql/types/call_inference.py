@@ -1,4 +1,4 @@
-"""Arguments of calls as a text writes them: sqlglot's nodes have other orders, and casts that no one wrote."""
+"""Arguments of calls as a text writes them: sqlglot's nodes have other orders, and casts that are not in the text."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ANSI = "spark.sql.ansi.enabled"
 
 
 def spark_rules(conf: Mapping[str, str]) -> list[CallRules]:
-    """Return the rules that apply, in the order in which they are asked.
+    """Return the rules that apply, in the order in which they are tried.
 
     Without a setting, ANSI is on, as in Spark 4; an expression that Spark then refuses has the type of the other rules.
     """

@@ -20,7 +20,7 @@ from tests.integration.spark.spark_versions import LINE
 PART, _, CHOSEN = os.environ.get("HIVE_VIEWS_ENGINE_TYPES", f"0.04,{SEED}").partition(",")
 TABLE_LINE = spark_line(engine_table("spark", "ansi").version)
 DIFFERENCES = spark_versions().get(LINE, {})
-"""What differs in this version from the one that was asked for the table."""
+"""What differs in this version from the version of the table."""
 
 pytestmark = pytest.mark.skipif(
     LINE != TABLE_LINE and not DIFFERENCES, reason="run `python -m tests.engine_tables versions` with this Spark"
