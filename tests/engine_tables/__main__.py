@@ -3,6 +3,7 @@
 python -m tests.engine_tables spark hive    write hive_views/sql/engines/data; print calls that no signature explains
 python -m tests.engine_tables kept          write the expressions with which the unit tests compare the tables
 python -m tests.engine_tables versions      write what differs in the installed Spark to spark_versions.json
+python -m tests.engine_tables grammar       write the grammar of the installed Spark, which has to be the newest
 python -m tests.engine_tables compare       compare the table of Spark with the installed one, and print what differs
 python -m tests.engine_tables compare-hive  compare the table of Hive with its functions, and print what differs
 
@@ -21,6 +22,7 @@ from hive_views.spark.versions import spark_line
 from tests.engine_tables.asking import ask_hive, ask_spark
 from tests.engine_tables.comparison import compare, compare_hive
 from tests.engine_tables.enumeration import COLUMNS, SEED, ask, ask_hive_calls
+from tests.engine_tables.grammar import grammar_document, written
 from tests.engine_tables.hive_engine import running
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.engine_tables.writing import Document
@@ -69,6 +71,13 @@ def write_versions() -> None:
     path.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
 
 
+def write_grammar() -> None:
+    """Write the grammar of queries of the installed Spark."""
+    with session() as spark:
+        document = grammar_document(spark)
+    (DATA / "spark_grammar.json").write_text(written(document), "utf-8")
+
+
 def print_comparison() -> None:
     """Print how the tables compare with the installed Spark."""
     with session() as spark:
@@ -96,6 +105,7 @@ _COMMANDS = {
     "hive": write_hive,
     "kept": write_kept,
     "versions": write_versions,
+    "grammar": write_grammar,
     "compare": print_comparison,
     "compare-hive": print_comparison_with_hive,
 }

@@ -18,7 +18,9 @@ from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName, components
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.parsing.parser import ParseTextError
+from hive_views.sql.parsing.spark_grammar import unreadable_position
 from hive_views.sql.resolver.scopes import Schemas
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.expand import Expansion
 
 
@@ -198,6 +200,10 @@ def find_problems(
         is_row_text_checked = True
     assert stored is not None, "a text that cannot be resolved has returned"
     problems = [] if outdated is None else [outdated]
+    row_text = text.typed if text.expanded is None else text.expanded
+    if text.dialect is Dialect.SPARK and (start := unreadable_position(row_text)) is not None:
+        reason = f"Spark does not read its text at '{row_text[start : start + _MAX_SHOWN_TEXT]}'"
+        problems.append(ViewProblem(Validity.INVALID, reason))
     if is_row_text_checked and (unexpanded := text.unexpanded_reason(stored, schemas)) is not None:
         problems.append(ViewProblem(Validity.UNEXPANDED, unexpanded))
     tables = tuple(dict.fromkeys(ViewName(*table) for table in stored.tables))
@@ -209,6 +215,9 @@ def find_problems(
             reason = f"column {name} is {kind}, but its table's column is now {current}"
             problems.append(ViewProblem(Validity.INVALID, reason))
     return problems, tables
+
+
+_MAX_SHOWN_TEXT = 40
 
 
 def plain_types(expansion: Expansion) -> list[str | None]:

@@ -81,7 +81,7 @@ class EngineTable:
 @cache
 def engine_table(engine: str, rules: str) -> EngineTable:
     """Return the table of an engine: `spark` with the rules `ansi` or `legacy`, or `hive` with `hive`."""
-    document = _document(engine)
+    document = read_table(engine)
     return EngineTable(
         document["version"],
         document["names"][rules],
@@ -99,7 +99,7 @@ def spark_versions() -> Mapping[str, Mapping[str, Any]]:
     `prefers_integral` is the rule for decimals with too many digits, and `different` has an example for each function
     with other types.
     """
-    return _document("spark_versions")
+    return read_table("spark_versions")
 
 
 @cache
@@ -113,5 +113,6 @@ def spark_argument_counts(name: str) -> tuple[frozenset[int], bool] | None:
 
 
 @cache
-def _document(name: str) -> Mapping[str, Any]:
+def read_table(name: str) -> Mapping[str, Any]:
+    """Return the content of a file in `data`."""
     return json.loads((files(__package__) / "data" / f"{name}.json").read_text("utf-8"))  # type: ignore[no-any-return]

@@ -32,6 +32,7 @@ from hive_views.sql.parsing.hive_grammar import (
 )
 from hive_views.sql.parsing.node_ranges import Range, node_ranges
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
+from hive_views.sql.parsing.spark_grammar import may_have_keyword_names, name_offsets
 from hive_views.sql.parsing.sqlglot_versions import (
     RENAMED_CALL,
     attach_pivots,
@@ -157,7 +158,22 @@ class ParsedQuery:
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
     """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
     text = Text(sql, dialect, whole=whole, offset=offset)
-    return ParsedQuery(text, *_tree(text))
+    if text.dialect is not Dialect.SPARK:
+        return ParsedQuery(text, *_tree(text))
+    if may_have_keyword_names(text):
+        text = _with_names(text)
+    try:
+        return ParsedQuery(text, *_tree(text))
+    except ParseTextError:
+        named = _with_names(text)
+        if named.kinds == text.kinds:
+            raise
+        return ParsedQuery(named, *_tree(named))
+
+
+def _with_names(text: Text) -> Text:
+    """Return a text with the keywords that Spark reads as names marked as names."""
+    return Text(text.sql, text.dialect, whole=text.whole, offset=text.offset, names=name_offsets(text.sql))
 
 
 def _tree(text: Text) -> tuple[exp.Expr, Sequence[Token]]:
@@ -484,6 +500,7 @@ def _error(text: Text, reason: str, start: int) -> ParseTextError:
 def _parse_error(text: Text, error: ParseError) -> ParseTextError:
     details = error.errors[0] if error.errors else {}
     reason = str(details.get("description") or str(error).split("\n", 1)[0])
+    reason = _TOKEN.sub(lambda match: f"'{match[1]}'" if match[1] != "SENTINEL" else "the end of the text", reason)
     if reason.startswith("Required keyword"):  # versions of sqlglot name other arguments
         reason = "an operand or an argument is missing"
     line, column = details.get("line"), details.get("col")
@@ -496,6 +513,7 @@ def _parse_error(text: Text, error: ParseError) -> ParseTextError:
     return _error(text, f"Cannot read the text: {reason.rstrip('.')}{suffix}", start)
 
 
+_TOKEN = re.compile(r"<Token token_type: \S+, text: (.*?), line: .*?>", re.DOTALL)
 _PARSER_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 _DEEPER = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE})
 _SHALLOWER = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE})

@@ -288,6 +288,7 @@ class DialectRules:
     check_derived_table: Callable[[ResolutionContext, exp.Subquery], None] = accept
     check_values: Callable[[ResolutionContext, exp.Values], None] = accept
     check_join: Callable[[ResolutionContext, exp.Join], None] = accept
+    check_cast: Callable[[ResolutionContext, exp.Expr], None] = accept
     check_select: Callable[[ResolutionContext, exp.Select], None] = accept
     check_set_operation: Callable[[ResolutionContext, exp.Expr], None] = accept
     check_subquery: Callable[[ResolutionContext, exp.Expr, Environment], None] = accept

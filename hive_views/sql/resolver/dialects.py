@@ -5,6 +5,7 @@ Source of Hive's rules: Hive 4.1's `TypeCheckProcFactory`, `SemanticAnalyzer.pro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from hive_views.sql.engines.builtin_functions import (
     HIVE_TABLE_FUNCTIONS,
     HIVE_WINDOW_FUNCTIONS,
 )
+from hive_views.sql.engines.grammar import spark_grammar
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.syntax_tree import begins_with_with
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
@@ -194,12 +196,38 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
 
 
 def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
-    """Reject a call of a built-in function with a number of arguments that Spark does not accept."""
+    """Reject a built-in function with a number of arguments that Spark does not accept, and grouping() without sets."""
     wrong = wrong_argument_count(context.query, node)
     if wrong is not None:
         raise context.fail(wrong, node)
+    if isinstance(node, (exp.Grouping, exp.GroupingId)) and not any(scope.has_grouping_sets for scope in env.scopes):
+        raise context.fail("grouping() and grouping_id() need GROUP BY with ROLLUP, CUBE or GROUPING SETS", node)
 
 
+def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
+    """Reject a cast to a type of another engine, also inside an array, a map or a struct."""
+    first, last = context.query.ranges.get(id(node.args["to"]), (-1, -1))
+    if first < 0:
+        return
+    written = " ".join(context.text.between(first, last).lower().split())
+    grammar = spark_grammar()
+    for kind in _SIMPLE_TYPE.findall(written) if "<" in written else [written]:
+        name, simple = re.split(r"\W", kind, maxsplit=1)[0], re.sub(r"\d+", "1", re.sub(r" (?=[(),\d])", "", kind))
+        precision, scale = [int(number) for number in (*re.findall(r"\d+", kind), 0, 0)[:2]]
+        is_decimal = simple.endswith("(1,1)") or (simple.endswith("(1)") and name in _DECIMALS)
+        if (
+            (name in grammar.type_names and simple not in grammar.simple_types)
+            or name in _NESTED_TYPES
+            or (is_decimal and not scale <= precision <= _MAX_PRECISION)
+        ):
+            raise context.fail(f"Spark has no type {kind}", context.text.tokens[first].start)
+
+
+_NESTED_TYPES = frozenset({"array", "map", "struct"})
+_DECIMALS = frozenset({"decimal", "dec", "numeric"})
+_MAX_PRECISION = 38
+_SIMPLE_TYPE = re.compile(r"\b([a-z_0-9]+(?: ?\([\d, ]+\))?) ?(?=[,>])")
+"""A type inside another one; names of fields are in front of a space or a colon."""
 _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})
 
 HIVE = DialectRules(
@@ -251,6 +279,7 @@ SPARK = replace(
     has_struct_stars=True,
     has_pivots=True,
     resolve_function=_check_spark_call,
+    check_cast=_check_spark_cast,
     check_source=accept,
 )
 DIALECTS = {Dialect.HIVE: HIVE, Dialect.SPARK: SPARK, Dialect.TRINO: TRINO}

@@ -83,6 +83,7 @@ def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> Non
 
 def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     column = visit(context, node.this, env)
+    context.dialect.check_cast(context, node)
     context.mode.check_operands(context, (node,))
     if column is None or not context.dialect.removes_redundant_casts:
         return None
@@ -139,7 +140,7 @@ def _property(context: ResolutionContext, node: exp.PropertyEQ, env: Environment
 
 def _current(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     """Reject `current_date` and similar words if a column has the name, because Spark then reads the column."""
-    name = node.key.replace("current", "current_") if node.key != "localtimestamp" else node.key
+    name = _WORDS[type(node)]
     index = context.query.function_token(node)
     is_call = index is not None and index + 1 < len(context.text.tokens) and context.text.raw(index + 1) == "("
     has_column = any(scope.find_any(name) is not None for scope in env.scopes)
@@ -201,6 +202,14 @@ def resolve_subquery(
 
 NEVER_REMOVED = 99
 """The level of a subquery in an expression; at this level Hive's planner removes no ORDER BY."""
+_WORDS: Mapping[type, str] = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentUser: "current_user",
+    exp.Localtimestamp: "localtimestamp",
+    exp.SessionUser: "session_user",
+}
+"""Functions that are called without parentheses."""
 _ANY_OPERAND = frozenset({exp.DPipe, exp.NullSafeEQ, exp.EQ, exp.NEQ, exp.And, exp.Or})
 HANDLERS: Mapping[type, Handler] = {
     exp.Paren: _paren,
@@ -219,7 +228,7 @@ HANDLERS: Mapping[type, Handler] = {
     exp.RegexpLike: _like,
     exp.Exists: _exists,
     exp.Star: _star,
-    **dict.fromkeys((exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.Localtimestamp), _current),
+    **dict.fromkeys(_WORDS, _current),
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _subquery),
     **dict.fromkeys(
         (

@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as SqlglotDialect
 from sqlglot.errors import SqlglotError
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
@@ -47,7 +48,16 @@ def tokenizer_of(name: str) -> Tokenizer:
 class Text:
     """A SQL text and its tokens; `whole` is the text that contains it at `offset`, into which errors point."""
 
-    def __init__(self, sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> None:
+    def __init__(
+        self,
+        sql: str,
+        dialect: Dialect,
+        *,
+        whole: str | None = None,
+        offset: int = 0,
+        names: frozenset[int] = frozenset(),
+    ) -> None:
+        """Split a text; the tokens that begin at the offsets `names` are names, also if they are keywords elsewhere."""
         self.sql = sql
         self.dialect = Dialect.of(dialect)
         self.syntax = SYNTAX[self.dialect]
@@ -62,6 +72,8 @@ class Text:
             raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
+        if names:
+            self.tokens = _with_names(self.tokens, names)
         self.kinds: list[TokenType] = list(map(_KIND, self.tokens))
         self.kind_set = frozenset(self.kinds)
         """The token types that occur in the text, to skip searches for other types."""
@@ -148,6 +160,25 @@ class Text:
         return SqlError(reason, line=line, column=column, name=name)
 
 
+def _with_names(tokens: list[Token], names: frozenset[int]) -> list[Token]:
+    """Return tokens with those at some offsets as names, except types, literals, `INTERVAL '1' day`, GROUP BY ALL."""
+    written = list(tokens)
+    kinds = [TokenType.SENTINEL, *map(_KIND, tokens), TokenType.SENTINEL]
+    for index, (token, before, after) in enumerate(zip(tokens, kinds, kinds[2:], strict=False)):
+        is_interval = token.token_type is TokenType.INTERVAL and after in _MEASURES
+        is_clause = token.token_type is TokenType.ALL and before is TokenType.GROUP_BY
+        if token.start in names and token.token_type not in _NEVER_RENAMED and not is_interval and not is_clause:
+            # sqlglot reads these words as syntax whatever their type, if they are not in quotes.
+            is_syntax = token.text.upper() in Parser.NO_PAREN_FUNCTION_PARSERS and after is not TokenType.L_PAREN
+            kind = TokenType.IDENTIFIER if is_syntax else TokenType.VAR
+            written[index] = Token(kind, token.text, token.line, token.col, token.start, token.end, token.comments)
+    return written
+
+
+_MEASURES = (TokenType.STRING, TokenType.NUMBER)
+_NEVER_RENAMED = ((frozenset(Parser.TYPE_TOKENS) & Parser.ID_VAR_TOKENS) - {TokenType.INTERVAL}) | {
+    *(TokenType.IDENTIFIER, TokenType.VAR, TokenType.NULL, TokenType.TRUE, TokenType.FALSE),
+}
 _START = attrgetter("start")
 _KIND = attrgetter("token_type")
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})

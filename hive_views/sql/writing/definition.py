@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.spark_grammar import check_spark_text, unreadable_position
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import SYNTAX, Dialect
@@ -311,6 +312,9 @@ def define_view(
 ) -> ExpandedDefinition:
     """Return the texts and columns to store for the view that a statement defines."""
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
+    query = statement.query
+    if statement.dialect is Dialect.SPARK:
+        check_spark_text(query.sql, whole=statement.text, offset=query.start)
     expansion = expand(
         statement.parsed_query,
         schemas,
@@ -380,6 +384,8 @@ def _check_read_back(
         is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
         difference = find_difference(expansion.resolution, again.resolution, is_wrapped=is_wrapped)
         reason = difference if is_same else "it changes"
+    if reason is None and dialect is Dialect.SPARK and unreadable_position(expansion.expanded) is not None:
+        reason = "Spark does not read it"
     if reason:
         shown = expansion.expanded if len(expansion.expanded) <= _MAX_SHOWN else f"{expansion.expanded[:_MAX_SHOWN]} …"
         raise SqlError(

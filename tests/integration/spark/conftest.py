@@ -26,6 +26,7 @@ CACHE = HERE.parents[2] / ".cache"
 WITHOUT_ICEBERG = (
     "test_session.py",
     "test_implicit_names.py",
+    "test_grammar.py",
     "test_plain_spark.py",
     "test_java_methods.py",
     "test_gateway.py",

@@ -20,8 +20,9 @@ from hive_views.metastore.row_codec import encode_row
 from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, iceberg_session
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.spark.sessions import captured_settings, spark_exceptions
+from hive_views.spark.versions import SPARK_LINES
 from hive_views.spec.session_settings import is_captured_by_spark
-from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE, needs_iceberg, needs_spark_4_1
+from tests.integration.spark.spark_versions import IS_SPARK_3, LINE, needs_iceberg, needs_spark_4_1
 
 pytestmark = pytest.mark.each_spark
 
@@ -243,7 +244,7 @@ def test_setting_that_was_set_is_captured(spark: SparkSession) -> None:
     assert captured_settings(own, is_captured_by_spark)["spark.sql.legacy.charVarcharAsString"] == "true"
 
 
-@pytest.mark.skipif(HAS_ICEBERG, reason="there is a runtime of Iceberg")
+@pytest.mark.skipif(bool(SPARK_LINES[LINE].iceberg), reason="there is a runtime of Iceberg")
 def test_session_with_iceberg_names_the_versions_with_a_runtime() -> None:
     with pytest.raises(NoIcebergRuntimeError, match=r"Install Spark 3\.5, 4\.0, 4\.1, or use `plain_session`"):
         iceberg_session("thrift://127.0.0.1:1", "")

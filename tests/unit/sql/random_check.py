@@ -26,6 +26,8 @@ from typing import Any
 
 from hive_views.errors import SqlError
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
+from hive_views.sql.parsing.spark_grammar import check_spark_text
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import tokenizer_of
 from hive_views.sql.types.spark_inference import ANSI
 from hive_views.sql.writing.coral import apply_rules
@@ -74,6 +76,8 @@ def expansion_of(
 ) -> Expansion | Outcome:
     """Expand a statement; an outcome where it is refused."""
     try:
+        if Dialect.of(dialect) is Dialect.SPARK:
+            check_spark_text(sql)
         return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode, conf=conf)
     except SqlError as error:
         return Outcome("we refuse", str(error))

@@ -38,11 +38,11 @@ POSITIONS = (
     "select 1 z from s where exists ({})",
     "select 1 z from s where e in ({})",
     "select ({}) z from s",
-    "select 1 z from s where e > all ({})",
     "select * from ({}) w",
     "with w as ({}) select * from w",
-    "{} union all select 1",
+    "({}) union all select 1",
 )
+TRINO_POSITIONS = ("select 1 z from s where e > all ({})",)
 TAILS = (
     *("", "|> select a", "|> select *", "|> extend a+1 as z", "|> set a = 2", "|> drop b", "|> order by a"),
     *("|> aggregate count(*) n group by a", "|> aggregate max(a) n", "|> as q |> select q.a", "|> limit 1"),
@@ -60,7 +60,8 @@ def expanded(statement: str, dialect: str) -> str:
 @pytest.mark.parametrize("dialect", ["spark", "trino"])
 @pytest.mark.parametrize("join", JOINS)
 def test_key_of_joins_at_each_position(join: str, dialect: str) -> None:
-    for query, position in product(QUERIES, POSITIONS):
+    positions = POSITIONS + (TRINO_POSITIONS if dialect == "trino" else ())
+    for query, position in product(QUERIES, positions):
         assert expanded(f"create view v as {position.format(query.format(join))}", dialect)
 
 

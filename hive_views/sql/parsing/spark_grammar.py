@@ -1,0 +1,183 @@
+"""Texts as Spark's own grammar reads them (`SqlBaseLexer.g4`, and the table of `SqlBaseParser`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise, product
+
+from sqlglot.tokenizer_core import TokenType
+
+from hive_views.sql.engines.grammar import spark_grammar
+from hive_views.sql.text.positions import error_at
+from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
+from hive_views.sql.text.tokens import Text
+
+_NUMBER = r"""(?:\d+\.\d*|\.\d+)(?:E[+-]?\d+)?(?:BD|[DF])?(?!\w)|\d+(?:E[+-]?\d+)?(?:BD|[DFLSY])?(?!\w)"""
+_WORD = r"""[A-Z]+://[A-Z0-9_/.?=&\#%-]+|[A-Z0-9_]+"""
+_NUMBER_SUFFIXES = {
+    "L": "BIGINT_LITERAL",
+    "S": "SMALLINT_LITERAL",
+    "Y": "TINYINT_LITERAL",
+    "F": "FLOAT_LITERAL",
+    "BD": "BIGDECIMAL_LITERAL",
+    "D": "DOUBLE_LITERAL",
+}
+_QUOTED = {"`": "BACKQUOTED_IDENTIFIER", '"': "DOUBLEQUOTED_STRING"}
+_TYPE_WORDS = frozenset({"ARRAY", "MAP", "STRUCT"})
+_TYPE_ENDS = frozenset({">", "<>"})
+
+
+def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> None:
+    """Raise SqlError if no supported version of Spark can read a query, at `offset` of `whole`."""
+    types, starts = _tokens(sql)
+    grammar = spark_grammar()
+    recognition = grammar.recognize(types, with_names=True)
+    start: int | None = None
+    if not recognition.is_allowed:
+        start = starts[recognition.position] if recognition.position < len(starts) else len(sql.rstrip())
+        written = sql[start:].split(maxsplit=1)
+        what = f"does not read '{written[0][:40]}' here" if written else "expects more at the end of the text"
+        reason = f"Cannot read the text: Spark {what}"
+    strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
+    for index in recognition.names:
+        if index + 1 < len(types) and types[index + 1] in strings:
+            word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
+            if word.lower() not in grammar.literal_types:
+                start, reason = starts[index], f"Spark has no literals of the type {word}: write CAST('…' AS type)"
+    if start is not None:
+        raise error_at(sql if whole is None else whole, start + offset, reason)
+
+
+def unreadable_position(sql: str) -> int | None:
+    """Return the offset of the first token that Spark cannot read; None if it reads the text."""
+    types, starts = _tokens(sql)
+    recognition = spark_grammar().recognize(types)
+    if recognition.is_allowed:
+        return None
+    return starts[recognition.position] if recognition.position < len(starts) else len(sql.rstrip())
+
+
+def name_offsets(sql: str) -> frozenset[int]:
+    """Return the offsets of the tokens that Spark reads as names, keywords included; none if it cannot read a text."""
+    types, starts = _tokens(sql)
+    return frozenset(starts[index] for index in spark_grammar().recognize(types, with_names=True).names)
+
+
+def may_have_keyword_names(text: Text) -> bool:
+    """Return whether a keyword may be a name: one that needs an operand is in front of what cannot begin one."""
+    if text.kinds[-1:] and text.kinds[-1] in _BEFORE_OPERANDS:
+        return True
+    pairs = pairwise(text.kinds)
+    return any(pair[0] in _BEFORE_OPERANDS and pair[1] in _AFTER_OPERANDS and pair not in _USUAL for pair in pairs)
+
+
+_BEFORE_OPERANDS = frozenset(
+    {
+        *(TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM, TokenType.JOIN, TokenType.ON, TokenType.USING),
+        *(TokenType.WHERE, TokenType.HAVING, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN),
+        *(TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.DIV, TokenType.IS, TokenType.BETWEEN),
+        *(TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.ALIAS, TokenType.INTERVAL),
+        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.INTO, TokenType.LATERAL),
+        *(TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.VALUES, TokenType.WITH, TokenType.WINDOW),
+        *(TokenType.OVER, TokenType.EXISTS, TokenType.ANY, TokenType.ALL, TokenType.CROSS, TokenType.INNER),
+        *(TokenType.QUALIFY, TokenType.COLLATE),
+    }
+)
+_USUAL = frozenset(
+    {
+        (TokenType.CASE, TokenType.WHEN),
+        *((TokenType.NOT, kind) for kind in (TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)),
+        (TokenType.NOT, TokenType.BETWEEN),
+        *product(_BEFORE_OPERANDS - {TokenType.INTERVAL}, (TokenType.PLUS, TokenType.DASH)),
+    }
+)
+_AFTER_OPERANDS = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.R_PAREN, TokenType.DOT, TokenType.ALIAS, TokenType.FROM, TokenType.WHERE),
+        *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.UNION, TokenType.EXCEPT),
+        *(TokenType.INTERSECT, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE),
+        *(TokenType.NULLSAFE_EQ, TokenType.SLASH, TokenType.MOD, TokenType.DIV, TokenType.DPIPE, TokenType.AMP),
+        *(TokenType.PIPE, TokenType.PIPE_GT, TokenType.CARET, TokenType.ARROW, TokenType.IN, TokenType.IS),
+        *(TokenType.PLUS, TokenType.DASH, TokenType.AND, TokenType.OR, TokenType.BETWEEN, TokenType.LIKE),
+        *(TokenType.RLIKE, TokenType.ILIKE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END),
+    }
+)
+
+
+def _tokens(sql: str) -> tuple[list[int], list[int]]:
+    """Return the types and the offsets of a text's tokens, without semicolons at its end."""
+    tokens = list(spark_tokens(sql))
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    types: list[int] = []
+    starts: list[int] = []
+    names, pattern = spark_grammar().types, _pattern()
+    open_types = 0
+    for token in _runs(tokens):
+        if token.kind in ("string", "quoted"):
+            types.append(names[_QUOTED.get(token.text[0], "STRING_LITERAL")])
+            starts.append(token.start)
+            continue
+        at, text = 0, token.text.upper()
+        while at < len(text):
+            match = pattern.match(text, at)
+            written = match.group() if match is not None else text[at]
+            if open_types and written[:2] == ">>":
+                written = ">"  # two brackets in a type; Spark's lexer counts the words that begin one
+            if written in _TYPE_WORDS:
+                open_types += 1
+            elif open_types and written in _TYPE_ENDS:
+                open_types -= 1
+            types.append(_type_of(written, match))
+            starts.append(token.start + at)
+            at += len(written)
+    return types, starts
+
+
+def _runs(tokens: Sequence[SparkToken]) -> Iterator[SparkToken]:
+    """Yield tokens in quotes, and as one token each sequence of other tokens with nothing between them."""
+    run: list[SparkToken] = []
+    for token in tokens:
+        is_quoted = token.kind in ("string", "quoted")
+        if run and (is_quoted or run[-1].end != token.start):
+            yield _joined(run)
+            run = []
+        if is_quoted:
+            yield token
+        else:
+            run.append(token)
+    if run:
+        yield _joined(run)
+
+
+def _joined(run: list[SparkToken]) -> SparkToken:
+    return run[0] if len(run) == 1 else SparkToken("word", "".join(token.text for token in run), run[0].start)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Return the pattern of a number, a word or an operator, in upper case."""
+    operators = sorted((word for word in spark_grammar().words if not word[0].isalpha()), key=len, reverse=True)
+    listed = "|".join(map(re.escape, operators))
+    return re.compile(f"(?P<number>{_NUMBER})|(?P<word>{_WORD})|(?P<operator>{listed})", re.ASCII)
+
+
+def _type_of(written: str, match: re.Match[str] | None) -> int:
+    """Return the type of a token outside quotes, in upper case."""
+    grammar = spark_grammar()
+    if match is None:
+        return grammar.types["UNRECOGNIZED"]
+    if match.lastgroup == "number":
+        return grammar.types[_number_type(written)]
+    return grammar.words.get(written, grammar.types["IDENTIFIER"])
+
+
+def _number_type(written: str) -> str:
+    for suffix, name in _NUMBER_SUFFIXES.items():
+        if written.endswith(suffix):
+            return name
+    if "E" in written:
+        return "EXPONENT_VALUE"
+    return "DECIMAL_VALUE" if "." in written else "INTEGER_VALUE"
