@@ -174,9 +174,15 @@ class Row(NamedTuple):
 
     @property
     def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
-        """The columns of the object; where its row has only a placeholder, those that Trino or Spark recorded."""
-        recorded = trino_encoding.columns_of(self.texts) or spark_schema.columns_of(self.parameters, self.columns)
-        return recorded or self.columns
+        """The columns of the object; where its row has only a placeholder, those that Trino or Spark recorded.
+
+        None if only the files of the table have them.
+        """
+        of_trino = trino_encoding.columns_of(self.texts)
+        if of_trino:
+            return of_trino
+        of_spark = spark_schema.columns_of(self.parameters, self.columns)
+        return self.columns if of_spark is None else of_spark
 
     @property
     def input_format(self) -> str:

@@ -18,21 +18,27 @@ SCHEMA = "spark.sql.sources.schema"
 PLACEHOLDER = ("col", "array<string>")
 """The column of a row whose columns have types that Hive lacks (HiveExternalCatalog.EMPTY_DATA_SCHEMA)."""
 
+PROVIDER = "spark.sql.sources.provider"
+"""The parameter with the format of a table that Spark created."""
+
 Column = tuple[str, str, str | None]
 """Name, Hive type and comment."""
 
 
 def columns_of(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tuple[Column, ...] | None:
-    """Return the columns that Spark recorded; None if the row's columns are no placeholder, or nothing is recorded."""
+    """Return the columns that Spark recorded; None if the row's columns are no placeholder, or nothing is recorded.
+
+    None of them are in the row of a table whose files have the schema, such as one of Delta Lake.
+    """
     # The partition columns of a table follow the placeholder, and are in the schema as well.
     if not columns or columns[0][:2] != PLACEHOLDER:
         return None
     try:
         fields = schema_fields(parameters)
     except ValueError:
-        return None
+        fields = None
     if fields is None:
-        return None
+        return () if PROVIDER in parameters else None
     return tuple(
         (field["name"].lower(), spark_name_of_json(field["type"]), field.get("metadata", {}).get("comment"))
         for field in fields

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, SPARK_ARRAY_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
 from hive_views.sql.resolver.context import (
     CteDefinition,
@@ -150,6 +151,8 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
         raise context.fail(f"Table not found '{name}': there is no table or view {database}.{lower}", parts[-1], name)
     if schema.kind == "temporary":
         raise context.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
+    if not schema.columns:
+        _check_unknown_columns(context, node, f"{database}.{lower}")
     if (database, lower) not in context.tables:
         context.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
         context.budget.add_table(len(schema.columns))
@@ -175,6 +178,16 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
     context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
+
+
+def _check_unknown_columns(context: ResolutionContext, node: exp.Table, name: str) -> None:
+    """Reject a star and NATURAL JOIN over a table whose columns are unknown, which would leave its columns out."""
+    select = node.find_ancestor(exp.Select)
+    joins = (select.args.get("joins") or []) if select is not None else []
+    has_star = select is not None and any(map(is_star, select.expressions))
+    if has_star or any(join.args.get("method") == "NATURAL" for join in joins):
+        reason = f"The columns of {name} are not in the metastore, only in its files"
+        raise context.fail(f"{reason}: a star or NATURAL JOIN cannot be expanded", node, name)
 
 
 def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:

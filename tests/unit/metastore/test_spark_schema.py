@@ -37,6 +37,13 @@ CASES = {
     "partition columns follow the placeholder": ({"spark.sql.sources.schema": SCHEMA}, PART, COLUMNS),
     "columns of the row": ({"spark.sql.sources.schema": SCHEMA}, (("id", "int", None),), None),
     "no schema": ({}, COL, None),
+    "no schema of a format": ({"spark.sql.sources.provider": "delta"}, COL, ()),
+    "an empty schema": (
+        {"spark.sql.sources.provider": "delta", "spark.sql.sources.schema": '{"type": "struct", "fields": []}'},
+        PART,
+        (),
+    ),
+    "no JSON of a format": ({"spark.sql.sources.provider": "json", "spark.sql.sources.schema": "{"}, COL, ()),
     "no columns": ({"spark.sql.sources.schema": SCHEMA}, (), None),
     "a part is missing": ({"spark.sql.sources.schema.numParts": "1"}, COL, None),
     "no JSON": ({"spark.sql.sources.schema": "{"}, COL, None),

@@ -14,9 +14,13 @@ TABLES = {
     "d.region": {"rid": "int", "name": "string"},
     "d.cust": {"cid": "int", "region": "string"},
     "s.s": {"s": "struct<a:int>", "k": "int", "a": "int"},
+    "d.files": {},
     "d.days": {"current_date": "date", "k": "int"},
 }
 CASES = [
+    ("select * from files", "are not in the metastore, only in its files"),
+    ("select u.*, f.* from u, files f", "are not in the metastore, only in its files"),
+    ("select u.w from u natural join files", "are not in the metastore, only in its files"),
     ("select t.k from t right join u using (k)", "is a key of USING"),
     ("select * from identifier('t')", "write the name"),
     ("select explode(from_json(js, schema_of_json(js))) from t", "not known"),
