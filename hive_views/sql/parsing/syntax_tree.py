@@ -133,6 +133,13 @@ def is_star(item: exp.Expr) -> bool:
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)
 
 
+def has_grouping_sets(group: exp.Expr) -> bool:
+    """Return whether a GROUP BY has ROLLUP, CUBE or GROUPING SETS."""
+    return any(group.args.get(name) for name in ("cube", "rollup", "grouping_sets")) or any(
+        isinstance(unwrapped(item), (exp.Rollup, exp.Cube, exp.GroupingSets)) for item in group.expressions
+    )
+
+
 def comparison_key(node: exp.Expr) -> str:
     """Return a text that is equal for expressions whose Hive trees are equal, ignoring parentheses and case."""
     kind = type(node)

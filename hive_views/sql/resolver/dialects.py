@@ -21,7 +21,7 @@ from hive_views.sql.engines.builtin_functions import (
 )
 from hive_views.sql.engines.grammar import spark_grammar
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
-from hive_views.sql.parsing.syntax_tree import begins_with_with
+from hive_views.sql.parsing.syntax_tree import begins_with_with, has_grouping_sets
 from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
 from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.text.dialects import Dialect
@@ -200,7 +200,9 @@ def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environme
     wrong = wrong_argument_count(context.query, node)
     if wrong is not None:
         raise context.fail(wrong, node)
-    if isinstance(node, (exp.Grouping, exp.GroupingId)) and not any(scope.has_grouping_sets for scope in env.scopes):
+    select = node.find_ancestor(exp.Select) if isinstance(node, (exp.Grouping, exp.GroupingId)) else None
+    group = select.args.get("group") if select is not None else None
+    if select is not None and (group is None or not has_grouping_sets(group)):
         raise context.fail("grouping() and grouping_id() need GROUP BY with ROLLUP, CUBE or GROUPING SETS", node)
 
 

@@ -14,6 +14,7 @@ from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCT
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
+    has_grouping_sets,
     is_star,
     unwrapped,
 )
@@ -160,17 +161,11 @@ def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: 
 
 def _generated_columns(group: exp.Expr) -> dict[str, ScopeColumn]:
     """Return the columns that Spark adds for ROLLUP, CUBE, GROUPING SETS and window functions of time, by name."""
-    types = {GROUPING_ID: "bigint"} if _has_sets(group) else {}
+    types = {GROUPING_ID: "bigint"} if has_grouping_sets(group) else {}
     for call in group.find_all(exp.Anonymous):
         if call.name.lower() in ("window", "session_window"):
             types[call.name.lower()] = "struct<start:timestamp,end:timestamp>"
     return {name: ScopeColumn("", None, name, kind) for name, kind in types.items()}
-
-
-def _has_sets(group: exp.Expr) -> bool:
-    return any(group.args.get(name) for name in ("cube", "rollup", "grouping_sets")) or any(
-        isinstance(unwrapped(item), (exp.Rollup, exp.Cube)) for item in group.expressions
-    )
 
 
 def _grouping_keys(

@@ -18,6 +18,10 @@ TABLES = {
     "d.days": {"current_date": "date", "k": "int"},
 }
 CASES = [
+    ("select grouping(k) from t group by k", "need GROUP BY with ROLLUP, CUBE or GROUPING SETS"),
+    ("select cast(k as text) from t", "Spark has no type text"),
+    ("select cast(k as array<struct<a:int64>>) from t", "Spark has no type int64"),
+    ("select cast(k as decimal(39,2)) from t", r"Spark has no type decimal\(39,2\)"),
     ("select * from files", "are not in the metastore, only in its files"),
     ("select u.*, f.* from u, files f", "are not in the metastore, only in its files"),
     ("select u.w from u natural join files", "are not in the metastore, only in its files"),
