@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -57,11 +58,22 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
         elif table == "":
             name = column.internal
         new = column.copy(column.internal, alias, name)
+        if position < len(names) and alias_node is not None:
+            context.spellings[new] = alias_node.args["columns"][position].name
         result.put_unique(alias, name, new)
         written = result.names.get(new, (alias, name))[1]
         if written != name and context.mode.names_all_columns:
             _rename_output_column(context, column, written)
     return result
+
+
+def record_spellings(context: ResolutionContext, scope: Scope, alias: str, identifiers: Sequence[exp.Expr]) -> None:
+    """Record the names that the author wrote for the columns of a table alias."""
+    columns = scope.tables.get(alias, {})
+    for identifier in identifiers:
+        column = columns.get(identifier.name.lower())
+        if column is not None:
+            context.spellings[column] = identifier.name
 
 
 def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name: str) -> None:

@@ -47,6 +47,7 @@ class Environment:
         rejects_duplicates: Whether a name of several columns of one table is ambiguous.
         parameters: The parameters of the lambdas around the expression, innermost lambda first.
         keeps_parentheses: Whether the parentheses around names stay, as in GROUPING SETS, where they are lists.
+        keeps_spelling: Whether a column is written in upper and lower case as the author did.
     """
 
     scopes: tuple[Scope, ...]
@@ -59,6 +60,7 @@ class Environment:
     rejects_duplicates: bool = False
     parameters: tuple[Scope, ...] = ()
     keeps_parentheses: bool = False
+    keeps_spelling: bool = False
 
     @staticmethod
     def of_output(
@@ -141,6 +143,7 @@ class QueryBlock:
         named_windows: The window functions after which Hive names their columns.
         window_count: The number of window functions in the elements of the SELECT list that are resolved.
         taken_names: The names that no column gets that has none of its own.
+        keeps_spelling: Whether its columns are called as the author wrote them; those of a view are in lower case.
     """
 
     ctes: VisibleCtes
@@ -151,6 +154,7 @@ class QueryBlock:
     named_windows: Sequence[exp.Expr] = ()
     window_count: int = 0
     taken_names: set[str] = field(default_factory=set)
+    keeps_spelling: bool = False
 
 
 @dataclass(slots=True)
@@ -262,6 +266,8 @@ class DialectRules:
     """The name of the values that posexplode() produces."""
     has_struct_stars: bool = False
     """Whether `s.*` can be the fields of a struct."""
+    keeps_letter_case: bool = False
+    """Whether fields of structs and columns of inner queries are called as they are written."""
     names_casts_and_literals: bool = False
     """Whether `CAST(c AS t)`, a literal and an element of a column have names without an alias (`implicit_names`)."""
     names_extracted_fields: bool = True
@@ -366,6 +372,7 @@ class ResolutionContext:
         pending_copies: The token ranges of this expression that are replaced by the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
         added_names: The token after which `AS name` is added, with the name.
+        spellings: The names of columns in upper and lower case as the author wrote them, where that is recorded.
         invented_names: The columns without a name of their own, to which the resolver gives one.
         renamed_columns: The new names of columns of derived tables whose own names are duplicates.
         expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
@@ -401,6 +408,7 @@ class ResolutionContext:
     pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     select_items: dict[ScopeColumn, exp.Expr] = field(default_factory=dict)
     added_names: list[tuple[int, str]] = field(default_factory=list)
+    spellings: dict[ScopeColumn, str] = field(default_factory=dict)
     invented_names: set[ScopeColumn] = field(default_factory=set)
     renamed_columns: dict[ScopeColumn, str] = field(default_factory=dict)
     expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
@@ -497,6 +505,16 @@ class ResolutionContext:
     def quote(self, name: str) -> str:
         """Quote an identifier in the dialect of the text."""
         return quote_identifier(name, self.text.quote)
+
+    def spelling(self, column: ScopeColumn, name: str) -> str:
+        """Return a column's name in upper and lower case as the author wrote it in the query that gives it."""
+        origin: Any = column
+        while isinstance(origin, ScopeColumn) and origin.name == column.name:
+            spelled = self.spellings.get(origin)
+            if spelled is not None:
+                return spelled if spelled.lower() == name else name
+            origin = origin.origins[0] if origin.origins else None
+        return name
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """Return an error at the position of an expression, or of a character."""

@@ -427,7 +427,8 @@ def _write_reference(
     if type(column) is MergedKey:
         text = written_join_column(context, column.join_column)
     else:
-        text = qualified_name(context, table, name)
+        is_spelled = is_whole and (env.keeps_spelling or (context.dialect.keeps_letter_case and _names_field(end)))
+        text = qualified_name(context, table, end.name if is_spelled and end.name.lower() == name else name)
     if type(column) is MergedKey and text != context.quote(name) and context.dialect.has_lateral_aliases:
         text += _field_name(context, begin, is_whole)
     if scope.merged is not None and type(column) is not MergedKey:
@@ -439,6 +440,19 @@ def _write_reference(
         text = _uncaptured_name(context, begin, end, column, env, text)
     context.budget.add_written(len(text), begin)
     context.pending_edits.append(((first, -last), text))
+
+
+def _names_field(identifier: exp.Expr) -> bool:
+    """Return whether a column reference gives a field of a struct its name."""
+    node: Any = identifier.parent
+    if type(node) is exp.PropertyEQ:  # sqlglot writes `struct(k)` as `struct(k := k)`, with one identifier
+        return True
+    while isinstance(node.parent, exp.Paren):
+        node = node.parent
+    parent = node.parent
+    if type(parent) is exp.PropertyEQ:
+        return start_of(parent.this) in (None, start_of(identifier))
+    return isinstance(parent, (*NAMING_FUNCTIONS, exp.Tuple))
 
 
 def _field_name(context: ResolutionContext, identifier: exp.Expr, is_whole: bool) -> str:

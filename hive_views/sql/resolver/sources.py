@@ -16,7 +16,14 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.builtin_functions import HIVE_PARTITIONED_FUNCTIONS, SPARK_ARRAY_FUNCTIONS
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import is_star
-from hive_views.sql.resolver.aliases import alias_columns, alias_identifier, claim_alias, rename_columns, require_alias
+from hive_views.sql.resolver.aliases import (
+    alias_columns,
+    alias_identifier,
+    claim_alias,
+    record_spellings,
+    rename_columns,
+    require_alias,
+)
 from hive_views.sql.resolver.context import (
     CteDefinition,
     Environment,
@@ -440,7 +447,9 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     is_nameless = query is None or isinstance(query.parent, exp.CTE)
     if is_nameless and not names and not context.dialect.names_columns_of_values:
         raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
-    return alias, values_scope(context, node, alias, [item.name.lower() for item in columns])
+    scope = values_scope(context, node, alias, [item.name.lower() for item in columns])
+    record_spellings(context, scope, alias, columns)
+    return alias, scope
 
 
 def values_scope(
@@ -718,6 +727,7 @@ def resolve_lateral(
     if not extends_scope:
         result.add(scope)
     put_produced_columns(context, result, alias, function, produced or [("", None)] * len(names), names)
+    record_spellings(context, result, alias, columns)
     result.keep_merged(scope, alias)
     block.aliases.setdefault(alias)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -58,6 +59,7 @@ def resolve_items(
         if generated is not None:
             return generated
     output = Scope()
+    block.keeps_spelling = context.dialect.keeps_letter_case and not _gives_columns_of_view(node)
     nameless: list[tuple[exp.Expr, str]] = []
     env = Environment.of_output(scope, ungrouped, rejects_duplicates=True)
     shift = 1 if node.args.get("hint") is not None and context.dialect.hint_counts_as_item else 0
@@ -90,6 +92,14 @@ def resolve_items(
     return output
 
 
+def _gives_columns_of_view(query: exp.Expr) -> bool:
+    """Return whether a query is the whole text, or a branch of its set operations."""
+    parent = query.parent
+    while isinstance(parent, (exp.SetOperation, exp.Subquery)):
+        parent = parent.parent
+    return parent is None
+
+
 def _resolve_item(
     context: ResolutionContext,
     item: exp.Expr,
@@ -105,10 +115,13 @@ def _resolve_item(
         raise context.fail("AS (…) with several names is only allowed with a UDTF", item)
     inner = item.this if kind is exp.Alias else item
     alias = item.args.get("alias") if kind is exp.Alias else None
+    bare = unwrapped(inner)
+    is_spelled = block.keeps_spelling
+    if is_spelled and alias is None and type(bare) is exp.Column:
+        env = replace(env, keeps_spelling=True)
     source = resolve(context, inner, env)
     if alias is not None:
         quote_alias(context, alias)
-    bare = unwrapped(inner)
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
     spelled: str | None = None
     if alias is None and context.dialect.names_casts_and_literals:
@@ -126,6 +139,8 @@ def _resolve_item(
     column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if source is None else source,))
     output.put(table, name, column)
     context.select_items[column] = item
+    if is_spelled and own_name is not None:
+        context.spellings[column] = alias.name if alias is not None else spelled or bare.name
     if own_name is None:
         context.invented_names.add(column)
     written = output.names[column][1]
@@ -309,9 +324,10 @@ def _expand_star(
         if len(qualifier) == 3:
             check_catalog(context, ungrouped, qualifier, qualifier, Environment((ungrouped,), block.outer))
     table = _star_table(context, item, ungrouped)
+    is_spelled = block.keeps_spelling
     excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
-        _expand_merged_star(context, item, ungrouped, table, excluded, output)
+        _expand_merged_star(context, item, ungrouped, table, excluded, output, is_spelled=is_spelled)
         return
     using = ungrouped.using
     columns = _using_columns(context, item, ungrouped, table, output) if using is not None else []
@@ -330,7 +346,7 @@ def _expand_star(
             actual = column
             if scope.grouped:
                 actual, owner, name = _grouped_column(context, scope, table, name, item)
-            text = _written(context, owner, name)
+            text = _written(context, owner, context.spelling(column, name) if is_spelled else name)
             columns.append((text, text, _put_star_column(context, owner, name, actual, output, item)))
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
@@ -351,16 +367,20 @@ def _expand_struct(
         raise context.fail("EXCEPT after the star of a struct is not supported: list the fields", item)
     *parts, _ = item.parts
     struct, text, type_text = dotted_value(context, parts, Environment((scope,), block.outer))
-    fields = hive_types.fields(type_text) if type_text is not None else None
+    fields = hive_types.written_fields(type_text) if type_text is not None else None
     if struct is None or fields is None:
         name = ".".join(part.name for part in parts)
         raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
     columns: StarColumns = []
-    for name, field_type in fields.items():
+    is_spelled = block.keeps_spelling
+    for spelled, field_type in fields:
+        name = spelled.lower()
         column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
         context.select_items[column] = item
-        written = f"{text}.{context.quote(name)}"
+        if is_spelled:
+            context.spellings[column] = spelled
+        written = f"{text}.{context.quote(spelled if is_spelled else name)}"
         columns.append((written, written, column))
     _write_star(context, item, columns)
 
@@ -432,6 +452,8 @@ def _expand_merged_star(
     table: str | None,
     excluded: set[tuple[str | None, str]],
     output: Scope,
+    *,
+    is_spelled: bool,
 ) -> None:
     """Replace a star over joins with USING or NATURAL, as Spark and Trino do, by the columns of the result."""
     merged = scope.merged
@@ -456,7 +478,8 @@ def _expand_merged_star(
             continue
         source = scope.tables[owner or None][name]
         check_hidden_key(context, scope, owner, name, item)
-        text = _written(context, owner if entry.is_qualified else "", name)
+        spelled = context.spelling(source, name) if is_spelled else name
+        text = _written(context, owner if entry.is_qualified else "", spelled)
         is_plain_key = entry.is_key and not context.dialect.star_includes_using
         stored = context.quote(name) if is_plain_key else text
         columns.append((text, stored, _put_star_column(context, owner, name, source, output, item)))
@@ -490,7 +513,9 @@ def _expand_pipe_star(
         source = scope.column_of(entry)
         if is_single:
             check_hidden_key(context, scope, owner, name, item)
-        text = _written(context, owner if entry.is_qualified else "", name) if is_single else context.quote(name)
+        is_spelled = block.keeps_spelling
+        spelled = context.spelling(source, name) if is_spelled else name
+        text = _written(context, owner if entry.is_qualified else "", spelled) if is_single else context.quote(name)
         if any(text == stored for _, stored, _ in columns):
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
         column = _put_star_column(context, owner, name, source, output, item)

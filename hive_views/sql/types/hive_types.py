@@ -55,13 +55,16 @@ def arguments(type_text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def fields(type_text: str) -> dict[str, str] | None:
     """Return the fields of a struct type, types by lower-case names; None for another type."""
+    written = written_fields(type_text)
+    return None if written is None else {name.lower(): inner for name, inner in written}
+
+
+def written_fields(type_text: str) -> list[tuple[str, str]] | None:
+    """Return the names, as written, and the types of the fields of a struct type; None for another type."""
     if base(type_text) != "struct":
         return None
-    result = {}
-    for part in arguments(type_text):
-        name, _, inner = part.partition(":")
-        result[name.strip().strip("`").lower()] = inner.strip()
-    return result
+    parts = (part.partition(":") for part in arguments(type_text))
+    return [(name.strip().strip("`"), inner.strip()) for name, _, inner in parts]
 
 
 def field_of(type_text: str | None, name: str) -> str | None:
