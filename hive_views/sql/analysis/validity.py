@@ -185,7 +185,7 @@ def find_problems(
         outdated = ViewProblem(Validity.OUTDATED, reason, error.line, error.column)
     stored = typed
     is_row_text_checked = text.expanded is None
-    if typed is None or (text.expanded is not None and text.expanded not in text.row_texts(typed, schemas)):
+    if typed is None or (text.expanded is not None and not _is_row_text(text, typed, schemas)):
         if typed is not None:
             reason = "the typed text means something else now: recompile the view to adopt that"
             outdated = ViewProblem(Validity.OUTDATED, reason)
@@ -217,6 +217,21 @@ def find_problems(
     return problems, tables
 
 
+def _is_row_text(text: ViewText, typed: Expansion, schemas: Schemas) -> bool:
+    """Return whether a commit of the typed text would write the text of the row.
+
+    Earlier releases wrote the columns of inner queries in lower case, which matters only where a name becomes data.
+    """
+    expanded = text.expanded or ""
+    written = tuple(text.row_texts(typed, schemas))
+    if expanded in written:
+        return True
+    is_case_data = text.dialect is not Dialect.SPARK or typed.resolution.tree.find(*_NAMES_AS_DATA) is not None
+    return not is_case_data and expanded.lower() in {item.lower() for item in written if item is not None}
+
+
+_NAMES_AS_DATA = (exp.Struct, exp.ArraysZip, exp.Tuple, exp.Pivot)
+"""What makes data of the names of columns: structs and UNPIVOT."""
 _MAX_SHOWN_TEXT = 40
 
 

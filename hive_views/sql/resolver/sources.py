@@ -534,6 +534,8 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinS
     if is_natural and any(context.has_invented_name(column) for column in (*left.columns, *right.columns)):
         raise context.fail("NATURAL JOIN over a column without a name: give the column a name with AS", join.this)
     keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
+    if is_natural and context.dialect.keeps_letter_case:
+        _check_letter_case(context, left, right, join, keys)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
     if not is_natural:
         sides.keys = [(left.column_of(first), right.column_of(second)) for first, second in keys]
@@ -616,6 +618,17 @@ def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
     for entry in right.join_columns():
         right_columns.setdefault(entry.name, entry)
     return [(entry, right_columns.pop(entry.name)) for entry in left.join_columns() if entry.name in right_columns]
+
+
+def _check_letter_case(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> None:
+    """Reject a key of NATURAL JOIN that both sides spell differently: Spark compares the names with their case."""
+    for first, second in keys:
+        names = [
+            context.spelling(side.column_of(entry), entry.name) for side, entry in ((left, first), (right, second))
+        ]
+        if names[0] != names[1]:
+            reason = f"NATURAL JOIN of {names[0]} and {names[1]}, which Spark takes for two names: write USING"
+            raise context.fail(reason, join.this, names[0])
 
 
 def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.expand import expand
 from tests.unit.sql.hive_fixtures import load_cases
@@ -32,6 +33,18 @@ def test_expanded_texts_keep_the_spelling() -> None:
 )
 def test_columns_of_the_view_are_in_lower_case(sql: str, expanded: str) -> None:
     assert expand(sql, TABLES, database="d", dialect=Dialect.SPARK).expanded == expanded
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from (select Id from t) q natural join (select ID from u) r",
+        "select x from t natural join (select ID from u) r",
+    ],
+)
+def test_natural_join_of_names_in_other_case_is_rejected(sql: str) -> None:
+    with pytest.raises(SqlError, match="which Spark takes for two names: write USING"):
+        expand(sql, TABLES, database="d", dialect=Dialect.SPARK)
 
 
 def test_hive_has_lower_case_names() -> None:
