@@ -40,6 +40,9 @@ class _Step(NamedTuple):
     """Whether the token is read as a name, also if it is a keyword elsewhere."""
 
 
+_MAX_PLACES_OF_A_TOKEN = 100
+"""How ambiguous a text may be; usual texts need 7. A text beyond it is taken as allowed."""
+
 _Place = tuple[int, int, _Call]
 """A state, the position of the next token, and the rule that is read."""
 
@@ -156,6 +159,10 @@ class Grammar:
     def _sets(self) -> list[frozenset[int]]:
         return [frozenset(item) for item in self.document["sets"]]
 
+    def is_name(self, kind: int) -> bool:
+        """Return whether a token can be read as a name at some position."""
+        return any(kind in self._sets[number] for number in self._name_sets)
+
     @cached_property
     def _name_sets(self) -> frozenset[int]:
         return frozenset(self.document["names"])
@@ -184,6 +191,7 @@ class _Reading:
         grammar, types, work, known = self._grammar, self._types, self._open, self._known
         self._begin(self._root)
         last = len(types) - 1
+        limit = _MAX_PLACES_OF_A_TOKEN * len(types) + 1000
         furthest = 0
         while work:
             place, before, way = work.pop()
@@ -194,6 +202,8 @@ class _Reading:
             if place in known:
                 continue
             known[place] = before, way
+            if len(known) > limit:
+                return Recognition(last, True)
             state, position, call = place
             furthest = max(furthest, position)
             ends, steps = grammar.steps(state, types[position])

@@ -906,11 +906,9 @@ class _Reader:
         if node.args.get("version") is not None or node.args.get("when") is not None:
             raise _UnreadableError
         while True:
-            kind = self._kind(at)
-            if kind is _T.TABLE_SAMPLE or self._word(at) in ("PIVOT", "UNPIVOT"):
-                while self._kind(at) is not _T.L_PAREN:
-                    at += 1
-                at = self._close(at) + 1
+            opened = self._opened_suffix(at)
+            if opened is not None:
+                at = self._close(opened) + 1
                 pivots = node.args.get("pivots") or ()
                 for pivot in pivots:
                     pivot_alias = pivot.args.get("alias")
@@ -921,6 +919,12 @@ class _Reader:
             else:
                 return at
 
+    def _opened_suffix(self, at: int) -> int | None:
+        """Return the parenthesis of a sample or a pivot that begins at a token; None if none begins there."""
+        word = "TABLESAMPLE" if self._kind(at) is _T.TABLE_SAMPLE else self._word(at)
+        distances = _SUFFIXES.get(word, ())
+        return next((at + distance for distance in distances if self._kind(at + distance) is _T.L_PAREN), None)
+
     def _is_alias(self, alias: Any, at: int) -> bool:
         name = alias.this if alias.this is not None else next(iter(alias.args.get("columns") or ()), None)
         begin = at + (self._kind(at) is _T.ALIAS)
@@ -929,6 +933,8 @@ class _Reader:
         return isinstance(name, exp.Expr) and begin < len(self._tokens) and self._is_start(name, begin)
 
 
+_SUFFIXES = {"TABLESAMPLE": (1, 2), "PIVOT": (1,), "UNPIVOT": (1, 3)}
+"""How far behind the word the parenthesis is: after a method, or after INCLUDE NULLS."""
 _CLAUSES = frozenset(
     {
         *(_T.FROM, _T.WHERE, _T.GROUP_BY, _T.HAVING, _T.QUALIFY, _T.WINDOW, _T.LIMIT, _T.OFFSET, _T.FETCH),

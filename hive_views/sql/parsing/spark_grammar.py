@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise, product
@@ -14,7 +15,7 @@ from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 from hive_views.sql.text.tokens import Text
 
-_NUMBER = r"""(?:\d+\.\d*|\.\d+)(?:E[+-]?\d+)?(?:BD|[DF])?(?!\w)|\d+(?:E[+-]?\d+)?(?:BD|[DFLSY])?(?!\w)"""
+_NUMBER = r"""(?:\d+\.\d*|\.\d+)(?:E[+-]?\d+)?(?:BD|[DF])?(?!\w)|\d+(?:E[+-]?\d+(?:BD|[DF])?|BD|[DFLSY])?(?!\w)"""
 _WORD = r"""[A-Z]+://[A-Z0-9_/.?=&\#%-]+|[A-Z0-9_]+"""
 _NUMBER_SUFFIXES = {
     "L": "BIGINT_LITERAL",
@@ -24,23 +25,32 @@ _NUMBER_SUFFIXES = {
     "BD": "BIGDECIMAL_LITERAL",
     "D": "DOUBLE_LITERAL",
 }
+_UPPER = {ord(letter): letter.upper() for letter in string.ascii_lowercase}
 _QUOTED = {"`": "BACKQUOTED_IDENTIFIER", '"': "DOUBLEQUOTED_STRING"}
 _TYPE_WORDS = frozenset({"ARRAY", "MAP", "STRUCT"})
 _TYPE_ENDS = frozenset({">", "<>"})
+
+
+MAX_TOKENS = 100_000
+"""The maximum length of a text that is checked, in tokens: the check needs 4 KB of memory for each."""
 
 
 def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> None:
     """Raise SqlError if no supported version of Spark can read a query, at `offset` of `whole`."""
     types, starts = _tokens(sql)
     grammar = spark_grammar()
-    recognition = grammar.recognize(types, with_names=True)
+    if len(types) > MAX_TOKENS:
+        return
+    strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
+    words = (kind for kind, after in pairwise(types) if after in strings)
+    has_literal = any(grammar.is_name(kind) for kind in words)
+    recognition = grammar.recognize(types, with_names=has_literal)
     start: int | None = None
     if not recognition.is_allowed:
         start = starts[recognition.position] if recognition.position < len(starts) else len(sql.rstrip())
         written = sql[start:].split(maxsplit=1)
         what = f"does not read '{written[0][:40]}' here" if written else "expects more at the end of the text"
         reason = f"Cannot read the text: Spark {what}"
-    strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
     for index in recognition.names:
         if index + 1 < len(types) and types[index + 1] in strings:
             word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
@@ -53,6 +63,8 @@ def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> 
 def unreadable_position(sql: str) -> int | None:
     """Return the offset of the first token that Spark cannot read; None if it reads the text."""
     types, starts = _tokens(sql)
+    if len(types) > MAX_TOKENS:
+        return None
     recognition = spark_grammar().recognize(types)
     if recognition.is_allowed:
         return None
@@ -120,7 +132,7 @@ def _tokens(sql: str) -> tuple[list[int], list[int]]:
             types.append(names[_QUOTED.get(token.text[0], "STRING_LITERAL")])
             starts.append(token.start)
             continue
-        at, text = 0, token.text.upper()
+        at, text = 0, token.text.translate(_UPPER)
         while at < len(text):
             match = pattern.match(text, at)
             written = match.group() if match is not None else text[at]

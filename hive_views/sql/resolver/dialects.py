@@ -213,7 +213,8 @@ def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
         return
     written = " ".join(context.text.between(first, last).lower().split())
     grammar = spark_grammar()
-    for kind in _SIMPLE_TYPE.findall(written) if "<" in written else [written]:
+    nested = _NO_TYPE.sub(" ", written)
+    for kind in _SIMPLE_TYPE.findall(nested) if "<" in written else [written]:
         name, simple = re.split(r"\W", kind, maxsplit=1)[0], re.sub(r"\d+", "1", re.sub(r" (?=[(),\d])", "", kind))
         precision, scale = [int(number) for number in (*re.findall(r"\d+", kind), 0, 0)[:2]]
         is_decimal = simple.endswith("(1,1)") or (simple.endswith("(1)") and name in _DECIMALS)
@@ -228,6 +229,8 @@ def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
 _NESTED_TYPES = frozenset({"array", "map", "struct"})
 _DECIMALS = frozenset({"decimal", "dec", "numeric"})
 _MAX_PRECISION = 38
+_NO_TYPE = re.compile(r"`(?:[^`]|``)*`|comment ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|not null|collate \w+")
+"""What a nested type has beside types: quoted names of fields, and clauses of fields."""
 _SIMPLE_TYPE = re.compile(r"\b([a-z_0-9]+(?: ?\([\d, ]+\))?) ?(?=[,>])")
 """A type inside another one; names of fields are in front of a space or a colon."""
 _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})

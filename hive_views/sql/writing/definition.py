@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.parser import check_depth, parse_query
 from hive_views.sql.parsing.spark_grammar import check_spark_text, unreadable_position
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
@@ -314,6 +314,7 @@ def define_view(
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     query = statement.query
     if statement.dialect is Dialect.SPARK:
+        check_depth(Text(query.sql, Dialect.SPARK, whole=statement.text, offset=query.start))
         check_spark_text(query.sql, whole=statement.text, offset=query.start)
     expansion = expand(
         statement.parsed_query,

@@ -95,6 +95,49 @@ def test_error_at_the_end() -> None:
         check_spark_text("select case when a")
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "struct<a:int not null,b:string>",
+        "struct<a:int comment 'a,text,b', b:string NOT NULL>",
+        "struct<`a,text,b`:int>",
+        "array<struct<a: string collate utf8_lcase not null>>",
+        "map<string,array<decimal(38, 0)>>",
+        "interval day to second",
+        "timestamp without time zone",
+        "time(6)",
+    ],
+)
+def test_type_of_spark_is_accepted(kind: str) -> None:
+    sql = f"select cast(null as {kind}) a from t"
+    assert expand(sql, TABLES, database="d", dialect=Dialect.SPARK).stored == sql
+
+
+@pytest.mark.parametrize("sql", ["select id ß from t", "select id ﬁ from t", "select größe from t"])
+def test_letter_outside_ascii_is_rejected(sql: str) -> None:
+    with pytest.raises(SqlError, match="does not read"):
+        check_spark_text(sql)
+
+
+@pytest.mark.parametrize("sql", ["select 1 as 1e5L", "select t.1e5S from t", "select 1e5, 1e5D, 1e5BD, 5L, 5BD"])
+def test_exponent_has_no_suffix_of_an_integer(sql: str) -> None:
+    check_spark_text(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expanded"),
+    [
+        ("select (select 1) pivot", "select (select 1) `pivot`"),
+        (
+            "select (select max(id) from t) unpivot from t",
+            "select (select max(`t`.`id`) from `d`.`t`) `unpivot` from `d`.`t`",
+        ),
+    ],
+)
+def test_alias_that_is_the_word_of_a_clause(sql: str, expanded: str) -> None:
+    assert expand(sql, TABLES, database="d", dialect=Dialect.SPARK).expanded == expanded
+
+
 def test_literal_of_another_engine_is_rejected() -> None:
     with pytest.raises(SqlError, match="Spark has no literals of the type n"):
         check_spark_text("select n'a'")
