@@ -164,7 +164,7 @@ INVALID_STATEMENTS = [
     ("CREATE VIEW v WITH SCHEMA BINDING AS SELECT 1 AS n", 1, 13, "WITH SCHEMA"),
     ("CREATE VIEW v COMMENT 'a' TBLPROPERTIES ('comment'='b') AS SELECT 1 AS n", 1, 13, "differ"),
     ("CREATE VIEW v TBLPROPERTIES ('a'='b', 'a'='c') AS SELECT 1 AS n", 1, 13, "twice"),
-    ("CREATE VIEW v AS\n  SELECT id FROM\n    orders o WHERE", 3, 19, "Cannot read"),
+    ("CREATE VIEW v AS\n  SELECT id FROM\n    orders o WHERE", 3, 14, "Cannot read"),
     ("CREATE VIEW v AS SELECT id FROM orders; DROP VIEW v", 1, 39, "exactly one query"),
     ("CREATE TABLE t (a int)", 1, 8, "VIEW"),
     ("SELECT 1", 1, 1, "Expected a statement about views"),
