@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from tests.integration.spark.spark_versions import IS_SPARK_3
 from tests.unit.sql.hive_fixtures import load_cases
 
-NOT_IN_SPARK_3 = ("|>", "::")
+NOT_IN_SPARK_3 = ("|>", "::", "* except")
 
 
 def test_rows_and_types_are_those_of_the_author(spark: SparkSession) -> None:
