@@ -28,8 +28,9 @@ RECOMPILED = {
 
 FOR_TRINO = frozenset(
     {
-        *("lib.hive_2", "lib.hive_37", "lib.hive_38", "lib.hive_39", "lib.hive_41", "lib.spark_2", "lib.spark_63"),
-        *("lib.trino_3", "lib.trino_28", "lib.trino_36", "shop.hive_2", "shop.hive_4", "shop.hive_18"),
+        *("lib.hive_2", "lib.hive_37", "lib.hive_38", "lib.hive_39", "lib.hive_41", "lib.spark_2", "lib.spark_10"),
+        *("lib.spark_43", "lib.spark_62"),
+        *("lib.trino_3", "lib.trino_28", "lib.trino_36", "shop.hive_2", "shop.hive_4", "shop.hive_18", "shop.hive_20"),
         *("shop.spark_2", "shop.spark_4", "shop.spark_25", "shop.spark_32", "shop.trino_2", "shop.trino_4"),
     }
 )
