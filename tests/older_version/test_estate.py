@@ -30,7 +30,7 @@ FOR_TRINO = frozenset(
     {
         *("lib.hive_2", "lib.hive_37", "lib.hive_38", "lib.hive_39", "lib.hive_41", "lib.spark_2", "lib.spark_10"),
         *("lib.spark_43", "lib.spark_62"),
-        *("lib.trino_3", "lib.trino_28", "lib.trino_36", "shop.hive_2", "shop.hive_4", "shop.hive_18", "shop.hive_20"),
+        *("lib.trino_3", "lib.trino_28", "lib.trino_36", "shop.hive_2", "shop.hive_4", "shop.hive_18"),
         *("shop.spark_2", "shop.spark_4", "shop.spark_25", "shop.spark_32", "shop.trino_2", "shop.trino_4"),
     }
 )
@@ -38,6 +38,9 @@ FOR_TRINO = frozenset(
 
 This version does so with the property `hive-views.row-text-for-trino` only. `deps check` reports no problem.
 """
+
+RETYPED = {"shop.hive_20"}
+"""Views whose column has another type after RECOMPILE: Hive's `1.50BD` is a decimal(2,1), as Hive 4.1 answers."""
 
 UNREADABLE = {"shop.raw_4": "its spark text cannot be read"}
 """Views that this version reports as unknown and the older one as invalid: neither can read their texts."""
@@ -138,13 +141,13 @@ def test_recompile_gives_the_texts_of_the_older_version(old: Worker, new: Worker
     after = describe(old, names)
     # What this version changes: listed views only, and no column.
     changed = {name for name, result in by_new.items() if isinstance(result, list) and result != unchanged}
-    assert changed == RECOMPILED.keys() | FOR_TRINO
+    assert changed == RECOMPILED.keys() | FOR_TRINO | RETYPED
     for name, (start, new_start, _) in RECOMPILED.items():
         assert by_new[name] == [True, [], [], []]
         assert between[name]["expanded"].startswith(start)
         assert after[name]["expanded"].startswith(new_start)
     for name in names:
-        assert after[name]["columns"] == between[name]["columns"]
+        assert (after[name]["columns"] == between[name]["columns"]) == (name not in RETYPED)
         if name not in changed:
             assert after[name] == between[name]
     # What both refuse is refused for the same reason, and what the older version recompiles, this one does as well.
