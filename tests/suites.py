@@ -96,6 +96,7 @@ EACH_SPARK = (
     "test_implicit_names.py::test_view_of_spark_has_the_recorded_names",
     "test_grammar.py::test_texts_that_the_installed_spark_reads_are_allowed",
     "test_grammar.py::test_recorded_versions_read_what_is_recorded",
+    "test_letter_case.py::test_rows_and_types_are_those_of_the_author",
     # Refreshes: full, incremental, by partitions, by keys, with the rows of the files that differ.
     "test_refresh.py::test_full_then_incremental_then_full[registered]",
     "test_refresh.py::test_only_the_partitions_that_changed_are_written",

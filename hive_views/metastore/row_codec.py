@@ -176,7 +176,7 @@ class Row(NamedTuple):
     def declared_columns(self) -> tuple[tuple[str, str, str | None], ...]:
         """The columns of the object; where its row has only a placeholder, those that Trino or Spark recorded.
 
-        None if only the files of the table have them.
+        Empty for a table whose columns are only in its files.
         """
         of_trino = trino_encoding.columns_of(self.texts)
         if of_trino:

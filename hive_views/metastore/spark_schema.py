@@ -28,7 +28,7 @@ Column = tuple[str, str, str | None]
 def columns_of(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tuple[Column, ...] | None:
     """Return the columns that Spark recorded; None if the row's columns are no placeholder, or nothing is recorded.
 
-    None of them are in the row of a table whose files have the schema, such as one of Delta Lake.
+    Empty for a table whose columns are only in its files, such as one of Delta Lake.
     """
     # The partition columns of a table follow the placeholder, and are in the schema as well.
     if not columns or columns[0][:2] != PLACEHOLDER:

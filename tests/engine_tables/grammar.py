@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from py4j.java_gateway import get_field
 from sqlglot.dialects.spark import Spark as SqlglotSpark
 from sqlglot.parser import Parser
+
+from tests.engine_tables.parsing import succeeds
 
 _ROOT = "query"
 _ANY_GUARD = -1
@@ -264,7 +266,7 @@ def _simple_types(spark: Any, names: list[str]) -> list[str]:
     parser = spark._jsparkSession.sessionState().sqlParser()
     intervals = [f"interval {first}{last}" for first in _UNITS for last in ("", *(f" to {unit}" for unit in _UNITS))]
     sized = [name + size for name in names if name not in _NESTED_TYPES for size in _SIZES]
-    return [name for name in (*sized, *intervals) if _succeeds(parser.parseDataType, name)]
+    return [name for name in (*sized, *intervals) if succeeds(parser.parseDataType, name)]
 
 
 def _literal_types(spark: Any, names: list[str]) -> list[str]:
@@ -273,16 +275,8 @@ def _literal_types(spark: Any, names: list[str]) -> list[str]:
     return [
         name
         for name in (*names, "x")
-        if any(_succeeds(parser.parsePlan, f"SELECT {name} '{value}'") for value in _VALUES)
+        if any(succeeds(parser.parsePlan, f"SELECT {name} '{value}'") for value in _VALUES)
     ]
-
-
-def _succeeds(call: Callable[[str], Any], argument: str) -> bool:
-    try:
-        call(argument)
-    except Exception:  # noqa: BLE001 (an error of the JVM)
-        return False
-    return True
 
 
 def written(document: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 FORMS = (
@@ -45,12 +45,13 @@ def with_keyword(form: str, word: str) -> str:
 def readable(spark: Any, texts: Iterable[str]) -> set[str]:
     """Return the texts that the installed Spark parses as the query of a view."""
     parser = spark._jsparkSession.sessionState().sqlParser()
-    return {text for text in texts if _is_readable(parser, text)}
+    return {text for text in texts if succeeds(parser.parsePlan, f"CREATE VIEW v AS {text}")}
 
 
-def _is_readable(parser: Any, text: str) -> bool:
+def succeeds(call: Callable[[str], Any], argument: str) -> bool:
+    """Return whether a method of the JVM accepts a text."""
     try:
-        parser.parsePlan(f"CREATE VIEW v AS {text}")
+        call(argument)
     except Exception:  # noqa: BLE001 (an error of the JVM)
         return False
     return True

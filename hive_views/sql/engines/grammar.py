@@ -40,8 +40,9 @@ class _Step(NamedTuple):
     """Whether the token is read as a name, also if it is a keyword elsewhere."""
 
 
-_MAX_PLACES_OF_A_TOKEN = 100
-"""How ambiguous a text may be; usual texts need 7. A text beyond it is taken as allowed."""
+_MAX_PLACES_PER_TOKEN = 100
+"""The limit of places that are examined for each token, on average; usual texts need 7. A text that needs more is
+ambiguous, and counts as allowed."""
 
 _Place = tuple[int, int, _Call]
 """A state, the position of the next token, and the rule that is read."""
@@ -81,12 +82,12 @@ class Grammar:
 
     @cached_property
     def type_names(self) -> frozenset[str]:
-        """The first words of types that the engine was asked for: its own, and those of other engines."""
+        """The words with which the types in the table begin: those of this engine and of others."""
         return frozenset(self.document["type_names"])
 
     @cached_property
     def simple_types(self) -> frozenset[str]:
-        """The types with these words that the engine has, such as `decimal(1,1)`, with 1 for each number."""
+        """The types of the engine that begin with these words, such as `decimal(1,1)`, with 1 for each number."""
         return frozenset(self.document["simple_types"])
 
     @cached_property
@@ -191,7 +192,7 @@ class _Reading:
         grammar, types, work, known = self._grammar, self._types, self._open, self._known
         self._begin(self._root)
         last = len(types) - 1
-        limit = _MAX_PLACES_OF_A_TOKEN * len(types) + 1000
+        limit = _MAX_PLACES_PER_TOKEN * len(types) + 1000
         furthest = 0
         while work:
             place, before, way = work.pop()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.engines.grammar import spark_grammar
+from hive_views.sql.engines.grammar import Recognition, spark_grammar
 from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
 from hive_views.sql.text.tokens import Text
@@ -35,46 +36,76 @@ MAX_TOKENS = 100_000
 """The maximum length of a text that is checked, in tokens: the check needs 4 KB of memory for each."""
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """A text as Spark's grammar reads it."""
+
+    sql: str
+    types: Sequence[int]
+    starts: Sequence[int]
+    """The offsets of the tokens."""
+    recognition: Recognition
+
+    @property
+    def unreadable(self) -> int | None:
+        """The offset of the first token that Spark cannot read; None if it reads the text."""
+        if self.recognition.is_allowed:
+            return None
+        position = self.recognition.position
+        return self.starts[position] if position < len(self.starts) else len(self.sql.rstrip())
+
+
+def _read(sql: str, *, with_names: bool = False) -> _Reading:
+    """Read a text; one with too many tokens counts as allowed."""
+    types, starts = _tokens(sql)
+    if len(types) > MAX_TOKENS:
+        return _Reading(sql, types, starts, Recognition(len(types), True))
+    return _Reading(sql, types, starts, spark_grammar().recognize(types, with_names=with_names))
+
+
 def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> None:
     """Raise SqlError if no supported version of Spark can read a query, at `offset` of `whole`."""
-    types, starts = _tokens(sql)
-    grammar = spark_grammar()
-    if len(types) > MAX_TOKENS:
-        return
-    strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
-    words = (kind for kind, after in pairwise(types) if after in strings)
-    has_literal = any(grammar.is_name(kind) for kind in words)
-    recognition = grammar.recognize(types, with_names=has_literal)
-    start: int | None = None
-    if not recognition.is_allowed:
-        start = starts[recognition.position] if recognition.position < len(starts) else len(sql.rstrip())
+    reading = _read(sql)
+    start, reason = reading.unreadable, ""
+    if start is not None:
         written = sql[start:].split(maxsplit=1)
         what = f"does not read '{written[0][:40]}' here" if written else "expects more at the end of the text"
         reason = f"Cannot read the text: Spark {what}"
-    for index in recognition.names:
-        if index + 1 < len(types) and types[index + 1] in strings:
-            word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
-            if word.lower() not in grammar.literal_types:
-                start, reason = starts[index], f"Spark has no literals of the type {word}: write CAST('…' AS type)"
+    elif (foreign := _foreign_literal(reading)) is not None:
+        start, word = foreign
+        reason = f"Spark has no literals of the type {word}: write CAST('…' AS type)"
     if start is not None:
         raise error_at(sql if whole is None else whole, start + offset, reason)
 
 
+def _foreign_literal(reading: _Reading) -> tuple[int, str] | None:
+    """Return the offset and the type of the first literal such as `n'a'`, whose type has no literals in Spark."""
+    grammar, sql, starts = spark_grammar(), reading.sql, reading.starts
+    strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
+    candidates = [
+        index
+        for index, (kind, after) in enumerate(pairwise(reading.types))
+        if after in strings and grammar.is_name(kind)
+    ]
+    if not candidates:
+        return None
+    names = _read(sql, with_names=True).recognition.names
+    for index in candidates:
+        word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
+        if index in names and word.lower() not in grammar.literal_types:
+            return starts[index], word
+    return None
+
+
 def unreadable_position(sql: str) -> int | None:
     """Return the offset of the first token that Spark cannot read; None if it reads the text."""
-    types, starts = _tokens(sql)
-    if len(types) > MAX_TOKENS:
-        return None
-    recognition = spark_grammar().recognize(types)
-    if recognition.is_allowed:
-        return None
-    return starts[recognition.position] if recognition.position < len(starts) else len(sql.rstrip())
+    return _read(sql).unreadable
 
 
 def name_offsets(sql: str) -> frozenset[int]:
     """Return the offsets of the tokens that Spark reads as names, keywords included; none if it cannot read a text."""
-    types, starts = _tokens(sql)
-    return frozenset(starts[index] for index in spark_grammar().recognize(types, with_names=True).names)
+    reading = _read(sql, with_names=True)
+    return frozenset(reading.starts[index] for index in reading.recognition.names)
 
 
 def may_have_keyword_names(text: Text) -> bool:

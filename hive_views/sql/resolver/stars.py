@@ -116,8 +116,7 @@ def _resolve_item(
     inner = item.this if kind is exp.Alias else item
     alias = item.args.get("alias") if kind is exp.Alias else None
     bare = unwrapped(inner)
-    is_spelled = block.keeps_spelling
-    if is_spelled and alias is None and type(bare) is exp.Column:
+    if block.keeps_spelling and alias is None and type(bare) is exp.Column:
         env = replace(env, keeps_spelling=True)
     source = resolve(context, inner, env)
     if alias is not None:
@@ -139,7 +138,7 @@ def _resolve_item(
     column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if source is None else source,))
     output.put(table, name, column)
     context.select_items[column] = item
-    if is_spelled and own_name is not None:
+    if block.keeps_spelling and own_name is not None:
         context.spellings[column] = alias.name if alias is not None else spelled or bare.name
     if own_name is None:
         context.invented_names.add(column)
@@ -324,10 +323,9 @@ def _expand_star(
         if len(qualifier) == 3:
             check_catalog(context, ungrouped, qualifier, qualifier, Environment((ungrouped,), block.outer))
     table = _star_table(context, item, ungrouped)
-    is_spelled = block.keeps_spelling
     excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
-        _expand_merged_star(context, item, ungrouped, table, excluded, output, is_spelled=is_spelled)
+        _expand_merged_star(context, item, ungrouped, table, excluded, block, output)
         return
     using = ungrouped.using
     columns = _using_columns(context, item, ungrouped, table, output) if using is not None else []
@@ -346,7 +344,7 @@ def _expand_star(
             actual = column
             if scope.grouped:
                 actual, owner, name = _grouped_column(context, scope, table, name, item)
-            text = _written(context, owner, context.spelling(column, name) if is_spelled else name)
+            text = _written(context, owner, _spelled(context, block, column, name))
             columns.append((text, text, _put_star_column(context, owner, name, actual, output, item)))
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
@@ -372,15 +370,14 @@ def _expand_struct(
         name = ".".join(part.name for part in parts)
         raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
     columns: StarColumns = []
-    is_spelled = block.keeps_spelling
     for spelled, field_type in fields:
         name = spelled.lower()
         column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
         context.select_items[column] = item
-        if is_spelled:
+        if block.keeps_spelling:
             context.spellings[column] = spelled
-        written = f"{text}.{context.quote(spelled if is_spelled else name)}"
+        written = f"{text}.{context.quote(spelled if block.keeps_spelling else name)}"
         columns.append((written, written, column))
     _write_star(context, item, columns)
 
@@ -389,6 +386,11 @@ def _written(context: ResolutionContext, table: str | None, name: str) -> str:
     if not context.mode.names_all_columns:
         return f"{context.quote(table or '')}.{context.quote(name)}"
     return qualified_name(context, table, name) if table else context.quote(name)
+
+
+def _spelled(context: ResolutionContext, block: QueryBlock, column: ScopeColumn, name: str) -> str:
+    """Return the name that a star of a query writes for a column."""
+    return context.spelling(column, name) if block.keeps_spelling else name
 
 
 def _star_table(context: ResolutionContext, item: exp.Expr, scope: Scope) -> str | None:
@@ -451,9 +453,8 @@ def _expand_merged_star(
     scope: Scope,
     table: str | None,
     excluded: set[tuple[str | None, str]],
+    block: QueryBlock,
     output: Scope,
-    *,
-    is_spelled: bool,
 ) -> None:
     """Replace a star over joins with USING or NATURAL, as Spark and Trino do, by the columns of the result."""
     merged = scope.merged
@@ -478,8 +479,7 @@ def _expand_merged_star(
             continue
         source = scope.tables[owner or None][name]
         check_hidden_key(context, scope, owner, name, item)
-        spelled = context.spelling(source, name) if is_spelled else name
-        text = _written(context, owner if entry.is_qualified else "", spelled)
+        text = _written(context, owner if entry.is_qualified else "", _spelled(context, block, source, name))
         is_plain_key = entry.is_key and not context.dialect.star_includes_using
         stored = context.quote(name) if is_plain_key else text
         columns.append((text, stored, _put_star_column(context, owner, name, source, output, item)))
@@ -513,8 +513,7 @@ def _expand_pipe_star(
         source = scope.column_of(entry)
         if is_single:
             check_hidden_key(context, scope, owner, name, item)
-        is_spelled = block.keeps_spelling
-        spelled = context.spelling(source, name) if is_spelled else name
+        spelled = _spelled(context, block, source, name)
         text = _written(context, owner if entry.is_qualified else "", spelled) if is_single else context.quote(name)
         if any(text == stored for _, stored, _ in columns):
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)

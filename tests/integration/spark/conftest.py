@@ -27,6 +27,7 @@ WITHOUT_ICEBERG = (
     "test_session.py",
     "test_implicit_names.py",
     "test_grammar.py",
+    "test_letter_case.py",
     "test_plain_spark.py",
     "test_java_methods.py",
     "test_gateway.py",

@@ -13,9 +13,6 @@ from tests.engine_tables.grammar import grammar_document, written
 from tests.engine_tables.parsing import FORMS, readable, with_keyword
 from tests.unit.sql.hive_fixtures import load_cases
 
-SUBSTITUTED = "${"
-"""The beginning of what Spark replaces before it parses a text."""
-
 
 def test_texts_that_the_installed_spark_reads_are_allowed(spark: SparkSession) -> None:
     """The table is that of the newest version, which allows what those before it allow."""
@@ -32,13 +29,14 @@ def test_recorded_versions_read_what_is_recorded(spark: SparkSession) -> None:
     line = spark_line(pyspark.__version__)
     cases = load_cases("spark_parses.jsonl")
     recorded = {version for case in cases for version in case["read_by"] if spark_line(version) == line}
+    if not recorded:
+        pytest.skip(f"the fixture has no answers of Spark {line}")
     read = readable(spark, [case["sql"] for case in cases])
 
-    for version in recorded:
-        assert read == {case["sql"] for case in cases if version in case["read_by"]}
+    assert read == {case["sql"] for case in cases if recorded & set(case["read_by"])}
 
 
 @pytest.mark.extended
+@pytest.mark.skipif(spark_grammar().version != pyspark.__version__, reason="the table is that of another version")
 def test_table_is_that_of_its_version(spark: SparkSession) -> None:
-    if spark_grammar().version == pyspark.__version__:
-        assert written(grammar_document(spark)) == written(spark_grammar().document)
+    assert written(grammar_document(spark)) == written(spark_grammar().document)

@@ -38,7 +38,7 @@ def test_problems_of_a_row_of_an_earlier_release(typed: str, row: str, problems:
 
 
 def test_text_of_a_plain_view_is_not_checked_by_the_grammar() -> None:
-    """Spark can read double quotes as those of names, if a setting of the view says so."""
+    """A setting in the row of the view can make double quotes the quotes of names."""
     text = ViewText(ViewName("d", "v"), 'select "id" c from t', Dialect.SPARK, "d", None, has_hive_text=None)
     found, _ = find_problems(text, TABLES, [("c", "string")])
     assert found == []
