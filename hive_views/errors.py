@@ -67,6 +67,10 @@ class UnreadableTableWarning(UserWarning):
     """A view reads a table of Hive of which Spark reads other rows, or none."""
 
 
+class UnreadableColumnWarning(UserWarning):
+    """A view has a column with which plain Spark cannot read its row."""
+
+
 class UnreadableRowWarning(UserWarning):
     """The metastore refuses to return a row, so a listing has only its name, or omits it."""
 

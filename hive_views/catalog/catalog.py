@@ -339,6 +339,7 @@ class HiveViewCatalog(TableCatalog):
             LockError: If the lock could not be acquired.
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
+        from hive_views.dependencies.column_findings import warn_of_unreadable_columns
         from hive_views.dependencies.graph import reject_cycle
         from hive_views.dependencies.unreadable_tables import warn_of_unreadable
 
@@ -356,6 +357,7 @@ class HiveViewCatalog(TableCatalog):
         check_required_engines(self.store, name, metadata)
         created = commit(self.store, name, None, metadata, precondition=precondition)
         warn_of_unreadable(name, precondition.sources)
+        warn_of_unreadable_columns(name, created.row.columns)
         return HiveView(created, self.store)
 
     def create_view_if_not_exists(

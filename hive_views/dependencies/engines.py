@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hive_views.config import ENGINES
+from hive_views.dependencies.column_findings import column_findings
 from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding, table_findings
 from hive_views.dependencies.view_text import read_view_text, text_of_version
 from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import Row, hive_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas
 from hive_views.metastore.trino_encoding import is_encoded
@@ -62,7 +63,7 @@ class EngineChecker:
         if is_encoded(row.texts.original):
             return _ENCODED
         try:
-            return self.check_text(read_view_text(self._store, row))
+            return (*self.check_text(read_view_text(self._store, row)), *column_findings(row.columns))
         except HiveViewsError as error:
             return _for_all(Outcome.UNVERIFIED, str(error))
         except RecursionError:
@@ -100,7 +101,8 @@ def reject_unreadable(
         text = text_of_version(name, metadata.current_version())
     except SqlError as error:
         raise EngineRequirementError(str(name), [error.reason]) from error
-    examined = _ENCODED if is_encoded else EngineChecker(store).check_text(text)
+    columns = hive_columns(metadata.raw_schema(metadata.current_schema_id) or {"fields": []}, str(name))
+    examined = _ENCODED if is_encoded else (*EngineChecker(store).check_text(text), *column_findings(columns))
     findings = [item for item in examined if item.engine in required]
     if not findings:
         return

@@ -27,7 +27,6 @@ from hive_views.sql.analysis.validity import (
     with_source_problems,
 )
 from hive_views.sql.analysis.view_text import ViewText, qualified_functions
-from hive_views.sql.resolver.scopes import Schemas
 
 CheckProgress = Callable[[int, int], None]
 """Called with the number of checked views and the number of all views."""
@@ -190,13 +189,13 @@ def _missing_functions(functions: RegisteredFunctions, text: ViewText) -> Iterat
 
 
 def _check(
-    view: _ReadView, schemas: Schemas, other_names: Mapping[ViewName, ViewName]
+    view: _ReadView, schemas: MetastoreSchemas, other_names: Mapping[ViewName, ViewName]
 ) -> tuple[CheckedView, tuple[ViewName, ...] | None]:
     """Check a view's text; return the result and the names that the text reads, None if it cannot be resolved."""
     problems = list(view.problems)
     tables = None
     if view.text is not None:
-        columns = [(name, kind) for name, kind, _ in view.row.declared_columns]
+        columns = schemas.columns_of(view.row)
         try:
             text_problems, tables = find_problems(view.text, schemas, columns)
         except MetastoreRefusedError as error:

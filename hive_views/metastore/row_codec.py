@@ -578,7 +578,8 @@ def hive_columns(
             )
         names[name.lower()] = name
         try:
-            columns.append((name, hive_name(field["type"], hive2_compatible=hive2_compatible), field.get("doc")))
+            kind = hive_name(field["type"], hive2_compatible=hive2_compatible, field_name=str)
+            columns.append((name, kind, field.get("doc")))
         except KeyError as error:
             raise InvalidViewError(
                 identifier, f"column {name!r}: Hive has no type for Iceberg's {error.args[0]}; cast it in the query"

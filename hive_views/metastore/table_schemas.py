@@ -2,14 +2,14 @@
 
 A row's `timestamp` means an instant in a plain Hive table (Spark reads it as TIMESTAMP). In an Iceberg table it may be
 either, since Iceberg's Java catalog on Hive 2 writes `timestamp` for both of Iceberg's types
-(HiveSchemaUtil.convertToTypeString), and only the metadata file has the exact types. `EngineSchemas` resolves this.
+(HiveSchemaUtil.convertToTypeString), and only the metadata file has the exact types. It also has the exact names of
+fields in structs, which rows do not quote. `EngineSchemas` resolves this.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from hive_views.errors import MetadataFileError
@@ -18,7 +18,7 @@ from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
-from hive_views.sql.types.names import hive_name
+from hive_views.sql.types.names import hive_name, row_type
 
 
 class MetastoreSchemas:
@@ -39,18 +39,39 @@ class MetastoreSchemas:
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._rows.get(name)
-        return None if row is None else table_schema(row)
+        if row is None:
+            return None
+        descriptor = row.table.sd
+        buckets = descriptor.bucketCols if descriptor is not None else None
+        return TableSchema(
+            columns=tuple((column.lower(), kind) for column, kind in self.columns_of(row)),
+            kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
+            bucket_columns=tuple(column.lower() for column in buckets or ()),
+        )
+
+    def columns_of(self, row: Row) -> tuple[tuple[str, str], ...]:
+        """Return name and type of each column of an object, from its metadata file where its row is ambiguous."""
+        ambiguous = {column.lower() for column, kind, _ in row.declared_columns if self._is_ambiguous(kind)}
+        exact = {}
+        if ambiguous and row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
+            fields = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
+            exact = {name: self._exact_type(fields[name]) for name in ambiguous if name in fields}
+        return tuple(
+            (column, exact.get(column.lower()) or _with_quoted_names(kind)) for column, kind, _ in row.declared_columns
+        )
+
+    def _is_ambiguous(self, type_text: str) -> bool:
+        """Return whether the type in a row has more than one meaning."""
+        return row_type(type_text) is None
+
+    def _exact_type(self, field_type: Any) -> str:
+        """Return the text of a type in a metadata file."""
+        return hive_name(field_type)
 
 
-def table_schema(row: Row) -> TableSchema:
-    """Return the schema of a row."""
-    descriptor = row.table.sd
-    buckets = descriptor.bucketCols if descriptor is not None else None
-    return TableSchema(
-        columns=tuple((column.lower(), kind) for column, kind, _ in row.declared_columns),
-        kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
-        bucket_columns=tuple(column.lower() for column in buckets or ()),
-    )
+def _with_quoted_names(type_text: str) -> str:
+    read = row_type(type_text)
+    return type_text if read is None else read.text
 
 
 # A field may also be named `timestamp`; then a colon follows the name.
@@ -67,24 +88,13 @@ class EngineSchemas(MetastoreSchemas):
         super().__init__(store, rows)
         self._is_timestamp_zoned = dialect != "trino"
 
-    def _read(self, name: ViewName) -> TableSchema | None:
-        row = self._rows.get(name)
-        if row is None:
-            return None
-        schema = table_schema(row)
-        if not any(_TIME.search(kind) for _, kind in schema.columns):
-            return schema
-        if row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
-            types = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
-            kinds = {name: self._engine_type(hive_name(types[name])) for name, _ in schema.columns if name in types}
-        else:
-            kinds = {}
-        return replace(schema, columns=tuple((column, kinds.get(column, kind)) for column, kind in schema.columns))
+    def _is_ambiguous(self, type_text: str) -> bool:
+        return _TIME.search(type_text) is not None or super()._is_ambiguous(type_text)
 
-    def _engine_type(self, text: str) -> str:
-        """Return an Iceberg type's text with the engine's names for timestamps."""
+    def _exact_type(self, field_type: Any) -> str:
+        """Return the text of a type in a metadata file, with the engine's names for timestamps."""
         zoned, local = ("timestamp", LOCAL) if self._is_timestamp_zoned else (ZONED, "timestamp")
-        return _TIME.sub(lambda match: zoned if match.group(1) else local, text)
+        return _TIME.sub(lambda match: zoned if match.group(1) else local, hive_name(field_type))
 
     def text_of(self, kind: str) -> str:
         """Return the type of a column inferred with these schemas, with unambiguous timestamp names."""

@@ -14,6 +14,7 @@ from typing import Any
 from hive_views.sql.engines.tables import EngineTable
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import bounded
+from hive_views.sql.types.names import struct_of
 
 _CODES = {
     "void": "v",
@@ -163,7 +164,7 @@ class Merging:
         return f"{first}<{','.join(map(str, inner))}>"
 
     def _struct(self, left: str, right: str) -> str | None:
-        first, second = struct_fields(left), struct_fields(right)
+        first, second = hive_types.written_fields(left) or [], hive_types.written_fields(right) or []
         if [name.lower() for name, _ in first] != [name.lower() for name, _ in second]:
             return None
         merged = [(name, self.pair(kind, other)) for (name, kind), (_, other) in zip(first, second, strict=True)]
@@ -187,17 +188,6 @@ class Merging:
         if whole + scale > 38 and self.prefers_integral:
             scale = max(38 - whole, 0)
         return f"decimal({min(whole + scale, 38)},{min(scale, 38)})"
-
-
-def struct_fields(type_text: str) -> list[tuple[str, str]]:
-    """Return the names and types of a struct's fields."""
-    parts = (part.partition(":") for part in hive_types.arguments(type_text))
-    return [(name.strip(), kind.strip()) for name, _, kind in parts]
-
-
-def struct_of(fields: Sequence[tuple[str, str]]) -> str:
-    """Return a struct type."""
-    return f"struct<{','.join(f'{name}:{kind}' for name, kind in fields)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +421,7 @@ def _flattened(call: Call, position: int) -> str | None:
 
 
 def _map_of_entries(call: Call, position: int) -> str | None:
-    fields = struct_fields(_element(call, position) or "")
+    fields = hive_types.written_fields(_element(call, position) or "") or []
     return _map(fields[0][1], fields[1][1]) if len(fields) == 2 else None
 
 

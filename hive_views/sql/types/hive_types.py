@@ -5,6 +5,7 @@ The rules for choices and arithmetic were measured on Hive 4.1.0 for every pair 
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 
 from pydantic import TypeAdapter, ValidationError
@@ -63,8 +64,11 @@ def written_fields(type_text: str) -> list[tuple[str, str]] | None:
     """Return the names, as written, and the types of the fields of a struct type; None for another type."""
     if base(type_text) != "struct":
         return None
-    parts = (part.partition(":") for part in arguments(type_text))
-    return [(name.strip().strip("`"), inner.strip()) for name, _, inner in parts]
+    parts = (_FIELD.fullmatch(part) for part in arguments(type_text))
+    return [((part[1] or part[2]).replace("``", "`"), part[3]) for part in parts if part is not None]
+
+
+_FIELD = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^:]*?))\s*:\s*(.*?)\s*", re.DOTALL)
 
 
 def field_of(type_text: str | None, name: str) -> str | None:
@@ -91,8 +95,13 @@ def decimal(type_text: str) -> tuple[int, int] | None:
 def _split(text: str) -> list[str]:
     parts: list[str] = []
     depth = start = 0
+    is_quoted = False
     for index, character in enumerate(text):
-        if character in "<(":
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "<(":
             depth += 1
         elif character in ">)":
             depth -= 1
@@ -285,7 +294,7 @@ def parse_type(text: str) -> IcebergType:
     if simple is not None:
         return simple
     try:
-        return _convert(parse_one(text, into=exp.DataType, dialect="hive"))
+        return _nested_type(text) or _convert(parse_one(text, into=exp.DataType, dialect="hive"))
     except (SqlglotError, _UnknownTypeError, RecursionError) as error:
         type_text = str(error) if isinstance(error, _UnknownTypeError) else text
         raise SqlError(
@@ -293,6 +302,36 @@ def parse_type(text: str) -> IcebergType:
             "decimal(10,2), timestamp, timestamptz, array<int>, map<string,int>, struct<a:int,b:string>",
             name=text,
         ) from None
+
+
+def _nested_type(text: str) -> IcebergType | None:
+    """Return the type of a nested type text as this module writes it; None for another text."""
+    inner, kind = arguments(text), base(text)
+    if kind == "struct":
+        fields = written_fields(text) or []
+        types = [_inner_type(field) for _, field in fields]
+        if not types or None in types or len(types) != len(inner):
+            return None
+        return StructType(
+            *(
+                NestedField(field_id=0, name=name, field_type=field, required=False)
+                for (name, _), field in zip(fields, types, strict=True)
+                if field is not None
+            )
+        )
+    element, *values = [_inner_type(part) for part in inner] or [None]
+    if kind == "array" and element is not None and not values:
+        return ListType(element_id=0, element=element, element_required=False)
+    if kind == "map" and element is not None and len(values) == 1 and values[0] is not None:
+        return MapType(key_id=0, key_type=element, value_id=0, value_type=values[0], value_required=False)
+    return None
+
+
+def _inner_type(text: str) -> IcebergType | None:
+    try:
+        return parse_type(text)
+    except SqlError:
+        return None
 
 
 def _simple_type(text: str) -> IcebergType | None:

@@ -23,6 +23,7 @@ from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
+from hive_views.sql.types.names import struct_of
 
 Arguments = list[exp.Expr]
 
@@ -388,8 +389,8 @@ class TypeInference:
             inner = self.type_of(value)
             if inner is None:
                 return None
-            parts.append(f"{name}:{inner}")
-        return f"struct<{','.join(parts)}>" if parts else None
+            parts.append((name, inner))
+        return struct_of(parts) if parts else None
 
     def _is_written(self, struct: exp.Expr, item: exp.Expr) -> bool:
         """Return whether the text contains a struct field's name; sqlglot derives some names from columns."""

@@ -7,7 +7,9 @@ TypeSignature.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 
@@ -58,10 +60,72 @@ _SPARK_NAMES_OF_JSON = {row.spark_json: row.spark for row in TYPES if row.spark 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 _MAX_FRACTION_DIGITS = 6
+_PLAIN_NAME = re.compile(r"\w+")
+_INNER_TYPE = re.compile(r"[^,<>():]+(?:\([^()]*\))?")
 
 
-def hive_name(field_type: Any, *, hive2_compatible: bool = False) -> str:
+def field_text(name: str) -> str:
+    """Return the name of a struct's field as type texts write it: in backticks if it has other than word characters."""
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def struct_of(fields: Iterable[tuple[str, str]]) -> str:
+    """Return the text of a struct type."""
+    return f"struct<{','.join(f'{field_text(name)}:{kind}' for name, kind in fields)}>"
+
+
+@dataclass(frozen=True)
+class RowType:
+    """The type of a column as a row writes it."""
+
+    text: str
+    """The type with the names of fields quoted that need it; rows do not quote names."""
+    field_names: tuple[str, ...]
+    """The names of the fields of all structs in it, in the order of the text."""
+
+
+@lru_cache(maxsize=4096)
+def row_type(text: str) -> RowType | None:
+    """Return a type as a row writes it; None if the text is not a type, e.g. since the name of a field has a colon."""
+    if "<" not in text:
+        return RowType(text, ())
+    try:
+        kind, end = _row_type(text, 0)
+    except ValueError:
+        return None
+    return kind if end == len(text) else None
+
+
+def _row_type(text: str, start: int) -> tuple[RowType, int]:
+    """Return the type at an offset, and its end; raises ValueError."""
+    if not text.startswith(("array<", "map<", "struct<"), start):
+        match = _INNER_TYPE.match(text, start)
+        if match is None:
+            raise ValueError(text)
+        return RowType(match[0], ()), match.end()
+    opened = text.index("<", start) + 1
+    parts: list[str] = []
+    names: list[str] = []
+    at = opened
+    while at == opened or text[at - 1] == ",":
+        head = ""
+        if text.startswith("struct<", start):
+            colon = text.index(":", at)
+            names.append(text[at:colon].strip())
+            head, at = f"{field_text(names[-1])}:", colon + 1
+        kind, end = _row_type(text, at)
+        if end >= len(text) or text[end] not in ",>":
+            raise ValueError(text)
+        parts.append(head + kind.text)
+        names += kind.field_names
+        at = end + 1
+    return RowType(f"{text[start:opened]}{','.join(parts)}>", tuple(names)), at
+
+
+def hive_name(field_type: Any, *, hive2_compatible: bool = False, field_name: Callable[[str], str] = field_text) -> str:
     """Return Hive's name of an Iceberg type (Iceberg Java: HiveSchemaUtil.convertToTypeString).
+
+    `field_name` writes the names in structs; rows have them as they are.
 
     Types are JSON values from a metadata file, because a view of another catalog may have types that PyIceberg does not
     have. Raises KeyError with the name of a type that Hive does not have.
@@ -69,17 +133,17 @@ def hive_name(field_type: Any, *, hive2_compatible: bool = False) -> str:
     if isinstance(field_type, str):
         return _hive_name_of_primitive(field_type, hive2_compatible)
     kind = field_type["type"]
+
+    def inner(part: Any) -> str:
+        return hive_name(part, hive2_compatible=hive2_compatible, field_name=field_name)
+
     if kind == "struct":
-        inner = ",".join(
-            f"{field['name']}:{hive_name(field['type'], hive2_compatible=hive2_compatible)}"
-            for field in field_type["fields"]
-        )
-        return f"struct<{inner}>"
+        fields = (f"{field_name(field['name'])}:{inner(field['type'])}" for field in field_type["fields"])
+        return f"struct<{','.join(fields)}>"
     if kind == "list":
-        return f"array<{hive_name(field_type['element'], hive2_compatible=hive2_compatible)}>"
+        return f"array<{inner(field_type['element'])}>"
     if kind == "map":
-        key, value = (hive_name(field_type[part], hive2_compatible=hive2_compatible) for part in ("key", "value"))
-        return f"map<{key},{value}>"
+        return f"map<{inner(field_type['key'])},{inner(field_type['value'])}>"
     raise KeyError(kind)
 
 
@@ -104,8 +168,7 @@ def spark_name_of_json(value: Any) -> str:
     if kind == "map":
         return f"map<{spark_name_of_json(value['keyType'])},{spark_name_of_json(value['valueType'])}>"
     if kind == "struct":
-        fields = (f"{field['name']}:{spark_name_of_json(field['type'])}" for field in value["fields"])
-        return f"struct<{','.join(fields)}>"
+        return struct_of((field["name"], spark_name_of_json(field["type"])) for field in value["fields"])
     raise ValueError(f"{kind} is not a type that a metastore has")
 
 
@@ -133,18 +196,15 @@ def hive_name_of_trino(text: str) -> str:
         if head == "map" and len(parts) == 2:
             return f"map<{hive_name_of_trino(parts[0])},{hive_name_of_trino(parts[1])}>"
         if head == "row":
-            return f"struct<{','.join(map(_hive_field, parts))}>"
+            return struct_of(map(_hive_field, parts))
     raise ValueError("neither Hive nor Iceberg has it")
 
 
-def _hive_field(text: str) -> str:
+def _hive_field(text: str) -> tuple[str, str]:
     match = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"|(\w+))\s+(.+)', text, flags=re.DOTALL)
     if match is None:
         raise ValueError(f"a field without a name: {text.strip()}")
-    name = (match[1] or match[2]).replace('""', '"')
-    if not re.fullmatch(r"\w+", name):
-        raise ValueError(f"a field named {name!r}, which Hive's type texts cannot write")
-    return f"{name}:{hive_name_of_trino(match[3])}"
+    return (match[1] or match[2]).replace('""', '"'), hive_name_of_trino(match[3])
 
 
 def _split_arguments(text: str) -> list[str]:

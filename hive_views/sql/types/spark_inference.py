@@ -19,8 +19,9 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.call_inference import CallInference
-from hive_views.sql.types.call_types import Argument, CallRules, kind_of, struct_of
+from hive_views.sql.types.call_types import Argument, CallRules, kind_of
 from hive_views.sql.types.inference import CAST_TARGETS, BoundColumn, TypeInference
+from hive_views.sql.types.names import struct_of
 from hive_views.sql.types.written_types import written_schema, written_type
 
 ANSI = "spark.sql.ansi.enabled"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hive_views.sql.types.call_types import struct_of
+from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.types.names import struct_of
 
 _WORDS = {
     **dict.fromkeys(("int", "integer"), "int"),
@@ -86,7 +87,7 @@ class _Reader:
         while True:
             name = self.next()
             self.take(":")
-            fields.append((name.strip("`"), self.type()))
+            fields.append((unquote_identifier(name), self.type()))
             if self.take("not"):
                 self.expect("null")
             if self.take("comment"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,10 @@ CACHE = HERE.parents[2] / ".cache"
 
 WITHOUT_ICEBERG = (
     "test_session.py",
+    "test_settings_matrix.py",
+    "test_statement_forms.py",
+    "test_session_texts.py",
+    "test_programs.py",
     "test_implicit_names.py",
     "test_grammar.py",
     "test_letter_case.py",
@@ -54,6 +60,7 @@ def spark(metastore: EmbeddedMetastore, tmp_path_factory: pytest.TempPathFactory
     It is plain Spark, without the catalog `prod`, if there is no runtime of Iceberg for the installed version.
     Leave its current catalog and database as they are, or set them back.
     """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # a worker of a table function needs the same packages
     local = tmp_path_factory.mktemp("spark")
     conf = {"spark.local.dir": str(local)}
     if IS_SPARK_3:

@@ -17,5 +17,9 @@ needs_spark_4 = pytest.mark.skipif(IS_SPARK_3, reason="needs Spark 4.0")
 HAS_ICEBERG = bool(SPARK_LINES[LINE].iceberg) and os.environ.get("HIVE_VIEWS_TEST_PLAIN") != "1"
 """Whether the session of the tests has Iceberg's runtime."""
 needs_iceberg = pytest.mark.skipif(not HAS_ICEBERG, reason=f"needs Iceberg's runtime, here Spark {LINE} has none")
+CATALOG = "prod" if HAS_ICEBERG else "spark_catalog"
+"""Spark's catalog of the tables that views read."""
+TABLE_FORMAT = "iceberg" if HAS_ICEBERG else "parquet"
+"""The format of these tables."""
 BY_KEYS = "full" if IS_SPARK_3 else "keys"
 """How changed and deleted rows of a source are refreshed."""

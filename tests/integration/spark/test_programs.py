@@ -24,6 +24,7 @@ from hive_views.local_metastore.standalone import free_port
 from hive_views.spark.runtime import fetch_runtime
 from tests.integration.docs.test_guides import BLOCK, DOCS
 from tests.integration.spark.conftest import CACHE
+from tests.integration.spark.spark_versions import HAS_ICEBERG, needs_iceberg
 
 pytestmark = [pytest.mark.extended, pytest.mark.timeout(600)]
 ENVIRONMENTS = DOCS.parent / "build" / "programs"
@@ -79,6 +80,31 @@ def run_dbt(python: Path, directory: Path, command: str) -> None:
     )
 
 
+@pytest.fixture
+def cheap(sales: HiveViewCatalog, database: str, tmp_path: Path) -> str:
+    """A view with a comment of a column, and the page's settings for what is installed."""
+    sales.execute(
+        f"CREATE VIEW {database}.cheap (id COMMENT 'the key', price) AS SELECT id, total FROM {database}.orders"
+    )
+    if not HAS_ICEBERG:
+        settings = (tmp_path / "lake.conf").read_text().splitlines()
+        (tmp_path / "lake.conf").write_text("\n".join(line for line in settings if "iceberg" not in line.lower()))
+    return f"{database}.cheap"
+
+
+CATALOGS = ("prod", "spark_catalog") if HAS_ICEBERG else ("spark_catalog",)
+"""Spark's catalogs with the views."""
+
+
+def program_environment() -> dict[str, str]:
+    """The variables of the page's commands."""
+    return {
+        "PATH": f"{SPARK_SUBMIT.parent}{os.pathsep}{os.environ['PATH']}",
+        "ICEBERG": str(fetch_runtime(CACHE)) if HAS_ICEBERG else "",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
 def payments(catalog: HiveViewCatalog, database: str, *customers: str) -> None:
     """Append to the Iceberg table `payments`, which is created if it does not exist."""
     pyarrow = pytest.importorskip("pyarrow")
@@ -94,6 +120,7 @@ def stored(catalog: HiveViewCatalog, database: str, name: str) -> list[tuple[obj
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
+@needs_iceberg
 def test_dbt_refreshes_materialized_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     """The hooks of docs/how-to/nightly-refresh.md, in two runs; the second one is incremental."""
     python = python_of("dbt")
@@ -108,6 +135,7 @@ def test_dbt_refreshes_materialized_views(sales: HiveViewCatalog, database: str,
     assert sales.materialized.refreshes((database, "by_customer"))[-1].action == "incremental"
 
 
+@needs_iceberg
 def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     python = python_of("dbt")
     models = tmp_path / "models"
@@ -128,22 +156,25 @@ def test_dbt_builds_its_models_as_views(sales: HiveViewCatalog, database: str, t
     assert f"`{database}`.`cheap`" in (view.expanded_text or "")
 
 
-def test_thrift_server_returns_views_to_beeline(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
-    sales.execute(
-        f"CREATE VIEW {database}.cheap (id COMMENT 'the key', price) AS SELECT id, total FROM {database}.orders"
-    )
+def test_spark_sql_reads_views(cheap: str, tmp_path: Path) -> None:
+    page = (DOCS / "how-to" / "spark-programs.md").read_text(encoding="utf-8")
+    [command] = re.findall(r"^\$ (spark-sql .*)$", page, re.MULTILINE)
+    text = "; ".join(f"SELECT * FROM {catalog}.{cheap}; DESCRIBE {catalog}.{cheap}" for catalog in CATALOGS)
+    command = re.sub("'SELECT.*'", f'"{text}"', command)
+    lines = run(tmp_path, "bash", "-c", command, **program_environment()).splitlines()
+    printed = ["\t".join(map(str.rstrip, line.split("\t"))).rstrip() for line in lines]  # DESCRIBE pads its columns
+    assert printed == [line for _ in CATALOGS for line in ("1\t20", "id\tint\tthe key", "price\tint")]
+
+
+def test_thrift_server_returns_views_to_beeline(cheap: str, tmp_path: Path) -> None:
     page = (DOCS / "how-to" / "spark-programs.md").read_text(encoding="utf-8")
     [commands] = [block for _, _, block in BLOCK.findall(page) if "HiveThriftServer2" in block]
     port = free_port()
     start, query = re.split(r"(?<!\\)\n", commands.replace("10000", str(port)).strip())
-    environment = {
-        "PATH": f"{SPARK_SUBMIT.parent}{os.pathsep}{os.environ['PATH']}",
-        "ICEBERG": str(fetch_runtime(CACHE)),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    statements = []
-    for catalog in ("prod", "spark_catalog"):
-        statements += [f"SELECT * FROM {catalog}.{database}.cheap", f"DESCRIBE {catalog}.{database}.cheap"]
+    environment = program_environment()
+    statements = [
+        text for catalog in CATALOGS for text in (f"SELECT * FROM {catalog}.{cheap}", f"DESCRIBE {catalog}.{cheap}")
+    ]
     log = tmp_path / "server.log"
     with log.open("w") as output:
         server = subprocess.Popen(
@@ -162,7 +193,8 @@ def test_thrift_server_returns_views_to_beeline(sales: HiveViewCatalog, database
     lines = [line.rpartition("> ")[2] for line in printed.splitlines() if "\t" in line]  # after beeline's prompt
     described = ["id\tprice", "1\t20", "col_name\tdata_type\tcomment", "id\tint\tthe key"]
     # Iceberg's catalog has an empty comment where the session catalog has none.
-    assert lines == [*described, "price\tint\t", *described, "price\tint\tNULL"]
+    comments = {"prod": "", "spark_catalog": "NULL"}
+    assert lines == [line for catalog in CATALOGS for line in (*described, f"price\tint\t{comments[catalog]}")]
 
 
 def wait_until_listening(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -176,6 +208,7 @@ def wait_until_listening(server: subprocess.Popen[bytes], port: int, log: Path) 
     raise AssertionError(log.read_text()[-5000:])
 
 
+@needs_iceberg
 def test_airflow_submits_the_program(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     python = python_of("airflow")
     (tmp_path / "run_task.py").write_text(
@@ -192,6 +225,7 @@ def test_airflow_submits_the_program(sales: HiveViewCatalog, database: str, tmp_
     assert sales.load_view((database, "totals")).current_version().version_id == 1
 
 
+@needs_iceberg
 def test_airflow_refreshes_materialized_views(sales: HiveViewCatalog, database: str, tmp_path: Path) -> None:
     """The task of docs/how-to/nightly-refresh.md, twice: the second time nothing changed."""
     python = python_of("airflow")

@@ -24,7 +24,14 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
-from tests.integration.spark.spark_versions import IS_BEFORE_4_1, IS_SPARK_3, needs_spark_4
+from tests.integration.spark.spark_versions import (
+    CATALOG,
+    IS_BEFORE_4_1,
+    IS_SPARK_3,
+    TABLE_FORMAT,
+    needs_iceberg,
+    needs_spark_4,
+)
 from tests.integration.spark.test_session import catalog, home
 
 __all__ = ["catalog", "home"]
@@ -79,7 +86,7 @@ def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
                 if rows != expected:
                     wrong[query] = f"{name}: {rows} instead of {expected}"
             # Iceberg's own catalog leaves named windows unresolved (1.11): an error, which is Spark's.
-            for place in ("spark_catalog",) if "WINDOW" in query else ("spark_catalog", "prod"):
+            for place in {"spark_catalog"} if "WINDOW" in query else {"spark_catalog", CATALOG}:
                 rows = sorted(map(str, session.sql(f"SELECT * FROM {place}.{home}.odd_{number}").collect()))
                 if [row.lower() for row in rows] != [row.lower() for row in expected]:
                     wrong[query] = f"{place}: {rows} instead of {expected}"
@@ -88,7 +95,7 @@ def test_unusual_texts_are_stored_unchanged_and_return_spark_s_rows(
 
 def test_catalog_errors_point_at_the_name(spark: SparkSession, catalog: HiveViewCatalog, home: str) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
-        session.sql(f"USE prod.{home}")
+        session.sql(f"USE {CATALOG}.{home}")
         for text in (
             "v AS SELECT 1 AS x",
             "above AS SELECT x FROM v",
@@ -296,11 +303,11 @@ def test_doubled_quotes_are_rejected_before_spark_4_1(spark: SparkSession, catal
         pytest.skip("since 4.1, Spark reads doubled quotes as other engines do")
     catalog.create_view_from_sql((home, "v"), "SELECT CAST('it''s' AS STRING) AS s", dialect="spark")
     with ViewSession(spark.newSession(), catalog) as session:
-        session.sql(f"USE prod.{home}")
+        session.sql(f"USE {CATALOG}.{home}")
         for text in (
             "SELECT * FROM v",
             f"SELECT * FROM spark_catalog.{home}.v",
-            "CREATE TABLE t USING iceberg AS TABLE v",
+            f"CREATE TABLE t USING {TABLE_FORMAT} AS TABLE v",
         ):
             with pytest.raises(SqlError, match="doubled quote"):
                 session.sql(text)
@@ -311,11 +318,12 @@ def test_doubled_quotes_are_rejected_before_spark_4_1(spark: SparkSession, catal
         assert session.sql("SELECT * FROM w").collect() == [("it's", "")]
 
 
+@needs_iceberg
 def test_variables_have_the_values_of_the_defining_session(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
-        session.sql(f"USE prod.{home}")
+        session.sql(f"USE {CATALOG}.{home}")
         session.sql(f"SET hive_views.where={home}")
         session.sql("SET hive_views.most=2")
         session.sql(
@@ -379,7 +387,7 @@ def test_text_that_depends_on_parser_settings_is_rejected(
     spark: SparkSession, catalog: HiveViewCatalog, home: str
 ) -> None:
     with ViewSession(spark.newSession(), catalog) as session:
-        session.sql(f"USE prod.{home}")
+        session.sql(f"USE {CATALOG}.{home}")
         session.sql(r"CREATE VIEW lines AS SELECT 'a\nb' AS s, length('\\') AS l")
         session.sql("SET spark.sql.parser.escapedStringLiterals=true")
         assert [tuple(row) for row in session.sql("SELECT * FROM lines").collect()] == [("a\nb", 1)]

@@ -17,7 +17,7 @@ from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution
 from hive_views.spark.sessions import captured_settings, error_condition
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
-from tests.integration.spark.spark_versions import IS_BEFORE_4_1, IS_SPARK_3, needs_spark_4
+from tests.integration.spark.spark_versions import CATALOG, IS_BEFORE_4_1, IS_SPARK_3, TABLE_FORMAT, needs_spark_4
 
 LEGACY = "spark.sql.legacy."
 BOOLEANS = ("true", "false")
@@ -115,9 +115,11 @@ NO_ANSI = (f"{LEGACY}sizeOfNull", f"{LEGACY}typeCoercion.datetimeToString.enable
 def home(spark: SparkSession) -> Iterator[str]:
     name = "settings_matrix"
     spark.sql(f"CREATE DATABASE spark_catalog.{name}")
-    spark.sql(f"CREATE TABLE prod.{name}.t (a INT, s STRING, m DECIMAL(38, 18), ts TIMESTAMP) USING iceberg")
     spark.sql(
-        f"INSERT INTO prod.{name}.t VALUES (1, 'x', 1.234567890123456789, timestamp_seconds(0)),"
+        f"CREATE TABLE {CATALOG}.{name}.t (a INT, s STRING, m DECIMAL(38, 18), ts TIMESTAMP) USING {TABLE_FORMAT}"
+    )
+    spark.sql(
+        f"INSERT INTO {CATALOG}.{name}.t VALUES (1, 'x', 1.234567890123456789, timestamp_seconds(0)),"
         " (2, '2', 2, timestamp_seconds(1)), (3, NULL, NULL, NULL)"
     )
     yield name
@@ -126,7 +128,7 @@ def home(spark: SparkSession) -> Iterator[str]:
 
 def session_with(spark: SparkSession, home: str, key: str, value: str) -> SparkSession:
     session = spark.newSession()
-    session.sql(f"USE prod.{home}")
+    session.sql(f"USE {CATALOG}.{home}")
     session.conf.set(ANSI, str(key not in NO_ANSI).lower())
     session.conf.set(key, value)
     return session

@@ -82,7 +82,7 @@ def test_tables_are_compact_and_not_read_by_an_import() -> None:
         ("i DIV b", "bigint"),
         ("transform(a, x -> x + b)", "array<bigint>"),
         ("aggregate(a, 0L, (s, x) -> s + x, s -> concat(s, 'x'))", "string"),
-        ("from_json(s, 'a INT, `b c` array<string>')", "struct<a:int,b c:array<string>>"),
+        ("from_json(s, 'a INT, `b c` array<string>')", "struct<a:int,`b c`:array<string>>"),
         ("date_trunc('month', dt)", "timestamp"),
         ("last_day(dt)", "date"),
         ("width_bucket(i, 1, 10, 5)", "bigint"),

@@ -1,0 +1,68 @@
+"""Columns of a view whose row an engine cannot read, whatever the text: names of fields in structs.
+
+A row does not quote these names. A fact is an entry of `FIELD_NAME_RULES`; each was measured with a field `a?b` for
+every printable character of ASCII in place of `?`.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding
+from hive_views.errors import UnreadableColumnWarning
+from hive_views.identifiers import ViewName
+from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.types.names import row_type
+
+
+@dataclass(frozen=True)
+class FieldNameRule:
+    """The names of fields with which an engine reads a row."""
+
+    engine: str
+    """`spark`, `hive` or `trino`."""
+    outcome: Outcome
+    """What it does with other names."""
+    readable: re.Pattern[str]
+    """Matches the names that it reads."""
+    version: str
+    """The versions of the engine that were measured; empty if it was not."""
+
+
+FIELD_NAME_RULES = (
+    FieldNameRule(SPARK, Outcome.REFUSED, re.compile(r"[^,:<`]+"), "Spark 4.1.4"),
+    FieldNameRule(HIVE_ENGINE, Outcome.REFUSED, re.compile(r"[\w .$]+"), "Hive 4.1.0"),
+    FieldNameRule(TRINO, Outcome.UNVERIFIED, re.compile(r"\w+"), ""),
+)
+
+
+def column_findings(columns: Iterable[tuple[str, str, str | None]]) -> Iterator[EngineFinding]:
+    """Yield the findings about the columns of a view's row: name, type and comment of each."""
+    for column, kind, _ in columns:
+        read = row_type(kind)
+        # The names in a text that is not a type are unknown: one of them contains a colon.
+        names = (":",) if read is None else read.field_names
+        for rule in FIELD_NAME_RULES:
+            name = next((name for name in names if not rule.readable.fullmatch(name)), None)
+            if name is not None:
+                reason = f"the type of column {column}, {kind}, has a field whose name has the character {_odd(name)}"
+                yield EngineFinding(rule.engine, rule.outcome, reason)
+
+
+def _odd(name: str) -> str:
+    """Return the first character of a name that is not a word character, in quotes."""
+    return repr(next((character for character in name if not re.match(r"\w", character)), ""))
+
+
+def warn_of_unreadable_columns(name: ViewName, columns: Iterable[tuple[str, str, str | None]]) -> None:
+    """Issue a warning about each column with which Spark's session catalog cannot read a view."""
+    for finding in column_findings(columns):
+        if finding.engine == SPARK:
+            warnings.warn(
+                f"{name}: {finding.text}. A ViewSession and Spark's catalog of Iceberg read the view",
+                UnreadableColumnWarning,
+                stacklevel=4,
+            )

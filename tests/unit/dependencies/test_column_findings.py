@@ -1,0 +1,27 @@
+"""Names of fields with which engines read rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.dependencies.column_findings import column_findings
+from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO
+
+
+@pytest.mark.parametrize(
+    ("kind", "engines"),
+    [
+        ("int", set()),
+        ("struct<a:int,b_1:array<struct<é:int>>>", set()),
+        ("struct<a b:int>", {TRINO}),
+        ("struct<a.b:int>", {TRINO}),
+        ("struct<my-f:int>", {HIVE_ENGINE, TRINO}),
+        ("map<string,struct<a>b:decimal(10,2)>>", {HIVE_ENGINE, TRINO}),
+        ("struct<a,b:int>", {SPARK, HIVE_ENGINE, TRINO}),
+        ("struct<a<b:int>", {SPARK, HIVE_ENGINE, TRINO}),
+        ("struct<a`b:int>", {SPARK, HIVE_ENGINE, TRINO}),
+        ("array<struct<a:b:int>>", {SPARK, HIVE_ENGINE, TRINO}),
+    ],
+)
+def test_engines_that_do_not_read_a_type(kind: str, engines: set[str]) -> None:
+    assert {item.engine for item in column_findings([("id", "int", None), ("s", kind, None)])} == engines
