@@ -620,8 +620,20 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
                 print_line(f"{_INDENT}{engine}: the same rows", style="dim")
             for finding in findings:
                 print_line(f"{_INDENT}{finding.text}", style="yellow")
+        _print_settings(version)
     _print_section("History")
     _print_entries(details.history, _INDENT)
+
+
+def _print_settings(version: Version) -> None:
+    """Print the settings of the author, which Spark's catalog of Iceberg does not apply."""
+    from hive_views.spec.session_settings import recorded_settings
+
+    settings = recorded_settings(version.summary)
+    if settings:
+        values = ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
+        reason = "applies the settings of its session to the text; its author had"
+        print_line(f"{_INDENT}Spark's catalog of Iceberg: {reason} {values}", style="yellow")
 
 
 def _print_diff(diff: ViewDiff) -> None:

@@ -12,12 +12,15 @@ from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
-from hive_views.spark.sessions import captured_settings
+from hive_views.spark.sessions import captured_settings, spark_exceptions
 from hive_views.spec.session_settings import (
+    ANSI,
     RECORDED,
+    TIME_ZONE,
     can_change_results,
     encode,
     is_captured_by_spark,
+    is_same_setting,
     recorded_settings,
 )
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes, setting_dependence
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
 
     Defining = CreateView | AlterViewAs | CreateMaterializedView
     """A statement that contains a definition."""
+
+
+_UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "UCT", "Universal", "Zulu"})
+"""Names of one time zone, of which the default of a Spark and the setting of its users are often two."""
 
 
 class DefinitionAnalyzer:
@@ -95,6 +102,31 @@ class DefinitionAnalyzer:
         settings = recorded_settings(version.summary)
         return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
 
+    def _warn_of_other_meanings(self, query: SourceText, context: NameContext) -> None:
+        """Issue a warning if readers without the ANSI mode and time zone of this session may get other rows.
+
+        Spark's catalog of Iceberg does not apply them. Only values that are not Spark's defaults are examined.
+        """
+        captured = captured_settings(self._names.spark, can_change_results)
+        for key in (ANSI, TIME_ZONE):
+            value, default = self._names.setting(key), self._helper.default_setting(key)
+            if is_same_setting(key, value, default) or {value, default} <= _UTC:
+                continue
+            meanings = []
+            for used in (value, default):
+                with self._helper.configured(context, {**captured, key: used}) as (session, _):
+                    try:
+                        meanings.append(session.sql(query.spark_text).semanticHash())
+                    except spark_exceptions():
+                        meanings.append(None)
+            if len({*meanings}) > 1:
+                warnings.warn(
+                    f"The rows of the view depend on {key}={value}. A ViewSession and plain Spark apply this; Spark's "
+                    f"catalog of Iceberg and other engines apply their own ({default} by default)",
+                    SessionSettingsWarning,
+                    stacklevel=10,
+                )
+
     def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:
         """Why a definition cannot contain a read of a table; None if it can."""
         parts, name = read.parts, ".".join(read.parts)
@@ -149,6 +181,8 @@ class DefinitionAnalyzer:
             final = self._queries.prepare_definition(expanded, context, settings=settings).source
             final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
             check_equal(typed_query, final_query)
+            if settings is None:
+                self._warn_of_other_meanings(final, context)
             return iceberg_schema(final_query.columns)
 
         return analyze

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from hive_views.spark.session.names import NameContext
+from hive_views.spark.session.names import NameContext, session_setting
 from hive_views.spark.session.settings import STORE_PLAN, SUBSTITUTE, TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
@@ -109,6 +109,13 @@ class HelperSession:
                 with convert_spark_errors(SourceText.unchanged(context.use_statement)):
                     session.sql(context.use_statement)
             yield session, state
+
+    def default_setting(self, key: str) -> str:
+        """Return Spark's default of a setting, whatever the session has."""
+        with self._lock:
+            session = self._open()
+            session.conf.unset(key)  # `configured` sets it again
+            return session_setting(session, key)
 
     def retain(self, names: set[str]) -> None:
         """Keep `close` from dropping some views, because a temporary view of the user reads them."""

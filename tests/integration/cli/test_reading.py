@@ -14,6 +14,9 @@ from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.reading import iso_time
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.text.dialects import Dialect
+from hive_views.statements import execute_statement
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli, make_hive_view
 from tests.integration.metastore.rpc import connect
@@ -128,6 +131,17 @@ def test_show_for_people(cli: Cli, top: str) -> None:
     assert "  team = bi" in lines
     assert "Drift" not in "".join(lines)
     assert lines[-1].split()[0::2] == ["2", "replace", "current"]
+
+
+def test_engines_show_the_settings_that_iceberg_ignores(cli: Cli, catalog: HiveViewCatalog, database: str) -> None:
+    settings = {"hive-views.conf.spark.sql.session.timeZone": "Asia/Tokyo", "hive-views.conf.spark.sql.ui.x": "1"}
+    query = f"CREATE VIEW {database}.v AS SELECT hour(current_timestamp()) AS h"
+    statement = parse_statement(query, Dialect.SPARK)
+    execute_statement(catalog, statement, database=database, summary=settings)
+    text = cli("show", f"{database}.v", "--engines").out
+    assert "Spark's catalog of Iceberg: applies the settings of its session" in text
+    assert "its author had spark.sql.session.timeZone=Asia/Tokyo\n" in text
+    assert "catalog of Iceberg" not in cli("show", f"{database}.v").out
 
 
 def test_control_characters_in_output_are_escaped(cli: Cli, database: str) -> None:

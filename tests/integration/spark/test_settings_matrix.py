@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -222,6 +223,55 @@ def test_settings_that_other_readers_lack_are_reported(
         with pytest.warns(SessionSettingsWarning, match="may apply"):
             session.spark.conf.set(f"{LEGACY}bangEqualsNot", "true")
             session.sql("SELECT * FROM reported").collect()
+
+
+NOT_ANSI = {ANSI: "false" if not IS_SPARK_3 else "true"}
+"""What is not the default."""
+IN_TOKYO = {TIME_ZONE: "Asia/Tokyo"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "query", "key"),
+    [
+        (IN_TOKYO, "SELECT hour(ts) AS x FROM t", TIME_ZONE),
+        (IN_TOKYO, "SELECT a FROM t WHERE a IN (SELECT a FROM t WHERE ts > '2020-01-01')", TIME_ZONE),
+        (IN_TOKYO, "SELECT CAST(a AS STRING) AS x FROM t", None),
+        (IN_TOKYO, "SELECT * FROM t", None),
+        (NOT_ANSI, "SELECT a + 1 AS x FROM t", ANSI),
+        (NOT_ANSI, "SELECT CAST(s AS INT) AS x FROM t", ANSI),
+        (NOT_ANSI, "SELECT upper(s) AS x, count(*) AS n FROM t GROUP BY s", None),
+        ({}, "SELECT hour(ts) AS x, a + 1 AS y FROM t", None),
+    ],
+)
+def test_definition_that_depends_on_a_setting_of_its_author_is_reported(
+    settings: dict[str, str],
+    query: str,
+    key: str | None,
+    spark: SparkSession,
+    session_catalog: HiveViewCatalog,
+    home: str,
+) -> None:
+    own = spark.newSession()
+    own.sql(f"USE {CATALOG}.{home}")
+    for setting in (ANSI, TIME_ZONE):
+        own.conf.unset(setting)
+    for setting, value in settings.items():
+        own.conf.set(setting, value)
+    with ViewSession(own, session_catalog) as session, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        session.sql(f"CREATE OR REPLACE VIEW dependent AS {query}")
+    reported = [str(item.message) for item in caught if item.category is SessionSettingsWarning]
+    assert [f"depend on {key}=" in message for message in reported] == ([] if key is None else [True])
+
+
+def test_dependence_on_a_setting_is_reported_on_connect(
+    connect_spark: Any, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    connect_spark.conf.set(TIME_ZONE, "Asia/Tokyo")
+    with ViewSession(connect_spark, session_catalog) as session:
+        session.sql(f"USE {CATALOG}.{home}")
+        with pytest.warns(SessionSettingsWarning, match=f"depend on {TIME_ZONE}=Asia/Tokyo"):
+            session.sql("CREATE OR REPLACE VIEW dependent AS SELECT hour(ts) AS x FROM t")
 
 
 @pytest.mark.parametrize(
