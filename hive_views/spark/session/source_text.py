@@ -85,7 +85,15 @@ def offset_of(sql: str, line: int, column: int) -> int:
 
 _POSITION = re.compile(r"[(;]\s*line (\d+),? pos (\d+)")
 _NOISE = re.compile(r"(\n\n?JVM stacktrace:|\n*== SQL|;\s*line \d+,? pos \d+|\s*\(line \d+, pos \d+\)).*", re.DOTALL)
+_TYPE_PATH = re.compile(r"\s+The type path of the target object")
 _SQL_STATE = re.compile(r"\.?\s*SQLSTATE: (\w{5})")
+
+
+_REMEDIES = {
+    "CANNOT_UP_CAST_DATATYPE": "A table was changed since a view over it was defined: `hive-views deps check` names "
+    "the view, and ALTER VIEW … RECOMPILE adopts the new type."
+}
+"""What helps where Spark's message does not say it, by the condition of the error."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,8 @@ def spark_sql_error(error: Exception, source: SourceText | None) -> SparkSqlErro
     line, column = source.position(_error_offset(error, source.spark_text)) if source is not None else (None, None)
     view = source.view if source is not None else None
     reason = reason or f"Spark raised {type(error).__name__} without a message"
+    if condition in _REMEDIES:
+        reason = f"{_TYPE_PATH.split(reason)[0]} {_REMEDIES[condition]}"
     return SparkSqlError(reason, condition=condition, sql_state=sql_state, line=line, column=column, view=view)
 
 

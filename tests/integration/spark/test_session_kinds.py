@@ -200,6 +200,9 @@ def test_columns_have_declared_types_or_raise(
     spark.sql(f"ALTER TABLE prod.{home}.iced ALTER COLUMN a TYPE BIGINT")
     with pytest.raises(SqlError, match=r"declared as int, and its query returns bigint now.*RECOMPILE"):
         session.sql("SELECT * FROM v VERSION AS OF 1")
+    with pytest.raises(SparkSqlError, match=r'"BIGINT" to "INT"\. A table was changed .*RECOMPILE') as caught:
+        session.sql("SELECT * FROM v")
+    assert caught.value.condition == "CANNOT_UP_CAST_DATATYPE"
     session.sql("ALTER VIEW v RECOMPILE")
     assert session.sql("SELECT * FROM v").dtypes == [("a", "bigint")]
 
