@@ -376,6 +376,8 @@ def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
             problem = None
             if parsed.opaque:
                 problem = f"its {dialect} text reads {', '.join(parsed.opaque)}, whose tables are unknown"
+            if parsed.files:
+                problem = f"its {dialect} text reads the files {', '.join(parsed.files)}"
             result = TextLineage(None, names, problem, other_names=others)
             if problem is None:
                 return result

@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from sqlglot import exp
 
 from hive_views.config import rewrites_for_trino
-from hive_views.dependencies.view_builder import Analyzer, build_definition, type_shape, with_comment
+from hive_views.dependencies.view_builder import Analyzer, analyzed_schemas, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
@@ -69,7 +69,7 @@ def recompile(
     text = text_of_version(name, old_version)
     _reject_other_catalogs(store, text, old_version.default_catalog, catalog_name)
     old_schema = loaded.metadata.current_schema()
-    names = _column_list(store, text, old_schema)
+    names = _column_list(analyzed_schemas(store, analyzer), text, old_schema)
     definition = build_definition(
         store,
         name,
@@ -147,7 +147,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         if SPARK_DATABASE in row.parameters:
             text = replace(text, dialect=Dialect.SPARK)
             settings = settings_of_row(row.parameters)
-    text_names = text.expand_typed(MetastoreSchemas(store)).names
+    text_names = text.expand_typed(analyzed_schemas(store, analyzer)).names
     if len(text_names) != len(row_names):
         raise InvalidViewError(
             str(name),
@@ -207,7 +207,7 @@ def _reject_other_catalogs(
             raise SqlError(reason, line=line, column=column, name=shown)
 
 
-def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
+def _column_list(schemas: MetastoreSchemas, text: ViewText, schema: Schema) -> tuple[str, ...] | None:
     """Return the column list before AS: the author's, or the names in the schema if those of the text differ.
 
     In views that other programs created, or that were created with explicit columns, only the schema may have the
@@ -216,7 +216,6 @@ def _column_list(store: MetastoreStore, text: ViewText, schema: Schema) -> tuple
     if text.column_names is not None:
         return text.column_names
     old = tuple(field.name for field in schema.fields)
-    schemas = MetastoreSchemas(store)
     try:
         expansion = text.expand_typed(schemas)
     except SqlError:

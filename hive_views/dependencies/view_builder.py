@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
@@ -34,6 +35,28 @@ from hive_views.sql.writing.expand import Expansion, OutputColumn, expand, unkno
 Analyzer = Callable[[str], Schema]
 """Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
 All names in the query are qualified."""
+
+
+@runtime_checkable
+class FileAnalyzer(Protocol):
+    """An analyzer that also knows files, which Spark reads as tables."""
+
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
+        ...
+
+    def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
+        """Return name and type of the columns of files."""
+        ...
+
+
+def analyzed_schemas(
+    store: MetastoreStore, analyzer: Analyzer | None, rows: RowCache | None = None
+) -> MetastoreSchemas:
+    """Return the schemas of the metastore, and of the files that an analyzer knows."""
+    return MetastoreSchemas(
+        store, rows, file_columns=analyzer.file_columns if isinstance(analyzer, FileAnalyzer) else None
+    )
 
 
 @dataclass(frozen=True)
@@ -155,7 +178,7 @@ def build_definition_of_statement(
     # Columns and lineage are taken from the same rows, even if a source is replaced meanwhile.
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
-    schemas = engine if analyzer is None else MetastoreSchemas(store, source_rows)
+    schemas = engine if analyzer is None else analyzed_schemas(store, analyzer, source_rows)
     functions = _user_functions(store, statement)
     query_definition = define_view(statement, schemas, database=database, functions=functions)
     expansion = query_definition.expansion
@@ -182,7 +205,8 @@ def build_definition_of_statement(
         expanded = hive_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
     # If a text does not name all of its sources, its lineage is unknown.
-    is_known = not references(statement.parsed_query).opaque
+    named = references(statement.parsed_query)
+    is_known = not (named.opaque or named.files)
     lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
     version = define(
         statement.query.sql,

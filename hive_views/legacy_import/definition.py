@@ -521,6 +521,10 @@ def _missing_tables(store: MetastoreStore, view: LegacyView, named: References, 
         if _CALL.match(sql, table.start):
             raise ConversionError(Reason.UNKNOWN_FUNCTION, f"{table.parts[-1]} is an unknown table function of Hive")
         missing.add(str(name))
+    if named.files and not missing:
+        files = ", ".join(named.files)
+        reason = f"it reads the files {files}, whose columns only Spark knows: create it in a ViewSession"
+        raise ConversionError(Reason.UNSUPPORTED, reason)
     if named.opaque and not missing:
         reason = f"it reads {named.opaque[0]}, a table function of which it is unknown what it reads"
         raise ConversionError(Reason.UNKNOWN_FUNCTION, reason)

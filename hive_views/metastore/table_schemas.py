@@ -9,7 +9,7 @@ fields in structs, which rows do not quote. `EngineSchemas` resolves this.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hive_views.errors import MetadataFileError
@@ -18,24 +18,42 @@ from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.text.file_names import is_file_name
 from hive_views.sql.types.names import hive_name, row_type
+
+FileColumns = Callable[[str, str], "tuple[tuple[str, str], ...]"]
+"""Returns name and type of the columns of files that Spark reads as a table, by their format and path."""
 
 
 class MetastoreSchemas:
     """The schemas that one statement uses; create a new object for each statement, so that it sees changes."""
 
-    def __init__(self, store: MetastoreStore, rows: RowCache | None = None) -> None:
-        """Create it for one statement; `rows` saves requests for rows that were read already."""
+    def __init__(
+        self, store: MetastoreStore, rows: RowCache | None = None, *, file_columns: FileColumns | None = None
+    ) -> None:
+        """Create it for one statement.
+
+        `rows` saves requests for rows that were read already; without `file_columns`, the columns of files are unknown.
+        """
         self._store = store
         self._rows = RowCache(store) if rows is None else rows
+        self._file_columns = file_columns
         self._schemas: dict[ViewName, TableSchema | None] = {}
 
     def table(self, database: str, name: str) -> TableSchema | None:
         """Return the columns of a table or view; see `hive_views.sql.resolver.scopes.Schemas`."""
         key = ViewName(database, name)
         if key not in self._schemas:
-            self._schemas[key] = self._read(key)
+            is_file = is_file_name(Dialect.SPARK, (database, name))
+            self._schemas[key] = self._read_files(database, name) if is_file else self._read(key)
         return self._schemas[key]
+
+    def _read_files(self, file_format: str, path: str) -> TableSchema | None:
+        if self._file_columns is None:
+            return None
+        columns = self._file_columns(file_format, path)
+        return TableSchema(tuple((name.lower(), kind) for name, kind in columns))
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._rows.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,10 @@ from pyiceberg.types import (
 
 from hive_views.errors import SqlError
 from hive_views.sql.types.hive_types import parse_type
-from hive_views.sql.types.names import ICEBERG_NAMES_OF_SPARK
+from hive_views.sql.types.names import ICEBERG_NAMES_OF_SPARK, spark_name_of_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType
@@ -42,6 +43,25 @@ def schema_of(spark: SparkSession, query: str) -> Schema:
         SqlError: If a column has a type that Iceberg does not have.
     """
     return iceberg_schema(spark.sql(query).schema)
+
+
+@dataclass(frozen=True)
+class SparkAnalyzer:
+    """Analyzes the query of a definition, and knows the columns of the files that it reads as tables."""
+
+    analyze: Callable[[str], Schema]
+    """Returns the columns of a query."""
+    schema_of_files: Callable[[str, str], SparkStructType]
+    """Returns the columns of files by their format and path."""
+
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
+        return self.analyze(query)
+
+    def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
+        """Return name and type of the columns of files."""
+        columns = self.schema_of_files(file_format, path)
+        return tuple((column.name, spark_name_of_json(column.dataType.jsonValue())) for column in columns)
 
 
 def iceberg_schema(columns: SparkStructType) -> Schema:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SessionSettingsWarning, SqlError
-from hive_views.spark.analyzer import iceberg_schema
+from hive_views.spark.analyzer import SparkAnalyzer, iceberg_schema
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
@@ -25,14 +25,15 @@ from hive_views.spec.session_settings import (
 )
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes, setting_dependence
 from hive_views.sql.text.positions import error_at, line_and_column
+from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyiceberg.schema import Schema
+    from pyspark.sql.types import StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.view_builder import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spark.session.names import NameContext, NameResolver
@@ -86,16 +87,16 @@ class DefinitionAnalyzer:
             if reason is not None:
                 raise error_at(statement.text, query.start + read.start, reason, ".".join(read.parts))
 
-    def analyzer(self, statement: Defining, database: str) -> Analyzer:
+    def analyzer(self, statement: Defining, database: str) -> SparkAnalyzer:
         """Return the analyzer of a statement's query; its errors point into the statement."""
         query = statement.query
         return self._analyzer(query.sql, database, typed=(statement.text, query.start))
 
-    def query_analyzer(self, query: str, database: str) -> Analyzer:
+    def query_analyzer(self, query: str, database: str) -> SparkAnalyzer:
         """Return the analyzer of a query that is not part of a statement."""
         return self._analyzer(query, database, typed=(query, 0))
 
-    def recompiler(self, name: ViewName) -> Analyzer:
+    def recompiler(self, name: ViewName) -> SparkAnalyzer:
         """Return the analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
@@ -154,6 +155,12 @@ class DefinitionAnalyzer:
             reason = f"Spark {version} ignores a doubled quote, which Spark 4.1 does not: write \\'"
             raise error_at(statement.text, query.start + doubled, reason)
 
+    def _schema_of_files(self, file_format: str, path: str) -> StructType:
+        name = quote_name((file_format, path))
+        with convert_spark_errors(SourceText(name, name, lambda _: None)):
+            columns: StructType = self._names.spark.table(name).schema
+        return columns
+
     def _analyzer(
         self,
         query: str,
@@ -162,7 +169,7 @@ class DefinitionAnalyzer:
         typed: tuple[str, int],
         settings: Mapping[str, str] | None = None,
         view: str | None = None,
-    ) -> Analyzer:
+    ) -> SparkAnalyzer:
         typed_text, start = typed
 
         def analyze(expanded: str) -> Schema:
@@ -185,4 +192,4 @@ class DefinitionAnalyzer:
                 self._warn_of_other_meanings(final, context)
             return iceberg_schema(final_query.columns)
 
-        return analyze
+        return SparkAnalyzer(analyze, self._schema_of_files)

@@ -78,6 +78,7 @@ from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
+from hive_views.sql.text.file_names import FILE_NAME
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
@@ -726,6 +727,8 @@ class QueryRewriter:
             texts = sql_texts(version)
             if definition != texts.get("spark", next(iter(texts.values()))):
                 return False  # without a text for Spark, Iceberg takes the first one, whatever its dialect
+            if FILE_NAME.search(definition):
+                return False  # Iceberg's ResolveViews (1.11) reads the format as a database of its catalog
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
             return self._names.is_catalog(resolved.catalog) and self._has_settings(settings, enclosing_settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamReader
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.spark.analyzer import SparkAnalyzer
     from hive_views.spark.session.materialized_reads import Note
 
 _VIEW_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
@@ -139,7 +140,7 @@ class ViewSession:
                 _point_into_original(error, substituted)
             raise
 
-    def analyzer(self, query: str, database: str) -> Analyzer:
+    def analyzer(self, query: str, database: str) -> SparkAnalyzer:
         """Return an analyzer of a query for the catalog's methods, such as `create_view_from_sql`.
 
         It rejects a query whose typed and expanded texts Spark analyzes differently, as CREATE VIEW does here.
@@ -154,7 +155,7 @@ class ViewSession:
             with errors_not_logged():
                 return analyze(expanded)
 
-        return analyze_quietly
+        return replace(analyze, analyze=analyze_quietly)
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a table or view, as `SELECT * FROM` its name.

@@ -14,6 +14,7 @@ from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
 from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.text.file_names import file_name, is_file_name
 from hive_views.sql.text.quoting import unquote_identifier
 
 
@@ -87,11 +88,13 @@ class References:
         tables: The tables and views.
         functions: The functions.
         opaque: The parts of FROM that may read further tables, which the text does not name, e.g. `f(…)`.
+        files: The files that Spark reads as tables, such as csv.`s3://bucket/x`.
     """
 
     tables: tuple[TableReference, ...]
     functions: tuple[FunctionReference, ...]
     opaque: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def references(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> References:
@@ -103,7 +106,11 @@ def references(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> Ref
         query = parse_query(query, dialect)
     tables: dict[tuple[str, ...], TableReference] = {}
     opaque: dict[str, None] = {}
+    files: dict[str, None] = {}
     for node in relation_nodes(query.tree):
+        if isinstance(node, exp.Table) and is_file_name(query.text.dialect, named_parts(node)):
+            files[file_name(named_parts(node))] = None
+            continue
         parts = _parts(query, node)
         if parts is None:
             called = node if isinstance(node, exp.Func) else node.this
@@ -123,7 +130,13 @@ def references(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> Ref
         tuple(sorted(tables.values(), key=lambda item: item.start)),
         tuple(sorted(functions.values(), key=lambda item: item.start)),
         tuple(opaque),
+        tuple(files),
     )
+
+
+def named_parts(table: exp.Table) -> tuple[str, ...]:
+    """Return the parts of a table's name, without quotes."""
+    return tuple(part.name for part in table.parts)
 
 
 def _parts(query: ParsedQuery, node: exp.Expr) -> tuple[str, ...] | None:
@@ -166,18 +179,9 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
     parts = tuple(part.name for part in node.parts)
     if query.text.dialect is Dialect.TRINO:  # "table$files"
         return (*parts[:-1], parts[-1].partition("$")[0] or parts[-1])
-    if _is_file(query.text.dialect, parts):
-        return ()
     # `database.table.files`, and the same with a catalog
     is_metadata = len(parts) == 3 and parts[-1].lower() in _METADATA_TABLES and parts[0] != "spark_catalog"
     return parts[:-1] if len(parts) > 3 or is_metadata else parts
-
-
-def _is_file(dialect: Dialect, parts: tuple[str, ...]) -> bool:
-    """Return whether a name is a directory or file with its format, such as csv.`s3://bucket/x`, which Spark reads."""
-    # A row's text of dialect hive may be Spark's.
-    is_format = dialect != Dialect.TRINO and len(parts) == 2 and parts[0].lower() in _FILE_FORMATS
-    return is_format and (":/" in parts[1] or parts[1].startswith("/"))
 
 
 def source_without_schema(query: str | ParsedQuery, dialect: Dialect) -> str | None:
@@ -189,9 +193,9 @@ def source_without_schema(query: str | ParsedQuery, dialect: Dialect) -> str | N
     if isinstance(query, str):
         query = parse_query(query, dialect)
     for node in relation_nodes(query.tree):
-        parts = tuple(part.name for part in node.parts) if isinstance(node, exp.Table) else ()
-        if _is_file(dialect, parts):
-            return f"the files {parts[1]}"
+        parts = named_parts(node) if isinstance(node, exp.Table) else ()
+        if is_file_name(dialect, parts):
+            return f"the files {file_name(parts)}"
         if dialect == Dialect.SPARK and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
             return f"metadata of the table {'.'.join(parts[:-1])}"
     if dialect == Dialect.SPARK and any(
@@ -228,8 +232,6 @@ def _constant_text(node: exp.Expr) -> str | None:
 
 _HIDDEN = "_metadata"
 """The column of each table of files that no schema has (Spark's FileFormat.METADATA_NAME)."""
-_FILE_FORMATS = frozenset("avro binaryfile csv delta json orc parquet text xml".split())
-"""Formats of files that Spark reads by `format.path` (the providers of its DataSourceRegister files)."""
 _NAME_PART = re.compile(r"`(?:[^`]|``)+`|[^`.]+")
 _TABLE_FUNCTIONS = (
     HIVE_FUNCTIONS | SPARK_FUNCTIONS | {"generate_series", "sequence", "unnest"}

@@ -45,7 +45,11 @@ class Schemas(Protocol):
     """A source of table schemas, such as the metastore; each table is looked up when a text names it."""
 
     def table(self, database: str, name: str) -> TableSchema | None:
-        """Return the schema of a table or view, given by names in lower case; None if it does not exist."""
+        """Return the schema of a table or view, given by names in lower case; None if it does not exist.
+
+        For files that Spark reads as tables, the names are the format and the path as written; None if their columns
+        are unknown.
+        """
         ...
 
 

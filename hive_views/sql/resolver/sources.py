@@ -50,6 +50,7 @@ from hive_views.sql.resolver.scopes import (
     Using,
     named_columns,
 )
+from hive_views.sql.text.file_names import file_name, is_file_name
 from hive_views.sql.text.quoting import quote_qualified, unquote_identifier
 from hive_views.sql.types import hive_types
 
@@ -136,8 +137,13 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     context.dialect.check_table(context, node)
     alias_node = node.args.get("alias")
     identifier = alias_node.this if alias_node is not None else None
-    alias = lower if identifier is None else identifier.name.lower()
+    written = tuple(part.name for part in parts)
+    are_files = is_file_name(context.text.dialect, written)
+    own_name = f"__files_{len(block.aliases)}" if are_files else lower  # files without an alias have no name
+    alias = own_name if identifier is None else identifier.name.lower()
     claim_alias(context, alias, block, identifier or parts[-1])
+    if are_files:
+        return alias, _resolve_files(context, node, written, alias)
     definition, is_later = None, False
     if len(parts) == 1:
         definition, is_later = block.ctes.find(lower, context.dialect.reads_later_ctes)
@@ -185,6 +191,29 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
     context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
+
+
+def _resolve_files(context: ResolutionContext, node: exp.Table, written: tuple[str, ...], alias: str) -> Scope:
+    """Resolve files that Spark reads as a table."""
+    files = (written[0].lower(), written[1])
+    schema = context.schemas.table(*files)
+    if schema is None:
+        reason = f"{file_name(written)} are files, whose columns only Spark knows: define the view in a ViewSession"
+        raise context.fail(reason, node.parts[-1], file_name(written))
+    _qualify_table(context, node.parts)
+    context.budget.add_table(len(schema.columns))
+    alias_node = node.args.get("alias")
+    scope = Scope()
+    by_name, columns, alias_and_name = named_columns(schema, files, alias)
+    scope.tables[alias], scope.columns, scope.names = by_name.copy(), columns.copy(), alias_and_name.copy()
+    if alias_node is not None:
+        quote_alias(context, alias_node.this)
+        if alias_node.args.get("columns"):
+            scope = rename_columns(context, scope, alias, alias_node)
+    if node.args.get("pivots"):
+        raise context.fail("PIVOT and UNPIVOT over files: read the files in a subquery", node)
+    context.sources[id(node)] = Source(node, alias, scope)
+    return scope
 
 
 def _check_unknown_columns(context: ResolutionContext, node: exp.Table, name: str) -> None:

@@ -1,0 +1,98 @@
+"""Views over files that Spark reads as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hive_views import HiveViewCatalog
+from hive_views.errors import SparkSqlError, SqlError
+from hive_views.spark import ViewSession
+from hive_views.sql.analysis.validity import Validity
+from tests.integration.spark.spark_versions import CATALOG, HAS_ICEBERG, IS_SPARK_3, TABLE_FORMAT
+
+FORMATS = ("parquet", "json", "orc", "csv")
+
+
+@pytest.fixture
+def files(spark: SparkSession, tmp_path: Path) -> Path:
+    """A directory with a directory of files in each format; the letter case of its name matters."""
+    frame = spark.sql("SELECT id AS Id, named_struct('Inner', id) AS s FROM range(3)")
+    for name in FORMATS:
+        written = frame if name != "csv" else frame.select("Id")
+        written.write.format(name).save(str(tmp_path / "Data" / name))
+    return tmp_path / "Data"
+
+
+@pytest.fixture
+def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[ViewSession]:
+    spark.sql(f"CREATE TABLE {CATALOG}.{database}.t (a BIGINT) USING {TABLE_FORMAT}")
+    spark.sql(f"INSERT INTO {CATALOG}.{database}.t VALUES (1), (7)")
+    with ViewSession(spark.newSession(), catalog) as views:
+        views.sql(f"USE {CATALOG}.{database}")
+        yield views
+    spark.sql(f"DROP TABLE {CATALOG}.{database}.t")
+
+
+QUERIES = (
+    "SELECT id FROM {files}",
+    "SELECT * FROM {files}",
+    "SELECT x.* FROM {files} x",
+    "SELECT f.Id, f.s.inner FROM {files} AS f WHERE f.id > 0",
+    "SELECT id + 1 AS n FROM {files} WHERE s.`Inner` < 2",
+    "SELECT x, y FROM {files} AS f (x, y)",
+    "SELECT t.a, f.id FROM t JOIN {files} f ON f.id = t.a",
+    "SELECT a FROM t WHERE a IN (SELECT id FROM {files})",
+    "SELECT count(*) AS n FROM {files} UNION ALL SELECT id FROM {files}",
+    "WITH c AS (SELECT * FROM {files}) SELECT c.id FROM c",
+    "SELECT id, s FROM {files} TABLESAMPLE (100 PERCENT)",
+    "SELECT a, id FROM t, {files}",
+    "FROM {files} |> WHERE id > 1 |> SELECT id",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_view_over_files_has_their_rows(
+    query: str, session: ViewSession, spark: SparkSession, catalog: HiveViewCatalog, database: str, files: Path
+) -> None:
+    if IS_SPARK_3 and "|>" in query:
+        pytest.skip("needs Spark 4.0")
+    text = query.format(files=f"parquet.`{files}/parquet`")
+    expected = sorted(map(str, session.sql(text).collect()))
+    session.sql(f"CREATE VIEW v AS {text}")
+    session.sql("CREATE VIEW above AS SELECT * FROM v")
+    names = ["v", f"{CATALOG}.{database}.v", f"spark_catalog.{database}.v", "v VERSION AS OF 1", "above"]
+    for name in names:
+        rows = sorted(map(str, session.sql(f"SELECT * FROM {name}").collect()))
+        assert [row.lower() for row in rows] == [row.lower() for row in expected], name
+    if not (HAS_ICEBERG and " t" in query):  # plain Spark without the tables of Iceberg
+        plain = spark.sql(f"SELECT * FROM spark_catalog.{database}.v").collect()
+        assert sorted(map(str.lower, map(str, plain))) == [row.lower() for row in expected]
+    session.sql("ALTER VIEW v RECOMPILE")
+    assert catalog.load_view((database, "v")).original_text == text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(name: str, session: ViewSession, catalog: HiveViewCatalog, database: str, files: Path) -> None:
+    session.sql(f"CREATE VIEW v AS SELECT * FROM {name}.`{files}/{name}`")
+    assert session.sql("SELECT * FROM v").count() == 3
+    [unknown] = catalog.lineage((database, "v")).unknown
+    assert unknown.problem == f"its spark text reads the files {name}.`{files}/{name}`"
+    assert catalog.check_view((database, "v")).validity is Validity.UNKNOWN
+    found = {item.engine: item.text for item in catalog.check_engines((database, "v"))}
+    assert set(found) == {"hive", "trino"}
+    assert found["hive"] == f"hive: refused: it reads the files {name}.`{files}/{name}`, as only Spark does"
+
+
+def test_files_without_spark_are_refused_as_what_they_are(
+    session: ViewSession, catalog: HiveViewCatalog, database: str, files: Path
+) -> None:
+    with pytest.raises(SqlError, match=r"json\.`/x/y` are files, whose columns only Spark knows: .* ViewSession"):
+        catalog.execute(f"CREATE VIEW {database}.v AS SELECT * FROM json.`/x/y`")
+    with pytest.raises(SparkSqlError, match="/no/such/files") as caught:
+        session.sql("CREATE VIEW v AS SELECT * FROM parquet.`/no/such/files`")
+    assert caught.value.condition == "PATH_NOT_FOUND"
+    assert not catalog.view_exists((database, "v"))
