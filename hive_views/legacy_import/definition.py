@@ -8,7 +8,7 @@ names refer to, and whether the row's original text is what the author typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,9 +39,11 @@ from hive_views.sql.analysis.view_text import qualified_functions
 from hive_views.sql.parsing.parser import ParseTextError, find_variable
 from hive_views.sql.resolver.origins import unchanged_type
 from hive_views.sql.text.dialects import SYNTAX, Dialect
+from hive_views.sql.text.file_names import file_name
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import parse_type
+from hive_views.sql.types.names import row_type
 from hive_views.sql.types.upcasts import can_upcast
 from hive_views.sql.writing.definition import portable_text, to_portable_sql
 from hive_views.sql.writing.expand import Expansion, UnknownTypeError, expand
@@ -220,11 +222,11 @@ def _define(
     except SqlError as error:
         raise ConversionError(Reason.CANNOT_RENAME, str(error)) from error
     renamed = named if sql == view.sql else references(sql, view.dialect)
-    missing = _missing_tables(store, view, renamed, sql)
+    missing = _missing_tables(store, view, renamed, sql, options.file_columns)
     if missing:
         raise ConversionError(Reason.MISSING_TABLE, f"there is no {_join_or(missing)}")
     try:
-        return _DefinitionBuilder(store, view, target, sql, sql_with_catalogs).build()
+        return _DefinitionBuilder(store, view, target, sql, sql_with_catalogs, options.file_columns).build()
     except UnknownTypeError as error:
         raise ConversionError(Reason.TYPE, str(error)) from error
     except ParseTextError as error:
@@ -237,11 +239,35 @@ def _define(
         raise ConversionError(Reason.UNRESOLVED, str(error)) from error
 
 
+@dataclass(frozen=True)
+class _PlannedAnalyzer:
+    """Knows the declared columns of a legacy view, and the columns of files that a plan recorded."""
+
+    schema: Schema
+    files: Mapping[str, tuple[tuple[str, str], ...]]
+
+    def __call__(self, query: str, /) -> Schema:
+        return self.schema
+
+    def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
+        """Return name and type of the columns of files; raises SqlError if the plan has none."""
+        name = file_name((file_format, path))
+        if name not in self.files:
+            raise SqlError(f"The columns of the files {name} are unknown")
+        return self.files[name]
+
+
 class _DefinitionBuilder:
     """Builds the definition of one view and collects sentences about differences from the legacy view."""
 
     def __init__(
-        self, store: MetastoreStore, view: LegacyView, target: ViewName, sql: str, sql_with_catalogs: str
+        self,
+        store: MetastoreStore,
+        view: LegacyView,
+        target: ViewName,
+        sql: str,
+        sql_with_catalogs: str,
+        file_columns: Mapping[str, tuple[tuple[str, str], ...]],
     ) -> None:
         self._store = store
         self._view = view
@@ -249,8 +275,9 @@ class _DefinitionBuilder:
         self._sql = sql
         self._sql_with_catalogs = sql_with_catalogs
         self._changes = [*view.repairs, *view.notes]
-        self._schemas = MetastoreSchemas(store)
         self._schema = self._columns()
+        self._analyzer = _PlannedAnalyzer(self._schema, file_columns)
+        self._schemas = MetastoreSchemas(store, file_columns=self._analyzer.file_columns)
         self._expansions: dict[tuple[str, str, str], Expansion] = {}
 
     def build(self) -> LegacyDefinition:
@@ -282,7 +309,7 @@ class _DefinitionBuilder:
             sql,
             database=view.database,
             dialect=dialect,
-            analyzer=lambda _: self._schema,
+            analyzer=self._analyzer,
             column_names=column_names,
             column_comments=None if column_names is None else [column.comment for column in view.columns],
             mark=False,
@@ -298,7 +325,9 @@ class _DefinitionBuilder:
         fields = []
         for number, column in enumerate(self._view.columns):
             # Spark reads TIMESTAMP columns of Hive and Spark as instants; Trino has a type for each kind.
-            type_text = "timestamptz" if column.type.lower() == "timestamp" else column.type
+            read = row_type(column.type)
+            written = column.type if read is None else read.text
+            type_text = "timestamptz" if written.lower() == "timestamp" else written
             try:
                 field_type = parse_type(type_text)
             except SqlError:
@@ -512,7 +541,9 @@ def _with_summary(definition: ViewDefinition, entries: Mapping[str, str]) -> Vie
     return replace(definition, version=definition.version.model_copy(update={"summary": summary}))
 
 
-def _missing_tables(store: MetastoreStore, view: LegacyView, named: References, sql: str) -> list[str]:
+def _missing_tables(
+    store: MetastoreStore, view: LegacyView, named: References, sql: str, known_files: Collection[str]
+) -> list[str]:
     missing = set()
     for table in named.tables:
         name = ViewName(*table.resolved(view.database))
@@ -521,9 +552,9 @@ def _missing_tables(store: MetastoreStore, view: LegacyView, named: References, 
         if _CALL.match(sql, table.start):
             raise ConversionError(Reason.UNKNOWN_FUNCTION, f"{table.parts[-1]} is an unknown table function of Hive")
         missing.add(str(name))
-    if named.files and not missing:
-        files = ", ".join(named.files)
-        reason = f"it reads the files {files}, whose columns only Spark knows: create it in a ViewSession"
+    files = ", ".join(name for name in named.files if name not in known_files)
+    if files and not missing:
+        reason = f"it reads the files {files}, whose columns only Spark knows: import it on Spark (--spark)"
         raise ConversionError(Reason.UNSUPPORTED, reason)
     if named.opaque and not missing:
         reason = f"it reads {named.opaque[0]}, a table function of which it is unknown what it reads"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator
@@ -99,6 +100,9 @@ class ImportOptions:
     """One of TRINO_ROW_MODES."""
     accept_unreadable: tuple[NameText, ...] = ()
     """Tables that Spark reads with other rows, or not at all, and views that may read such tables."""
+    file_columns: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Name and type of the columns of files that texts read as tables, by the name of the files; a plan on Spark asks
+    Spark for them."""
 
     def __post_init__(self) -> None:
         for option, value, modes in (

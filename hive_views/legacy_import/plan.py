@@ -207,9 +207,12 @@ class ImportPlan:
         is_new = bool(self.options.accept_unreadable) or any(
             entry.problem is not None and entry.problem.reason is Reason.UNREADABLE_TABLE for entry in self.entries
         )
+        options = _OPTIONS.dump_python(self.options, mode="json", by_alias=True)
+        if not self.options.file_columns:
+            del options["file_columns"]  # which an earlier release does not know
         return {
             "format": FORMATS[-1] if is_new else FORMATS[0],
-            "options": _OPTIONS.dump_python(self.options, mode="json", by_alias=True),
+            "options": options,
             "cycles": [[str(name) for name in cycle] for cycle in self.cycles],
             "to": self.to,
             "entries": [entry.to_json() for entry in self.entries],
@@ -269,6 +272,7 @@ def scan_row(row: Row, options: ImportOptions) -> ScannedView:
     """Read the row of a legacy view and find the names in its text. Needs no metastore."""
     view = read_view(row)
     names: tuple[ViewName, ...] = ()
+    files: tuple[str, ...] = ()
     problem = None
     try:
         # This comes first, so that names are found in the repaired text, and the plan shows that text whatever other
@@ -278,11 +282,12 @@ def scan_row(row: Row, options: ImportOptions) -> ScannedView:
         problem = error.problem
     try:
         if view.sql:
-            tables = find_references(view).tables
-            names = tuple(dict.fromkeys(ViewName(*table.resolved(view.database)) for table in tables))
+            named = find_references(view)
+            names = tuple(dict.fromkeys(ViewName(*table.resolved(view.database)) for table in named.tables))
+            files = named.files
     except ConversionError as error:
         problem = problem or error.problem
-    return ScannedView(row, view, names, problem)
+    return ScannedView(row, view, names, problem, files)
 
 
 def plan_import(

@@ -31,6 +31,8 @@ class ScannedView:
     """The tables and views that its text names."""
     problem: Problem | None
     """Why it cannot be converted, as far as the row alone shows."""
+    files: tuple[str, ...] = ()
+    """The files that its text reads as tables."""
 
     @property
     def name(self) -> ViewName:

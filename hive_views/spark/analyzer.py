@@ -60,8 +60,12 @@ class SparkAnalyzer:
 
     def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
         """Return name and type of the columns of files."""
-        columns = self.schema_of_files(file_format, path)
-        return tuple((column.name, spark_name_of_json(column.dataType.jsonValue())) for column in columns)
+        return typed_columns(self.schema_of_files(file_format, path))
+
+
+def typed_columns(columns: SparkStructType) -> tuple[tuple[str, str], ...]:
+    """Return name and type of Spark's columns."""
+    return tuple((column.name, spark_name_of_json(column.dataType.jsonValue())) for column in columns)
 
 
 def iceberg_schema(columns: SparkStructType) -> Schema:

@@ -117,7 +117,7 @@ def _sqlglot(minor: str) -> Combination:
         table=Table.SQLGLOT,
         overlay=f"sqlglot=={minor}.0",
         shown=("sqlglot",),
-        tests=("tests/unit/sql",),
+        tests=("tests/unit/sql", "-m", "not extended"),
     )
 
 

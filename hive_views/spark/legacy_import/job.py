@@ -18,7 +18,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -55,6 +55,7 @@ from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.queries import read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import LoadedView
+from hive_views.spark.analyzer import typed_columns
 from hive_views.spark.jvm import is_classic
 from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
 from hive_views.spark.sessions import spark_exceptions
@@ -142,6 +143,10 @@ class SparkImport:
         importer = self._importer(ImportPlan((), options, to=target_address(to)), to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
         scanned = list(self._run_stage(name_lists, partial(_scan, importer)))
+        files = {name for part in scanned for view in part.views for name in view.files}
+        if files:
+            options = replace(options, file_columns=self._columns_of_files(files))
+            importer = self._importer(ImportPlan((), options, to=target_address(to)), to)
         order = order_views(view for part in scanned for view in part.views)
         entries: dict[ViewName, PlanEntry] = {}
         loaded: dict[ViewName, LoadedView] = {}
@@ -203,6 +208,14 @@ class SparkImport:
         return run_verified(
             self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, check_progress=check_progress
         )
+
+    def _columns_of_files(self, names: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Return the columns of files by the name of the files; without those that Spark cannot read."""
+        known = {}
+        for name in sorted(names):
+            with contextlib.suppress(*spark_exceptions()):
+                known[name] = typed_columns(self._spark.table(name).schema)
+        return known
 
     def _importer(self, plan: ImportPlan, to: HiveViewCatalog | None) -> Importer:
         importer = importer_for(plan, self._catalog, to)

@@ -61,6 +61,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*\d+\s*\]")
 _MAX_FRACTION_DIGITS = 6
 _PLAIN_NAME = re.compile(r"\w+")
+_QUOTED_FIELD = re.compile(r"`((?:[^`]|``)*)`:")
 _INNER_TYPE = re.compile(r"[^,<>():]+(?:\([^()]*\))?")
 
 
@@ -79,7 +80,8 @@ class RowType:
     """The type of a column as a row writes it."""
 
     text: str
-    """The type with the names of fields quoted that need it; rows do not quote names."""
+    """The type with the names of fields quoted that need it. Hive and Iceberg do not quote names in rows; Spark's own
+    schema, which a row may have, is written with quotes here."""
     field_names: tuple[str, ...]
     """The names of the fields of all structs in it, in the order of the text."""
 
@@ -110,9 +112,11 @@ def _row_type(text: str, start: int) -> tuple[RowType, int]:
     while at == opened or text[at - 1] == ",":
         head = ""
         if text.startswith("struct<", start):
-            colon = text.index(":", at)
-            names.append(text[at:colon].strip())
-            head, at = f"{field_text(names[-1])}:", colon + 1
+            quoted = _QUOTED_FIELD.match(text, at)
+            end_of_name = quoted.end() if quoted is not None else text.index(":", at) + 1
+            name = quoted[1].replace("``", "`") if quoted is not None else text[at : end_of_name - 1].strip()
+            names.append(name)
+            head, at = f"{field_text(name)}:", end_of_name
         kind, end = _row_type(text, at)
         if end >= len(text) or text[end] not in ",>":
             raise ValueError(text)

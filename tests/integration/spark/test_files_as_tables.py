@@ -10,7 +10,12 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import SparkSqlError, SqlError
-from hive_views.spark import ViewSession
+from hive_views.legacy_import import plan_import
+from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.plan import ImportPlan
+from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.spark import SparkImport, ViewSession
+from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.sql.analysis.validity import Validity
 from tests.integration.spark.spark_versions import CATALOG, HAS_ICEBERG, IS_SPARK_3, TABLE_FORMAT
 
@@ -96,3 +101,37 @@ def test_files_without_spark_are_refused_as_what_they_are(
         session.sql("CREATE VIEW v AS SELECT * FROM parquet.`/no/such/files`")
     assert caught.value.condition == "PATH_NOT_FOUND"
     assert not catalog.view_exists((database, "v"))
+
+
+def test_import_of_a_view_over_files(
+    spark: SparkSession, catalog: HiveViewCatalog, database: str, files: Path, tmp_path: Path
+) -> None:
+    own = spark.newSession()
+    own.sql(f"USE spark_catalog.{database}")
+    texts = {
+        "star": f"SELECT * FROM parquet.`{files}/parquet`",
+        "named": f"SELECT f.id AS n, f.s.inner AS i FROM json.`{files}/json` f WHERE f.id > 0",
+        "odd": "SELECT named_struct('my-f', 1, 'a b', 2) AS s",
+    }
+    for name, text in texts.items():
+        own.sql(f"CREATE VIEW {name} AS {text}")
+    before = {name: sorted(map(str, own.table(name).collect())) for name in texts}
+    planned = {entry.name.name: entry for entry in plan_import(catalog, databases=[database]).entries}
+    assert planned["odd"].problem is None
+    for name in ("star", "named"):
+        problem = planned[name].problem
+        assert problem is not None
+        assert "reads the files" in problem.text and "import it on Spark (--spark)" in problem.text
+    job = SparkImport(spark, catalog)
+    journal = tmp_path / "journal.jsonl"
+    plan = ImportPlan.from_json(job.plan(databases=[database]).to_json())
+    assert [entry.problem for entry in plan.entries] == [None, None, None]
+    run = job.run(plan, journal, verify=ROWS)
+    assert {outcome.status for outcome in run.outcomes} == {ImportStatus.CONVERTED}
+    with ViewSession(own, catalog) as session:
+        for name in texts:
+            for reader in (session, own):
+                rows = sorted(map(str, reader.table(name).collect()))
+                assert [row.lower() for row in rows] == [row.lower() for row in before[name]]
+    assert {outcome.status for outcome in revert_run(catalog, journal)} == {RevertStatus.REVERTED}
+    assert {name: sorted(map(str, own.table(name).collect())) for name in texts} == before

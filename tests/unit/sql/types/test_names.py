@@ -21,6 +21,7 @@ from hive_views.sql.types.names import hive_name, row_type, struct_of
         ("struct<a,b:int>", "struct<`a,b`:int>", ("a,b",)),
         ("struct<a<b:int>", "struct<`a<b`:int>", ("a<b",)),
         ("struct<a`b:int>", "struct<`a``b`:int>", ("a`b",)),
+        ("struct<`a:b`:int,`c``d`:string>", "struct<`a:b`:int,`c``d`:string>", ("a:b", "c`d")),
         ("array<struct<x:map<int,struct<y z:int>>>>", "array<struct<x:map<int,struct<`y z`:int>>>>", ("x", "y z")),
         ("struct<t:timestamp with local time zone>", "struct<t:timestamp with local time zone>", ("t",)),
     ],
