@@ -284,6 +284,8 @@ def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, 
 
 
 _KIND = exp.DType
+_MAX_NESTED = 100
+"""The maximum number of nested types that are read without sqlglot, in quadratic time."""
 _MAX_SHOWN = 1000
 """The maximum number of characters of an invalid type in an error message."""
 
@@ -294,7 +296,10 @@ def parse_type(text: str) -> IcebergType:
     if simple is not None:
         return simple
     try:
-        return _nested_type(text) or _convert(parse_one(text, into=exp.DataType, dialect="hive"))
+        is_shallow = text.count("<") <= _MAX_NESTED
+        return (_nested_type(text) if is_shallow else None) or _convert(
+            parse_one(text, into=exp.DataType, dialect="hive")
+        )
     except (SqlglotError, _UnknownTypeError, RecursionError) as error:
         type_text = str(error) if isinstance(error, _UnknownTypeError) else text
         raise SqlError(
@@ -328,6 +333,8 @@ def _nested_type(text: str) -> IcebergType | None:
 
 
 def _inner_type(text: str) -> IcebergType | None:
+    if text.endswith(">"):
+        return _nested_type(text)
     try:
         return parse_type(text)
     except SqlError:
