@@ -45,6 +45,16 @@ def columns_of(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tu
     )
 
 
+def recorded_names(parameters: Mapping[str, str], columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """Return the names of columns in upper and lower case, which Spark takes from its schema if it has the columns."""
+    names = tuple(name for name, _, _ in columns)
+    try:
+        recorded = tuple(str(field["name"]) for field in schema_fields(parameters) or ())
+    except ValueError:
+        return names
+    return recorded if sorted(map(str.lower, recorded)) == sorted(map(str.lower, names)) else names
+
+
 def schema_fields(parameters: Mapping[str, str]) -> list[dict[str, Any]] | None:
     """Return the fields of the schema in Spark's JSON form; None if it is not recorded; raises ValueError."""
     text = parameters.get(SCHEMA)

@@ -8,14 +8,17 @@ fields in structs, which rows do not quote. `EngineSchemas` resolves this.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from hive_views.errors import MetadataFileError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.spark_schema import recorded_names
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.text.dialects import Dialect
@@ -53,7 +56,8 @@ class MetastoreSchemas:
         if self._file_columns is None:
             return None
         columns = self._file_columns(file_format, path)
-        return TableSchema(tuple((name.lower(), kind) for name, kind in columns))
+        spellings = _with_capitals(name for name, _ in columns)
+        return TableSchema(tuple((name.lower(), kind) for name, kind in columns), spellings=lambda: spellings)
 
     def _read(self, name: ViewName) -> TableSchema | None:
         row = self._rows.get(name)
@@ -65,7 +69,18 @@ class MetastoreSchemas:
             columns=tuple((column.lower(), kind) for column, kind in self.columns_of(row)),
             kind="view" if row.kind.is_view else "materialized" if row.table_type == "MATERIALIZED_VIEW" else "table",
             bucket_columns=tuple(column.lower() for column in buckets or ()),
+            spellings=None if row.kind.is_view else partial(self._spellings, row),
         )
+
+    def _spellings(self, row: Row) -> Mapping[str, str]:
+        """Return the names with letters in upper case of a table's columns; the row of an Iceberg table has none."""
+        if row.kind is not RowKind.ICEBERG_TABLE:
+            return _with_capitals(recorded_names(row.parameters, row.declared_columns))
+        try:
+            schema = _schema_in_row(row) or _current_schema(self._store, row)
+        except MetadataFileError:
+            return {}  # nobody can read the table
+        return _with_capitals(field["name"] for field in schema["fields"])
 
     def columns_of(self, row: Row) -> tuple[tuple[str, str], ...]:
         """Return name and type of each column of an object, from its metadata file where its row is ambiguous."""
@@ -85,6 +100,20 @@ class MetastoreSchemas:
     def _exact_type(self, field_type: Any) -> str:
         """Return the text of a type in a metadata file."""
         return hive_name(field_type)
+
+
+def _schema_in_row(row: Row) -> Mapping[str, Any] | None:
+    """Return the current schema of an Iceberg table as Iceberg's Java catalog writes it into the row, if it fits."""
+    text = row.parameters.get("current-schema")
+    try:
+        schema = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return schema if isinstance(schema, dict) and isinstance(schema.get("fields"), list) else None
+
+
+def _with_capitals(names: Iterable[str]) -> Mapping[str, str]:
+    return {name.lower(): name for name in names if name != name.lower()}
 
 
 def _with_quoted_names(type_text: str) -> str:

@@ -12,10 +12,12 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTITIONED_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
 from hive_views.sql.parsing.parser import ParsedQuery, parse_query
+from hive_views.sql.parsing.spark_grammar import name_offsets
 from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.file_names import file_name, is_file_name
 from hive_views.sql.text.quoting import unquote_identifier
+from hive_views.sql.text.tokens import Text
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,15 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
                 built_in = built_in or not called.get(index, True)
             is_qualified = index > 1 and tokens[index - 1].token_type is TokenType.DOT
             database = unquote_identifier(text.raw(index - 2)) if is_qualified else None
+            if not (is_qualified or built_in) and text.dialect is Dialect.SPARK and _is_keyword(text, token.start):
+                continue  # UNPIVOT INCLUDE NULLS (…)
             yield FunctionReference(name, is_qualified or not built_in, token.start, database)
+
+
+def _is_keyword(text: Text, start: int) -> bool:
+    """Return whether Spark reads the word at an offset as a keyword; False if it cannot read the text."""
+    names = name_offsets(text.sql)
+    return bool(names) and start not in names
 
 
 _NOT_IN_METASTORE = frozenset({"builtin", "session", "system"})

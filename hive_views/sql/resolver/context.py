@@ -373,6 +373,7 @@ class ResolutionContext:
         select_items: The element of a SELECT list that each output column comes from.
         added_names: The token after which `AS name` is added, with the name.
         spellings: The names of columns in upper and lower case as the author wrote them, where that is recorded.
+        table_spellings: The names of columns of tables that have letters in upper case, as far as they were needed.
         invented_names: The columns without a name of their own, to which the resolver gives one.
         renamed_columns: The new names of columns of derived tables whose own names are duplicates.
         expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
@@ -409,6 +410,7 @@ class ResolutionContext:
     select_items: dict[ScopeColumn, exp.Expr] = field(default_factory=dict)
     added_names: list[tuple[int, str]] = field(default_factory=list)
     spellings: dict[ScopeColumn, str] = field(default_factory=dict)
+    table_spellings: dict[TableKey, Mapping[str, str]] = field(default_factory=dict)
     invented_names: set[ScopeColumn] = field(default_factory=set)
     renamed_columns: dict[ScopeColumn, str] = field(default_factory=dict)
     expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
@@ -514,7 +516,16 @@ class ResolutionContext:
             if spelled is not None:
                 return spelled if spelled.lower() == name else name
             origin = origin.origins[0] if origin.origins else None
-        return name
+        return self._table_spelling(origin, name) if isinstance(origin, tuple) and column.name == name else name
+
+    def _table_spelling(self, table: TableKey, name: str) -> str:
+        """Return the name of a table's column in upper and lower case as the table has it."""
+        schema = self.schemas.table(*table)
+        if schema is None or schema.spellings is None:
+            return name
+        if table not in self.table_spellings:
+            self.table_spellings[table] = schema.spellings()
+        return self.table_spellings[table].get(name, name)
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """Return an error at the position of an expression, or of a character."""

@@ -5,7 +5,7 @@ Source of the rules: Hive 4.1's `CalcitePlanner.genGBLogicalPlan`, `genSelectFor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -135,6 +135,8 @@ def resolve_plain_groups(
     """Resolve GROUP BY of Spark and Trino, which can name an alias of the SELECT list."""
     items = node.expressions
     env = Environment.of_output(ungrouped, ungrouped, outer=block.outer, reuses_computed=False)
+    if context.dialect.keeps_letter_case and has_grouping_sets(group):
+        env = replace(env, keeps_spelling=True)  # Spark calls the columns as the keys are written
     aliases = {_written_name(context, item, env) for item in items}
     keys, set_members = _keys_of_group(context, group, items)
     selected = {id(unwrapped(item)) for item in items}

@@ -25,7 +25,7 @@ _NEW = "__pivot"
 """The alias of the columns that have no table."""
 
 _Columns = list[tuple[str, str, TypeSource, tuple[Any, ...]]]
-"""The table, name, type and origins of each column."""
+"""The table, the name as Spark writes it, the type and the origins of each column."""
 
 
 def resolve_pivots(
@@ -40,9 +40,9 @@ def resolve_pivots(
     for pivot in node.args["pivots"]:
         context.pivots.add(id(pivot))
         columns = _unpivot(context, pivot, scope) if pivot.args.get("unpivot") else _pivot(context, pivot, scope)
-        if len({column[:2] for column in columns}) < len(columns):
+        if len({(table, name.lower()) for table, name, _, _ in columns}) < len(columns):
             raise context.fail("PIVOT or UNPIVOT has a column name twice: give its columns other names", pivot)
-        scope = _scope(columns)
+        scope = _scope(context, columns)
         alias_node = pivot.args.get("alias")
         if alias_node is not None:
             scope = _with_alias(context, pivot, alias_node, columns)
@@ -109,7 +109,7 @@ def _pivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
             inner = item.this if type(item) is exp.Alias else item
             name = value if len(aggregates) == 1 else f"{value}_{_aggregate_name(context, item)}"
             context.budget.add_written(len(name), item)
-            columns.append((_NEW, name.lower(), context.type_source(inner), (inner, *keys)))
+            columns.append((_NEW, name, context.type_source(inner), (inner, *keys)))
     return columns
 
 
@@ -200,10 +200,10 @@ def _unpivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
         rows.append([_input_column(context, part, scope, "IN") for part in parts])
     used = {column for row in rows for column in row}
     columns = [_column_entry(scope, column) for column in _visible(scope) if column not in used]
-    columns.append((_NEW, clause.this.name.lower(), "string", ()))
+    columns.append((_NEW, clause.this.name, "string", ()))
     for name, sources in zip(names, zip(*rows, strict=True), strict=True):
         types = {source.type for source in sources}
-        columns.append((_NEW, name.name.lower(), types.pop() if len(types) == 1 else None, tuple(sources)))
+        columns.append((_NEW, name.name, types.pop() if len(types) == 1 else None, tuple(sources)))
     return columns
 
 
@@ -247,11 +247,15 @@ def _column_entry(scope: Scope, column: ScopeColumn) -> tuple[str, str, TypeSour
     return table or _NEW, name, column.type_source, (column,)
 
 
-def _scope(columns: _Columns) -> Scope:
+def _scope(context: ResolutionContext, columns: _Columns) -> Scope:
     """Return a scope with the columns in order; a name of several columns is ambiguous."""
     result = Scope()
-    for position, (table, name, type_source, origins) in enumerate(columns):
-        result.put(table, name, ScopeColumn(f"_col{position}", table, name, type_source, origins))
+    for position, (table, written, type_source, origins) in enumerate(columns):
+        name = written.lower()
+        column = ScopeColumn(f"_col{position}", table, name, type_source, origins)
+        result.put(table, name, column)
+        if name != written:
+            context.spellings[column] = written
     result.merged = MergedColumns(result.tables, result.join_columns())
     return result
 
@@ -263,7 +267,7 @@ def _with_alias(context: ResolutionContext, pivot: exp.Expr, alias_node: exp.Exp
         raise context.fail("Spark reads no alias behind PIVOT and no column names behind UNPIVOT", pivot)
     quote_alias(context, identifier)
     alias = identifier.name.lower()
-    names = [name for _, name, _, _ in columns]
+    names = [name.lower() for _, name, _, _ in columns]
     if len(set(names)) < len(names):
         raise context.fail("The UNPIVOT has a column name twice: give its columns other names", pivot)
-    return _scope([(alias, name, type_source, origins) for _, name, type_source, origins in columns])
+    return _scope(context, [(alias, name, type_source, origins) for _, name, type_source, origins in columns])

@@ -8,7 +8,7 @@ Source of the rules: Hive 4.1's `RowResolver`, `ColumnInfo`.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -34,6 +34,8 @@ class TableSchema:
     """`table`, `view`, `materialized` or `temporary`."""
     bucket_columns: tuple[str, ...] = ()
     """The columns that the table is CLUSTERED BY, lower case."""
+    spellings: Callable[[], Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    """Returns the names of columns that have letters in upper case, by their names in lower case; None if none has."""
     _named: dict[NamedColumnsKey, NamedColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The cache of `named_columns`."""
 

@@ -305,6 +305,7 @@ def _resolve_table_function(
         raise context.fail(f"The function has {len(produced)} columns, its alias names {len(names)}", function)
     scope = Scope()
     put_produced_columns(context, scope, alias, function, produced, names)
+    record_spellings(context, scope, alias, columns)
     return alias, scope
 
 
@@ -841,10 +842,10 @@ def _produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tu
     inner = hive_types.arguments(type_text)
     kind = hive_types.base(type_text)
     if name == "inline":
-        row = hive_types.fields(inner[0]) if kind == "array" and inner else None
+        row = hive_types.written_fields(inner[0]) if kind == "array" and inner else None
         if row is None:
             raise context.fail(f"inline() takes an array of structs, not {type_text}", function, name)
-        return list(row.items())
+        return [(field, type_of_field) for field, type_of_field in row]
     position_column: list[tuple[str, str | None]] = [("pos", "int")] if name == "posexplode" else []
     if kind == "array":
         return [*position_column, (context.dialect.exploded_name if position_column else "col", inner[0])]
@@ -872,8 +873,9 @@ def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) 
         is_value = type(value) in (exp.Literal, exp.Null, exp.Boolean)
         if not is_named and not is_value:
             return None
-        names.append(item.this.name.lower() if is_named else f"col{position + 1}")
-    return [(item, None) for item in names] if len(set(names)) == len(names) else None
+        names.append(item.this.name if is_named else f"col{position + 1}")
+    is_unique = len({item.lower() for item in names}) == len(names)
+    return [(item, None) for item in names] if is_unique else None
 
 
 def put_produced_columns(
@@ -889,10 +891,12 @@ def put_produced_columns(
     width = len(_stack(context, arguments) or ()) if arguments and function_name(context, function) == "stack" else 0
     columns = []
     for position, (own_name, type_text) in enumerate(produced):
-        name = names[position] if names else own_name
+        name = names[position] if names else own_name.lower()
         origins = tuple(arguments[1 + position :: width]) if width else (function,)
         column = ScopeColumn(f"_col{len(scope.columns)}", table, name, type_text, origins)
         scope.put(table, name, column)
+        if not names and name != own_name:
+            context.spellings[column] = own_name
         columns.append(column)
     return columns
 

@@ -474,7 +474,10 @@ def _expand_merged_star(
             continue
         if len(entry.tables) > 1:
             column = _put_star_column(context, None, name, merged.column(entry), output, item)
-            context.renamed_columns[column] = output.names[column][1]
+            # Spark calls a key of a FULL JOIN as its left table does.
+            spelled = _spelled(context, block, scope.tables[owner or None][name], name)
+            written = output.names[column][1]
+            context.renamed_columns[column] = spelled if written == name else written
             columns.append((written_join_column(context, entry), context.quote(name), column))
             continue
         source = scope.tables[owner or None][name]
@@ -515,7 +518,12 @@ def _expand_pipe_star(
             check_hidden_key(context, scope, owner, name, item)
         spelled = _spelled(context, block, source, name)
         text = _written(context, owner if entry.is_qualified else "", spelled) if is_single else context.quote(name)
-        if any(text == stored for _, stored, _ in columns):
+        bare = context.quote(name).lower()
+        is_ambiguous = any(
+            text == other or (bare in (text.lower(), other.lower()) and name == column.name)
+            for _, other, column in columns
+        )
+        if is_ambiguous:
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
         column = _put_star_column(context, owner, name, source, output, item)
         if not is_single:

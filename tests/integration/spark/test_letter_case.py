@@ -14,6 +14,7 @@ def test_rows_and_types_are_those_of_the_author(spark: SparkSession) -> None:
     own = spark.newSession()
     own.sql("CREATE TEMPORARY VIEW t AS SELECT 1 id, 'a' x, named_struct('a', 1) s")
     own.sql("CREATE TEMPORARY VIEW u AS SELECT 1 id, 'b' y")
+    own.sql("CREATE TEMPORARY VIEW m AS SELECT 1 Id, 'b' userName, named_struct('Aa', 1, 'bB', 'q') S")
     different = {}
     for case in load_cases("letter_case.jsonl"):
         if IS_SPARK_3 and any(word in case["sql"] for word in NOT_IN_SPARK_3):

@@ -118,7 +118,11 @@ def test_every_relation_is_read_or_unknown(dialects: str, sql: str, reads: str) 
 
 UNMODELLED = [
     ("spark", "SELECT * FROM csv.`/data/x`", "the files csv.`/data/x`"),
-    ("spark", "SELECT a.id FROM d.t a JOIN parquet.`s3://bucket/x` b ON a.id = b.id", "the files parquet.`s3://bucket/x`"),
+    (
+        "spark",
+        "SELECT a.id FROM d.t a JOIN parquet.`s3://bucket/x` b ON a.id = b.id",
+        "the files parquet.`s3://bucket/x`",
+    ),
     ("hive", "select * from csv.`file:/x`", "the files csv.`file:/x`"),
     ("spark", "SELECT count(*) FROM prod.d.t.snapshots", "metadata of the table prod.d.t"),
     ("spark", "SELECT _metadata.file_name, id FROM d.t", "Spark's column _metadata of the files of a table"),

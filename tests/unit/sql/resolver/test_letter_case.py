@@ -15,7 +15,11 @@ from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables(
-    {"t": {"id": "int", "x": "string", "s": "struct<a:int>"}, "u": {"id": "int", "y": "string"}},
+    {
+        "t": {"id": "int", "x": "string", "s": "struct<a:int>"},
+        "u": {"id": "int", "y": "string"},
+        "m": {"Id": "int", "userName": "string", "S": "struct<Aa:int,bB:string>"},
+    },
 )
 
 
@@ -40,6 +44,7 @@ def test_columns_of_the_view_are_in_lower_case(sql: str, expanded: str) -> None:
     [
         "select * from (select Id from t) q natural join (select ID from u) r",
         "select x from t natural join (select ID from u) r",
+        "select x from t natural join m",
     ],
 )
 def test_natural_join_of_names_in_other_case_is_rejected(sql: str) -> None:
