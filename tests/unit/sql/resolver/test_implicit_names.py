@@ -160,7 +160,7 @@ def test_hive_names_columns_by_position_above_group_by(sql: str, names: tuple[st
 )
 def test_a_name_twice_is_refused_where_a_clause_can_use_it(sql: str) -> None:
     count = 3 if "_col1" in sql or "explode" in sql or "|>" in sql else 2
-    with pytest.raises(SqlError, match="Duplicate column name|the column id twice"):
+    with pytest.raises(SqlError, match=r"Duplicate column name|the column id twice"):
         expand(sql, TABLES, database="d", dialect=Dialect.SPARK, column_names=("p", "q", "r")[:count], view_name="v")
 
 
