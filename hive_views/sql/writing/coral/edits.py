@@ -91,10 +91,10 @@ def given_parts(node: exp.Expr) -> Iterator[str]:
     return (key for key, value in node.args.items() if value)
 
 
-def from_token(text: Text, index: int, level: int, *, before: bool = False) -> int:
-    """Return the next FROM inside a pair of parentheses after a token, or the last one before it."""
+def from_token(text: Text, index: int, level: int, *, before: bool = False) -> int | None:
+    """Return the next FROM inside a pair of parentheses after a token, or the last one before it; None without one."""
     positions = range(index, -1, -1) if before else range(index, len(text.tokens))
-    return next(at for at in positions if text.kinds[at] is TokenType.FROM and text.enclosing[at] == level)
+    return next((at for at in positions if text.kinds[at] is TokenType.FROM and text.enclosing[at] == level), None)
 
 
 def foreign_columns(query: exp.Expr) -> Iterator[exp.Column]:

@@ -66,6 +66,8 @@ def _empty_branch(resolution: ResolvedQuery, select: exp.Select) -> Edit | None:
     if open_ < 0 or text.kinds[open_ + 1] is not TokenType.SELECT:
         return None
     from_ = from_token(text, first[1], open_)
+    if from_ is None:
+        return None
     last, close = clause_end(text, from_), text.match[open_]
     query = f"{text.between(open_ + 1, last)} WHERE false"
     if text.kinds[last + 1] is TokenType.WHERE:
@@ -119,6 +121,8 @@ class _ComputedRows:
             return []
         spans = [item for item in items if item is not None]
         from_ = from_token(text, spans[-1][1], text.enclosing[spans[0][0]])
+        if from_ is None:
+            return []
         last = end = clause_end(text, from_)
         if last + 1 < len(text.kinds) and text.kinds[last + 1] is TokenType.WHERE:
             end = clause_end(text, last + 1)

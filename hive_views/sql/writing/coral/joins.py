@@ -134,6 +134,8 @@ def scalar_subqueries(resolution: ResolvedQuery) -> Iterator[Edit]:
         if column.lower() in {name.lower() for name in block.named_selects}:
             continue  # HAVING and ORDER BY of the outer query can use this name for a column of the outer query
         inner_from = from_token(text, open_ + 1, open_)
+        if inner_from is None:
+            continue
         query = text.between(open_ + 1, text.match[open_] - 1)
         if not inner.expressions[0].alias:
             items, rest = text.between(open_ + 1, inner_from - 1), text.between(inner_from, text.match[open_] - 1)
@@ -142,7 +144,10 @@ def scalar_subqueries(resolution: ResolvedQuery) -> Iterator[Edit]:
         while level >= 0 and text.kinds[level + 1] not in (TokenType.SELECT, TokenType.WITH):
             level = text.enclosing[level]
         clause = subquery.find_ancestor(exp.Where, exp.Having, exp.Select)
-        last = clause_end(text, from_token(text, open_, level, before=clause is not block))
+        outer_from = from_token(text, open_, level, before=clause is not block)
+        if outer_from is None:
+            continue
+        last = clause_end(text, outer_from)
         value = quote_qualified(alias, column, text.quote)
         yield open_, text.match[open_], f"max({value})" if isinstance(clause, exp.Having) else value
         yield last, last, f"{text.raw(last)} JOIN ({query}) {quote_identifier(alias, text.quote)} ON true"

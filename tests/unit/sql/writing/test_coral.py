@@ -320,6 +320,12 @@ def test_function_of_a_grouping_key_stays_in_its_block():
     assert apply_rules(text, TABLES, database="h", dialect="spark") == RewrittenText(text)
 
 
+@pytest.mark.parametrize("clause", ["CLUSTER BY", "DISTRIBUTE BY", "SORT BY", "ORDER BY"])
+def test_subquery_behind_from_is_unchanged(clause: str):
+    text = f"SELECT `orders`.`ok` FROM `h`.`orders` {clause} (SELECT min(`o`.`ok`) FROM `h`.`orders` `o`)"
+    assert apply_rules(text, TABLES, database="h", dialect="spark") == RewrittenText(text)
+
+
 def test_random_values_are_not_merged():
     value = "max(rand() * length(note))"
     query = f"SELECT ok, sum(qty) / 2 AS h, max(length(note)) AS l, {value} AS a, {value} AS b FROM orders GROUP BY ok"
