@@ -528,6 +528,8 @@ class _Reader:
         unit = node.args.get("unit")
         if self._kind(at) is _T.STRING and self._tokens[at].text != getattr(node.this, "this", None):
             return at + 1  # INTERVAL '1 day'
+        if self._kind(at) is _T.STRING and unit is None:
+            return at + 1  # INTERVAL '1 day 2 hours'
         is_number = self._kind(at) is _T.NUMBER and isinstance(node.this, exp.Literal)
         at = at + 1 if is_number else self.read(node.this, at)
         if isinstance(unit, exp.IntervalSpan):
@@ -673,6 +675,8 @@ class _Reader:
             with suppress(_UnreadableError, IndexError):
                 return self.read(node, at)
             return self.query(node.this, at)  # the parentheses are not in the text
+        if self._kind(at) is _T.VALUES and isinstance(node, exp.Select) and node.args.get("from_") is not None:
+            return self._record(node, at, self.read(node.args["from_"].this, at))  # sqlglot's SELECT * FROM (VALUES …)
         return self.query(node, at) if isinstance(node, (*_QUERIES, exp.Values)) else self.read(node, at)
 
     def _select(self, node: exp.Select, at: int) -> int:

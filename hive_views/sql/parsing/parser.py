@@ -214,6 +214,8 @@ def _tree(text: Text) -> tuple[exp.Expr, Sequence[Token]]:
     tree = queries[0]
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise _error(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
+    if text.dialect is Dialect.SPARK and TokenType.PIVOT in text.kind_set:
+        _unwrap_pivots(tree)
     return same_tree(text, tree), read
 
 
@@ -416,7 +418,120 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
             continue
         written = [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
         replacements[index] = written, end
+    if text.dialect is Dialect.SPARK:
+        for index, kind in enumerate(kinds):
+            rule = _UNREAD.get(kind)
+            replacement = None if rule is None else rule(text, index)
+            if replacement is not None:
+                replacements[index] = replacement
     return replacements
+
+
+_Replacement = tuple[list[Token], int]
+"""Tokens, and the last token of the text that they replace."""
+
+
+def _unread_word(text: Text, index: int) -> _Replacement | None:
+    """Drop MAX RECURSION LEVEL n, and read `X 'F0'` as `X'F0'`."""
+    token, word = text.tokens[index], text.raw(index).lower()
+    following = text.tokens[index + 1 : index + 4]
+    if word == "max" and [item.text.lower() for item in following[:2]] == ["recursion", "level"]:
+        return [], index + len(following)
+    is_string = bool(following) and following[0].token_type is TokenType.STRING
+    if word == "x" and is_string and _HEXADECIMAL.fullmatch(following[0].text):
+        value = following[0]
+        return [Token(TokenType.HEX_STRING, value.text, token.line, token.col, token.start, value.end, [])], index + 1
+    return None
+
+
+def _unread_shift(text: Text, index: int) -> _Replacement | None:
+    """Read `a >>> b` as `a >> b`, which has the same types."""
+    run = text.tokens[max(index - 2, 0) : index + 1]
+    is_third = len(run) == 3 and all(item.token_type is TokenType.GT for item in run)
+    is_one_word = is_third and run[2].start - run[0].start == 2
+    return ([], index) if is_one_word else None
+
+
+def _unread_lateral_view(text: Text, index: int) -> _Replacement | None:
+    """Write AS behind the alias of a LATERAL VIEW whose columns follow without it."""
+    kinds = text.kinds
+    if kinds[index - 1 : index] != [TokenType.LATERAL]:
+        return None
+    opened = next((at for at in range(index + 1, len(kinds)) if kinds[at] is TokenType.L_PAREN), len(kinds))
+    alias = text.match.get(opened, len(kinds)) + 1
+    if not all(kind in _PLAIN_NAMES for kind in kinds[alias : alias + 2]) or alias + 1 >= len(kinds):
+        return None
+    column = text.tokens[alias + 1]
+    keyword = Token(TokenType.ALIAS, "AS", column.line, column.col, column.start, column.start, [])
+    return [*text.tokens[index : alias + 1], keyword], alias
+
+
+def _unread_cluster(text: Text, index: int) -> _Replacement | None:
+    """Read CLUSTER BY of expressions as DISTRIBUTE BY, which takes the same."""
+    token = text.tokens[index]
+    end = next((at for at in range(index + 1, len(text.kinds)) if text.kinds[at] in _ENDS_OF_KEYS), len(text.kinds))
+    is_plain = all(kind in _PLAIN_NAMES or kind in _IN_NAMES for kind in text.kinds[index + 1 : end])
+    words = [Token(TokenType.DISTRIBUTE_BY, "DISTRIBUTE BY", token.line, token.col, token.start, token.end, [])]
+    return None if is_plain else (words, index)
+
+
+def _unread_pivot(text: Text, index: int) -> _Replacement | None:
+    """Write each expression over aggregates of a PIVOT as the argument of a call, which `_unwrap_pivots` removes."""
+    kinds = text.kinds
+    close = text.match.get(index + 1, -1)
+    for_ = next((at for at in range(index + 2, close) if kinds[at] is TokenType.FOR), -1)
+    if for_ < 0:
+        return None
+    words = list(text.tokens[index : index + 2])
+    is_changed = False
+    for first, last in text.elements(index + 2, for_ - 1):
+        end = last - 2 if kinds[last - 1] is TokenType.ALIAS else last
+        if end == last and kinds[last] in _PLAIN_NAMES and kinds[last - 1] in (TokenType.R_PAREN, TokenType.NUMBER):
+            end -= 1  # an alias without AS
+        words += text.tokens[first - 1 : first] if first > index + 2 else []  # the comma
+        if kinds[first + 1] is TokenType.L_PAREN and text.match.get(first + 1) == end:
+            words += text.tokens[first : last + 1]
+            continue
+        is_changed = True
+        begin, stop = text.tokens[first], text.tokens[end]
+        words += [
+            Token(TokenType.VAR, PIVOTED, begin.line, begin.col, begin.start, begin.start, []),
+            Token(TokenType.L_PAREN, "(", begin.line, begin.col, begin.start, begin.start, []),
+            *text.tokens[first : end + 1],
+            Token(TokenType.R_PAREN, ")", stop.line, stop.col, stop.end, stop.end, []),
+            *text.tokens[end + 1 : last + 1],
+        ]
+    return (words, for_ - 1) if is_changed else None
+
+
+def _unwrap_pivots(tree: exp.Expr) -> None:
+    """Replace the calls around expressions over aggregates by their arguments."""
+    for pivot in tree.find_all(exp.Pivot):
+        for item in pivot.expressions:
+            call = item.this if type(item) is exp.Alias else item
+            if type(call) is exp.Anonymous and call.name == PIVOTED:
+                call.replace(call.expressions[0])
+
+
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
+PIVOTED = "an_expression_over_aggregates"
+"""The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
+_UNREAD: Mapping[TokenType, Callable[[Text, int], _Replacement | None]] = {
+    TokenType.VAR: _unread_word,
+    TokenType.GT: _unread_shift,
+    TokenType.VIEW: _unread_lateral_view,
+    TokenType.CLUSTER_BY: _unread_cluster,
+    TokenType.PIVOT: _unread_pivot,
+}
+"""What Spark reads and sqlglot does not, by the token that it begins with."""
+_PLAIN_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_IN_NAMES = frozenset({TokenType.DOT, TokenType.COMMA})
+_ENDS_OF_KEYS = frozenset(
+    {
+        *(TokenType.R_PAREN, TokenType.LIMIT, TokenType.WINDOW, TokenType.UNION, TokenType.EXCEPT),
+        *(TokenType.INTERSECT, TokenType.OFFSET, TokenType.PIPE_GT),
+    }
+)
 
 
 _REWRITTEN = frozenset({TokenType.WITH, TokenType.TABLE, TokenType.FROM, TokenType.WINDOW})

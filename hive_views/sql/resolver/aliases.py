@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sqlglot import exp
@@ -67,13 +67,13 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
     return result
 
 
-def record_spellings(context: ResolutionContext, scope: Scope, alias: str, identifiers: Sequence[exp.Expr]) -> None:
+def record_spellings(context: ResolutionContext, scope: Scope, alias: str, names: Iterable[str]) -> None:
     """Record the names that the author wrote for the columns of a table alias."""
     columns = scope.tables.get(alias, {})
-    for identifier in identifiers:
-        column = columns.get(identifier.name.lower())
+    for name in names:
+        column = columns.get(name.lower())
         if column is not None:
-            context.spellings[column] = identifier.name
+            context.spellings[column] = name
 
 
 def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name: str) -> None:

@@ -96,6 +96,8 @@ class CteDefinition:
     scope: Scope | None = None
     is_running: bool = False
     """Whether its query is being resolved."""
+    outer: Scope | None = None
+    """The columns of the query around its WITH that its query can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,8 @@ class DialectRules:
     """The name of the values that posexplode() produces."""
     has_struct_stars: bool = False
     """Whether `s.*` can be the fields of a struct."""
+    reads_outer_in_from: bool = False
+    """Whether a derived table or a WITH of a subquery can name columns of the query around the subquery."""
     keeps_letter_case: bool = False
     """Whether fields of structs and columns of inner queries are called as they are written."""
     names_casts_and_literals: bool = False

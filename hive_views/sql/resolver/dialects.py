@@ -278,6 +278,7 @@ SPARK = replace(
     TRINO,
     has_lateral_aliases=True,
     star_includes_using=True,
+    reads_outer_in_from=True,
     keeps_letter_case=True,
     names_casts_and_literals=True,
     names_columns_of_values=True,

@@ -44,7 +44,7 @@ _NUMBER = re.compile(
 )
 _RAW_STRING = re.compile(r"r(['\"])(.*)\1", re.IGNORECASE | re.DOTALL)
 _DATE = re.compile(r"date\s*(?P<quote>['\"])(\d{4}-\d\d-\d\d)(?P=quote)", re.IGNORECASE)
-_BINARY = re.compile(r"x(?P<quote>['\"])([0-9a-f]*)(?P=quote)", re.IGNORECASE)
+_BINARY = re.compile(r"x\s*(?P<quote>['\"])([0-9a-f]*)(?P=quote)", re.IGNORECASE)
 _MAX_DIGITS = 28
 """Digits in front of the point that Python's decimals have without loss."""
 _FLOAT_DIGITS = 6
@@ -63,6 +63,8 @@ class _Value:
     """The type of a whole column; None for a field or an element."""
     is_column: bool = False
     """Whether it is a whole column."""
+    is_outer: bool = False
+    """Whether it is a column of the query around a subquery, around which Spark writes outer(…) in a path."""
 
 
 def implicit_name(
@@ -242,7 +244,8 @@ def _value(context: ResolutionContext, first: int, last: int, env: Environment) 
     if last - 2 >= first and text.kinds[last - 1] is TokenType.DOT and text.kinds[last] not in _LITERALS:
         base = _value(context, first, last - 2, env)
         field = unquote_identifier(text.raw(last))
-        if base is None or (base.type is not None and hive_types.base(base.type) == "map"):
+        is_map = base is not None and base.type is not None and hive_types.base(base.type) == "map"
+        if base is None or base.is_outer or is_map:
             return None
         written = f"{base.text}.{field}"
         return _Value(text=written, name=written if "[" in base.text else field)
@@ -254,7 +257,7 @@ def _element(context: ResolutionContext, first: int, last: int, env: Environment
     text = context.text
     opened = text.match.get(last, first)
     base = _value(context, first, opened - 1, env) if opened > first else None
-    if base is None:
+    if base is None or base.is_outer:
         return None
     inner = _without_parentheses(text, opened + 1, last - 1)
     index = literal_name(text, *inner)
@@ -288,10 +291,13 @@ def _column(context: ResolutionContext, names: list[str], env: Environment) -> _
         return None
     if match is None:
         return None
-    column, _, used = match
+    column, scope, used = match
     path = names[used:]
+    is_outer = not any(scope is own for own in env.scopes)
     if len(path) == 1:
-        return _Value(text=path[0], name=path[0], type=column.type, is_column=True)
+        return _Value(text=path[0], name=path[0], type=column.type, is_column=True, is_outer=is_outer)
+    if is_outer:
+        return None
     if column.type is None or hive_types.base(column.type) == "map":
         return None  # Spark writes a key of a map in brackets
     return _Value(text=".".join(path), name=path[-1])

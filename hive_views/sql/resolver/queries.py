@@ -53,7 +53,7 @@ def resolve_query(
     context.budget.add_query(node)
     with_ = node.args.get("with_")
     if with_ is not None:
-        ctes = _define_ctes(context, with_, ctes, level)
+        ctes = _define_ctes(context, with_, ctes, outer, level)
     kind = type(node)
     if isinstance(node, exp.Select):
         return _resolve_select(context, node, QueryBlock(ctes, outer, level=level), names_columns)
@@ -79,7 +79,9 @@ def resolve_query(
 # -- WITH --------------------------------------------------------------------------------------------------------------
 
 
-def _define_ctes(context: ResolutionContext, with_: exp.With, ctes: VisibleCtes, level: int) -> VisibleCtes:
+def _define_ctes(
+    context: ResolutionContext, with_: exp.With, ctes: VisibleCtes, outer: Scope | None, level: int
+) -> VisibleCtes:
     """Return the common table expressions that a query with a WITH clause can name, unresolved."""
     is_outermost = level == 0
     is_recursive = bool(with_.args.get("recursive"))
@@ -91,7 +93,8 @@ def _define_ctes(context: ResolutionContext, with_: exp.With, ctes: VisibleCtes,
             raise context.fail(f"Ambiguous table alias '{name}': WITH defines it twice", alias_node, name)
         count = len(with_.expressions) if context.mode.shares_ctes else position + is_recursive
         visible = VisibleCtes(definitions, count, ctes)
-        definition = CteDefinition(cte, visible, position, is_outermost, level, is_recursive)
+        reachable = outer if context.dialect.reads_outer_in_from else None
+        definition = CteDefinition(cte, visible, position, is_outermost, level, is_recursive, outer=reachable)
         definitions[name] = definition
         if is_outermost:
             context.outermost_ctes.add(name)
@@ -128,7 +131,7 @@ def _resolve_set_operation(
     )
     for operation in reversed(spine):
         if operation is not node and operation.args.get("with_") is not None:
-            ctes = _define_ctes(context, operation.args["with_"], ctes, level)
+            ctes = _define_ctes(context, operation.args["with_"], ctes, outer, level)
         scope = resolve_query(context, operation.expression, ctes, outer, level=branch_level, names_columns=False)
         result = _combine(context, result, rename_columns(context, scope, "__u", None), operation)
     result = rename_columns(context, result, f"__u{context.set_operations + 1}", None)

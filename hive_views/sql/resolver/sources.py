@@ -305,7 +305,7 @@ def _resolve_table_function(
         raise context.fail(f"The function has {len(produced)} columns, its alias names {len(names)}", function)
     scope = Scope()
     put_produced_columns(context, scope, alias, function, produced, names)
-    record_spellings(context, scope, alias, columns)
+    record_spellings(context, scope, alias, (item.name for item in columns))
     return alias, scope
 
 
@@ -369,7 +369,8 @@ def _resolve_derived_table(
         return _resolve_relation(context, node, block)
     require_alias(context, identifier, "A derived table needs an alias: write (SELECT …) name", inner)
     alias = str(identifier.name).lower() if identifier is not None else f"__derived_{len(block.aliases)}"
-    scope = context.resolve_query(context, node, block.ctes, level=block.level + 1)
+    outer = block.outer if context.dialect.reads_outer_in_from else None
+    scope = context.resolve_query(context, node, block.ctes, outer, level=block.level + 1)
     claim_alias(context, alias, block, identifier or inner)
     quote_alias(context, identifier)
     for name in alias_columns(node):
@@ -443,7 +444,8 @@ def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: in
             raise context.fail(f"Recursive common table expression {name}: its query names itself", alias_node, name)
         definition.is_running = True
         first = _resolve_first_branch(context, definition) if definition.is_recursive else None
-        definition.scope = context.resolve_query(context, definition.node.this, definition.visible, level=level + 1)
+        query, outer = definition.node.this, definition.outer
+        definition.scope = context.resolve_query(context, query, definition.visible, outer, level=level + 1)
         if first is not None:  # the query reads its own result under its own name
             for column, result in zip(first.columns, definition.scope.columns, strict=False):
                 column.origins += (result,)
@@ -458,7 +460,7 @@ def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition)
     while isinstance(branch, (exp.Union, exp.Subquery)):
         branch = branch.this
     visible = replace(definition.visible, count=definition.position)
-    scope = context.resolve_query(context, branch, visible, level=definition.level + 1)
+    scope = context.resolve_query(context, branch, visible, definition.outer, level=definition.level + 1)
     definition.scope = rename_columns(context, scope, definition.node.alias.lower(), definition.node.args["alias"])
     return definition.scope
 
@@ -478,7 +480,7 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     if is_nameless and not names and not context.dialect.names_columns_of_values:
         raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
     scope = values_scope(context, node, alias, [item.name.lower() for item in columns])
-    record_spellings(context, scope, alias, columns)
+    record_spellings(context, scope, alias, (item.name for item in columns))
     return alias, scope
 
 
@@ -757,6 +759,11 @@ def resolve_lateral(
         if item.name.lower() in names:
             raise context.fail(f"Column alias {item.name} already exists", item, item.name)
         names.append(item.name.lower())
+    written = [item.name for item in columns]
+    if node.args.get("view") and context.dialect.has_lateral_aliases:
+        # Spark (4.1.4) takes the quotes around a name with a dot for a part of it.
+        written = [f"`{name}`" if "." in name else name for name in written]
+        names = [name.lower() for name in written]
     produced = produced_columns(context, function)
     if produced is None and not names:
         raise context.fail(f"The columns of {function.sql()[:60]} are not known: name them with AS", function)
@@ -770,7 +777,7 @@ def resolve_lateral(
     if not extends_scope:
         result.add(scope)
     put_produced_columns(context, result, alias, function, produced or [("", None)] * len(names), names)
-    record_spellings(context, result, alias, columns)
+    record_spellings(context, result, alias, written)
     result.keep_merged(scope, alias)
     block.aliases.setdefault(alias)
     return result
@@ -827,7 +834,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
 
 def _produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
     name = (function_name(context, function) or "").removesuffix("_outer")
-    arguments = list(function.iter_expressions())
+    arguments = [item.expression if type(item) is exp.Kwarg else item for item in function.iter_expressions()]
     if name in ("json_tuple", "parse_url_tuple"):
         return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
     if name == "stack" and arguments:
@@ -907,4 +914,9 @@ def _stack(context: ResolutionContext, arguments: list[exp.Expr]) -> list[tuple[
         return None
     values = arguments[1:]
     width = -(-len(values) // int(rows.this))
-    return [(f"col{position}", context.type_of(values[position])) for position in range(width)]
+    columns: list[tuple[str, str | None]] = []
+    for position in range(width):
+        types = [context.type_of(value) for value in values[position::width]]
+        typed = [kind for kind in types if kind != "void"]  # NULL has the type of the other rows
+        columns.append((f"col{position}", (typed or types)[0]))
+    return columns

@@ -87,8 +87,12 @@ def resolve_items(
         if block.has_windows:
             block.window_count += _count_windows(item)
     if nameless and context.mode.names_all_columns:
-        ends = ((context.tokens_of(item), name) for item, name in nameless)
-        context.added_names += [(tokens[1], name) for tokens, name in ends if tokens is not None]
+        for item, name in nameless:
+            tokens = context.tokens_of(item)
+            if tokens is not None:
+                context.added_names.append((tokens[1], name))
+            elif block.level > 0:  # another query may name it
+                raise context.fail("The end of this column is not found in the text: give the column a name", item)
     return output
 
 
@@ -116,6 +120,8 @@ def _resolve_item(
     inner = item.this if kind is exp.Alias else item
     alias = item.args.get("alias") if kind is exp.Alias else None
     bare = unwrapped(inner)
+    if bare is not inner and is_star(bare):
+        raise context.fail("A star in parentheses: write it without them", item)
     if block.keeps_spelling and alias is None and type(bare) is exp.Column:
         env = replace(env, keeps_spelling=True)
     source = resolve(context, inner, env)

@@ -173,6 +173,31 @@ class SparkTypeInference(CallInference):
         target = self.literal_argument(parts[2]) if len(parts) == 3 else None
         return written_type(target.literal) if target is not None and target.literal is not None else None
 
+    def _decode(self, node: exp.Expr, parts: list[Range]) -> str | None:
+        """Return the common type of the results, of which the default is a NULL of type STRING if it is not given."""
+        types = self._argument_types(node, parts)
+        if types is None or len(types) < 3:
+            return self.result("decode", [Argument(kind) for kind in types]) if types is not None else None
+        results = [*types[2::2], types[-1] if len(types) % 2 == 0 else "string"]
+        return next((rules.wide.of(results) for rules in spark_rules(self._conf)), None)
+
+    def _uniform(self, node: exp.Expr, parts: list[Range]) -> str | None:
+        """Return the type of a random number; of two different decimals, it is not known here."""
+        types = self._argument_types(node, parts[:2])
+        if types is None or len(types) != 2:
+            return None
+        decimals = {kind for kind in types if hive_types.base(kind) == "decimal"}
+        for kind in ("void", "double", "float"):
+            if kind in types:
+                return "double" if kind == "void" else kind
+        if decimals:
+            return decimals.pop() if len(decimals) == 1 else None
+        return max(types, key=hive_types.INTEGERS.index) if {*types} <= {*hive_types.INTEGERS} else None
+
+    def _argument_types(self, node: exp.Expr, parts: list[Range]) -> list[str] | None:
+        arguments = [self.argument(node, part) for part in parts]
+        return None if None in arguments else [item.type for item in arguments if item is not None]
+
     def _window_of_time(self, node: exp.Expr, parts: list[Range]) -> str | None:
         time = self.argument(node, parts[0]) if parts else None
         kind = _SHIFTED.get(time.type) if time is not None else None
@@ -596,6 +621,8 @@ _FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str 
     "transform_keys": SparkTypeInference._transform_keys,
     "transform_values": SparkTypeInference._transform_values,
     "map_zip_with": SparkTypeInference._map_zip_with,
+    "decode": SparkTypeInference._decode,
+    "uniform": SparkTypeInference._uniform,
     "exists": lambda types, node, parts: "boolean",
     "forall": lambda types, node, parts: "boolean",
     **dict.fromkeys(("window", "session_window"), SparkTypeInference._window_of_time),

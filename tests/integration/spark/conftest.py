@@ -34,6 +34,7 @@ WITHOUT_ICEBERG = (
     "test_implicit_names.py",
     "test_grammar.py",
     "test_letter_case.py",
+    "test_spark_forms.py",
     "test_files_as_tables.py",
     "test_plain_spark.py",
     "test_java_methods.py",
