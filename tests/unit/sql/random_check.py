@@ -188,11 +188,16 @@ class SparkCheck:
                 outcome = self._compare(typed, session, text, is_rewritten=text == rewritten != expansion.expanded)
                 if outcome is not None:
                     return outcome
-        types = [_type(field_) for field_ in typed.dtypes]
-        for name, ours, theirs in zip(names, expansion.columns, types, strict=True):
+        return self._compare_columns(sql, typed, expansion)
+
+    def _compare_columns(self, sql: str, typed: Any, expansion: Expansion) -> Outcome:
+        """Compare the names and types that a view would have with those of the author's text."""
+        columns = [(name.lower(), _type((name, kind))) for name, kind in typed.dtypes]
+        for (name, theirs), ours in zip(columns, expansion.columns, strict=True):
             if ours.name != name and not _is_generated(ours.name, name, sql):
                 return Outcome("other schema", f"column {name} is declared as {ours.name}")
-            if ours.type is not None and ours.type != theirs:
+            kind = _type((ours.name, (ours.type or theirs).replace("`", "")))
+            if kind != theirs and "more fields" not in theirs:
                 return Outcome("other type", f"{theirs} is declared as {ours.type}")
         return Outcome("equal")
 
