@@ -5,7 +5,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -832,6 +832,13 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
     return columns
 
 
+_FIXED_COLUMNS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "range": (("id", "bigint"),),
+    "sql_keywords": (("keyword", "string"), ("reserved", "boolean")),
+}
+"""The columns of table functions that do not depend on their arguments."""
+
+
 def _produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tuple[str, str | None]] | None:
     name = (function_name(context, function) or "").removesuffix("_outer")
     arguments = [item.expression if type(item) is exp.Kwarg else item for item in function.iter_expressions()]
@@ -839,8 +846,8 @@ def _produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tu
         return [(f"c{position}", "string") for position in range(len(arguments) - 1)]
     if name == "stack" and arguments:
         return _stack(context, arguments)
-    if name == "range":
-        return [("id", "bigint")]
+    if name in _FIXED_COLUMNS:
+        return list(_FIXED_COLUMNS[name])
     if name not in ("explode", "posexplode", "inline") or not arguments:
         return None
     type_text = context.mode.collection_type(context, arguments[0])

@@ -86,6 +86,7 @@ class PublicCheck(SparkCheck):
 
     def run(self, statement: str) -> None:
         """Run a statement that is no query; temporary views become permanent, so that other sessions read them."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         for text in dict.fromkeys((_TEMPORARY.sub("CREATE OR REPLACE VIEW", statement, count=1), statement)):
@@ -93,7 +94,7 @@ class PublicCheck(SparkCheck):
                 self.home.sql(text)
                 if text.upper().startswith("SET "):
                     self.elsewhere.sql(text)
-            except PySparkException:
+            except (PySparkException, Py4JError):
                 continue
             return
 
@@ -109,20 +110,24 @@ class PublicCheck(SparkCheck):
 
     def check(self, sql: str) -> Outcome:
         """Compare one query."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         expansion = self.expansion(sql)
         try:
             typed = self.home.sql(sql)
             names = [name.lower() for name in typed.columns]
-        except PySparkException:
+        except (PySparkException, Py4JError):
             return Outcome("we accept" if isinstance(expansion, Expansion) else "both refuse")
         if len(set(names)) < len(names):
             return Outcome("duplicate names")
         if isinstance(expansion, Outcome):
             return expansion
         for session, text in dict.fromkeys(((self.elsewhere, expansion.expanded), (self.home, expansion.stored))):
-            outcome = self._compare(typed, session, text, is_rewritten=False) if text != sql else None
+            try:
+                outcome = self._compare(typed, session, text, is_rewritten=False) if text != sql else None
+            except TypeError:
+                return Outcome("rows that Python cannot hold")  # a map whose keys are arrays
             if outcome is not None:
                 return outcome
         return self._compare_columns(sql, typed, expansion)
@@ -148,6 +153,8 @@ def main() -> None:
                     continue
                 outcome = check.check(statement)
                 counts[outcome.kind] += 1
+                if counts.total() % 1000 == 0:
+                    print(dict(sorted(counts.items())), counts.total(), flush=True)
                 if outcome.kind not in _HIDDEN:
                     shown = " ".join(statement.split())[:300]
                     print(
