@@ -43,18 +43,23 @@ def column_findings(columns: Iterable[tuple[str, str, str | None]]) -> Iterator[
     """Yield the findings about the columns of a view's row: name, type and comment of each."""
     for column, kind, _ in columns:
         read = row_type(kind)
-        # The names in a text that is not a type are unknown: one of them contains a colon.
-        names = (":",) if read is None else read.field_names
+        names: tuple[str, ...] = (":",) if _COLON_IN_NAME.search(kind) else ()
+        if read is not None:
+            names = read.field_names
         for rule in FIELD_NAME_RULES:
             name = next((name for name in names if not rule.readable.fullmatch(name)), None)
             if name is not None:
-                reason = f"the type of column {column}, {kind}, has a field whose name has the character {_odd(name)}"
+                odd = _odd(name, rule.readable)
+                reason = f"the type of column {column}, {kind}, has a field whose name has the character {odd}"
                 yield EngineFinding(rule.engine, rule.outcome, reason)
 
 
-def _odd(name: str) -> str:
-    """Return the first character of a name that is not a word character, in quotes."""
-    return repr(next((character for character in name if not re.match(r"\w", character)), ""))
+_COLON_IN_NAME = re.compile(r":[^<>,:()`]*:")
+
+
+def _odd(name: str, readable: re.Pattern[str]) -> str:
+    """Return the first character of a name that an engine does not read, in quotes."""
+    return repr(next((character for character in name if not readable.fullmatch(character)), ""))
 
 
 def warn_of_unreadable_columns(name: ViewName, columns: Iterable[tuple[str, str, str | None]]) -> None:

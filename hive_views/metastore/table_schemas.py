@@ -79,7 +79,7 @@ class MetastoreSchemas:
         try:
             schema = _schema_in_row(row) or _current_schema(self._store, row)
         except MetadataFileError:
-            return {}  # nobody can read the table
+            return {}  # no reader has its columns
         return _with_capitals(field["name"] for field in schema["fields"])
 
     def columns_of(self, row: Row) -> tuple[tuple[str, str], ...]:

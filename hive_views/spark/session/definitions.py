@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import warnings
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import SparkAnalyzer, iceberg_schema
+from hive_views.spark.jvm import is_classic
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
@@ -46,6 +49,17 @@ if TYPE_CHECKING:
 
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00", "UCT", "Universal", "Zulu"})
 """Names of one time zone, of which the default of a Spark and the setting of its users are often two."""
+
+
+_WITH = re.compile(r"\bwith\b", re.IGNORECASE)
+
+
+def _level_of_caller() -> int:
+    """Return the stack level of the user's code, as `warnings.warn` of the calling function counts."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("hive_views."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class DefinitionAnalyzer:
@@ -113,20 +127,29 @@ class DefinitionAnalyzer:
             value, default = self._names.setting(key), self._helper.default_setting(key)
             if is_same_setting(key, value, default) or {value, default} <= _UTC:
                 continue
-            meanings = []
-            for used in (value, default):
-                with self._helper.configured(context, {**captured, key: used}) as (session, _):
-                    try:
-                        meanings.append(session.sql(query.spark_text).semanticHash())
-                    except spark_exceptions():
-                        meanings.append(None)
-            if len({*meanings}) > 1:
+            own, again, other = (
+                self._meaning(query.spark_text, context, {**captured, key: used}) for used in (value, value, default)
+            )
+            # Two analyses of WITH or of random values differ: then the question has no answer.
+            if own == again != other:
                 warnings.warn(
-                    f"The rows of the view depend on {key}={value}. A ViewSession and plain Spark apply this; Spark's "
-                    f"catalog of Iceberg and other engines apply their own ({default} by default)",
+                    f"The rows of the view may depend on {key}={value}. A ViewSession and plain Spark apply this; "
+                    f"Spark's catalog of Iceberg and other engines apply their own ({default} by default)",
                     SessionSettingsWarning,
-                    stacklevel=10,
+                    stacklevel=_level_of_caller(),
                 )
+
+    def _meaning(self, text: str, context: NameContext, settings: Mapping[str, str]) -> int | None:
+        """Return a hash of the plan of a query under some settings; None if Spark refuses it."""
+        with self._helper.configured(context, settings) as (session, _):
+            try:
+                frame = session.sql(text)
+                if not _WITH.search(text) or not is_classic(session):
+                    return int(frame.semanticHash())
+                # The optimizer replaces each WITH, whose name has another number in each analysis.
+                return int(frame._jdf.queryExecution().optimizedPlan().semanticHash())
+            except spark_exceptions():
+                return None
 
     def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:
         """Why a definition cannot contain a read of a table; None if it can."""

@@ -421,87 +421,100 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
     if text.dialect is Dialect.SPARK:
         for index, kind in enumerate(kinds):
             rule = _UNREAD.get(kind)
-            replacement = None if rule is None else rule(text, index)
-            if replacement is not None:
-                replacements[index] = replacement
+            for first, words_read, last in () if rule is None else rule(text, index):
+                replacements.setdefault(first, (words_read, last))
     return replacements
 
 
-_Replacement = tuple[list[Token], int]
-"""Tokens, and the last token of the text that they replace."""
+_Replacement = tuple[int, list[Token], int]
+"""The first token of the text that is replaced, the tokens in its place, and the last token that is replaced."""
 
 
-def _unread_word(text: Text, index: int) -> _Replacement | None:
+def _unread_word(text: Text, index: int) -> list[_Replacement]:
     """Drop MAX RECURSION LEVEL n, and read `X 'F0'` as `X'F0'`."""
     token, word = text.tokens[index], text.raw(index).lower()
     following = text.tokens[index + 1 : index + 4]
     if word == "max" and [item.text.lower() for item in following[:2]] == ["recursion", "level"]:
-        return [], index + len(following)
+        return [(index, [], index + len(following))]
     is_string = bool(following) and following[0].token_type is TokenType.STRING
     if word == "x" and is_string and _HEXADECIMAL.fullmatch(following[0].text):
         value = following[0]
-        return [Token(TokenType.HEX_STRING, value.text, token.line, token.col, token.start, value.end, [])], index + 1
-    return None
+        binary = Token(TokenType.HEX_STRING, value.text, token.line, token.col, token.start, value.end, [])
+        return [(index, [binary], index + 1)]
+    return []
 
 
-def _unread_shift(text: Text, index: int) -> _Replacement | None:
+def _unread_shift(text: Text, index: int) -> list[_Replacement]:
     """Read `a >>> b` as `a >> b`, which has the same types."""
     run = text.tokens[max(index - 2, 0) : index + 1]
     is_third = len(run) == 3 and all(item.token_type is TokenType.GT for item in run)
     is_one_word = is_third and run[2].start - run[0].start == 2
-    return ([], index) if is_one_word else None
+    return [(index, [], index)] if is_one_word and not _closes_type(text, index - 2) else []
 
 
-def _unread_lateral_view(text: Text, index: int) -> _Replacement | None:
+def _closes_type(text: Text, index: int) -> bool:
+    """Return whether a `>` closes `array<…>`, `map<…>` or `struct<…>`."""
+    at = index - 1
+    while at > 0:
+        kind = text.kinds[at]
+        if kind is TokenType.LT:
+            return text.raw(at - 1).lower() in ("array", "map", "struct")
+        if kind is TokenType.R_PAREN:  # of decimal(10, 2)
+            at = text.match.get(at, 0) - 1
+            if text.raw(at).lower() not in ("decimal", "dec", "numeric", "varchar", "char"):
+                return False
+        elif not (kind in (TokenType.COMMA, TokenType.COLON, TokenType.GT) or text.raw(at).strip("`").isidentifier()):
+            return False
+        at -= 1
+    return False
+
+
+def _unread_lateral_view(text: Text, index: int) -> list[_Replacement]:
     """Write AS behind the alias of a LATERAL VIEW whose columns follow without it."""
     kinds = text.kinds
     if kinds[index - 1 : index] != [TokenType.LATERAL]:
-        return None
+        return []
     opened = next((at for at in range(index + 1, len(kinds)) if kinds[at] is TokenType.L_PAREN), len(kinds))
     alias = text.match.get(opened, len(kinds)) + 1
-    if not all(kind in _PLAIN_NAMES for kind in kinds[alias : alias + 2]) or alias + 1 >= len(kinds):
-        return None
+    if alias + 1 >= len(kinds) or not all(kind in _NAMES for kind in kinds[alias : alias + 2]):
+        return []
     column = text.tokens[alias + 1]
     keyword = Token(TokenType.ALIAS, "AS", column.line, column.col, column.start, column.start, [])
-    return [*text.tokens[index : alias + 1], keyword], alias
+    return [(alias, [text.tokens[alias], keyword], alias)]
 
 
-def _unread_cluster(text: Text, index: int) -> _Replacement | None:
-    """Read CLUSTER BY of expressions as DISTRIBUTE BY, which takes the same."""
-    token = text.tokens[index]
+def _unread_cluster(text: Text, index: int) -> list[_Replacement]:
+    """Read CLUSTER BY of expressions, and in a window, as DISTRIBUTE BY, which takes the same."""
+    token, opened = text.tokens[index], text.enclosing[index]
     end = next((at for at in range(index + 1, len(text.kinds)) if text.kinds[at] in _ENDS_OF_KEYS), len(text.kinds))
     is_plain = all(kind in _PLAIN_NAMES or kind in _IN_NAMES for kind in text.kinds[index + 1 : end])
+    if is_plain and not (opened > 0 and text.kinds[opened - 1] is TokenType.OVER):
+        return []
     words = [Token(TokenType.DISTRIBUTE_BY, "DISTRIBUTE BY", token.line, token.col, token.start, token.end, [])]
-    return None if is_plain else (words, index)
+    return [(index, words, index)]
 
 
-def _unread_pivot(text: Text, index: int) -> _Replacement | None:
+def _unread_pivot(text: Text, index: int) -> list[_Replacement]:
     """Write each expression over aggregates of a PIVOT as the argument of a call, which `_unwrap_pivots` removes."""
-    kinds = text.kinds
-    close = text.match.get(index + 1, -1)
-    for_ = next((at for at in range(index + 2, close) if kinds[at] is TokenType.FOR), -1)
-    if for_ < 0:
-        return None
-    words = list(text.tokens[index : index + 2])
-    is_changed = False
-    for first, last in text.elements(index + 2, for_ - 1):
+    kinds, tokens = text.kinds, text.tokens
+    opened = index + 1
+    inside = range(opened + 1, text.match.get(opened, opened))
+    for_ = next((at for at in inside if kinds[at] is TokenType.FOR and text.enclosing[at] == opened), -1)
+    replacements: list[_Replacement] = []
+    for first, last in text.elements(opened + 1, for_ - 1) if for_ > 0 else ():
         end = last - 2 if kinds[last - 1] is TokenType.ALIAS else last
-        if end == last and kinds[last] in _PLAIN_NAMES and kinds[last - 1] in (TokenType.R_PAREN, TokenType.NUMBER):
+        if end == last and kinds[last] in _PLAIN_NAMES and kinds[last - 1] in _OPERAND_ENDS:
             end -= 1  # an alias without AS
-        words += text.tokens[first - 1 : first] if first > index + 2 else []  # the comma
-        if kinds[first + 1] is TokenType.L_PAREN and text.match.get(first + 1) == end:
-            words += text.tokens[first : last + 1]
+        if first == end or (kinds[first + 1] is TokenType.L_PAREN and text.match.get(first + 1) == end):
             continue
-        is_changed = True
-        begin, stop = text.tokens[first], text.tokens[end]
-        words += [
-            Token(TokenType.VAR, PIVOTED, begin.line, begin.col, begin.start, begin.start, []),
-            Token(TokenType.L_PAREN, "(", begin.line, begin.col, begin.start, begin.start, []),
-            *text.tokens[first : end + 1],
-            Token(TokenType.R_PAREN, ")", stop.line, stop.col, stop.end, stop.end, []),
-            *text.tokens[end + 1 : last + 1],
+        begin, stop = tokens[first], tokens[end]
+        call = [
+            Token(kind, word, begin.line, begin.col, begin.start, begin.start, [])
+            for kind, word in ((TokenType.VAR, PIVOTED), (TokenType.L_PAREN, "("))
         ]
-    return (words, for_ - 1) if is_changed else None
+        closing = Token(TokenType.R_PAREN, ")", stop.line, stop.col, stop.end, stop.end, [])
+        replacements += [(first, [*call, begin], first), (end, [stop, closing], end)]
+    return replacements
 
 
 def _unwrap_pivots(tree: exp.Expr) -> None:
@@ -516,7 +529,7 @@ def _unwrap_pivots(tree: exp.Expr) -> None:
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 PIVOTED = "an_expression_over_aggregates"
 """The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
-_UNREAD: Mapping[TokenType, Callable[[Text, int], _Replacement | None]] = {
+_UNREAD: Mapping[TokenType, Callable[[Text, int], list[_Replacement]]] = {
     TokenType.VAR: _unread_word,
     TokenType.GT: _unread_shift,
     TokenType.VIEW: _unread_lateral_view,
@@ -525,7 +538,12 @@ _UNREAD: Mapping[TokenType, Callable[[Text, int], _Replacement | None]] = {
 }
 """What Spark reads and sqlglot does not, by the token that it begins with."""
 _PLAIN_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_NAMES = _PLAIN_NAMES | frozenset(Parser.TYPE_TOKENS) | {TokenType.RANGE}
 _IN_NAMES = frozenset({TokenType.DOT, TokenType.COMMA})
+_OPERAND_ENDS = _PLAIN_NAMES | {
+    *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER, TokenType.STRING, TokenType.HEX_STRING),
+    *(TokenType.END, TokenType.NULL, TokenType.TRUE, TokenType.FALSE),
+}
 _ENDS_OF_KEYS = frozenset(
     {
         *(TokenType.R_PAREN, TokenType.LIMIT, TokenType.WINDOW, TokenType.UNION, TokenType.EXCEPT),

@@ -152,7 +152,8 @@ def _resolve_item(
     if spelled is not None:
         return column, spelled if written == name else written
     if type(source) is MergedKey and alias is None:
-        return column, written  # it may be written as coalesce(…), which has no name
+        own = context.spellings.get(column, written)
+        return column, own if own.lower() == written else written  # it may be written as coalesce(…), which has no name
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     has_name = own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
     return column, None if has_name else written

@@ -22,4 +22,5 @@ def is_file_name(dialect: Dialect, parts: tuple[str, ...]) -> bool:
 
 def file_name(parts: tuple[str, ...]) -> str:
     """Return the name of files as Spark reads it."""
-    return f"{parts[0].lower()}.`{parts[1]}`"
+    path = parts[1].replace("`", "``")
+    return f"{parts[0].lower()}.`{path}`"

@@ -65,7 +65,7 @@ def written_fields(type_text: str) -> list[tuple[str, str]] | None:
     if base(type_text) != "struct":
         return None
     parts = (_FIELD.fullmatch(part) for part in arguments(type_text))
-    return [((part[1] or part[2]).replace("``", "`"), part[3]) for part in parts if part is not None]
+    return [(part[2] if part[1] is None else part[1].replace("``", "`"), part[3]) for part in parts if part is not None]
 
 
 _FIELD = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^:]*?))\s*:\s*(.*?)\s*", re.DOTALL)
@@ -300,7 +300,7 @@ def parse_type(text: str) -> IcebergType:
         return (_nested_type(text) if is_shallow else None) or _convert(
             parse_one(text, into=exp.DataType, dialect="hive")
         )
-    except (SqlglotError, _UnknownTypeError, RecursionError) as error:
+    except (SqlglotError, _UnknownTypeError, RecursionError, ValueError) as error:
         type_text = str(error) if isinstance(error, _UnknownTypeError) else text
         raise SqlError(
             f"{type_text[:_MAX_SHOWN]!r} is not a type that a view's column can have. Write e.g. int, bigint, string, "

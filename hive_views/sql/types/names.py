@@ -93,13 +93,14 @@ def row_type(text: str) -> RowType | None:
         return RowType(text, ())
     try:
         kind, end = _row_type(text, 0)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return kind if end == len(text) else None
 
 
 def _row_type(text: str, start: int) -> tuple[RowType, int]:
     """Return the type at an offset, and its end; raises ValueError."""
+    start += len(text[start:]) - len(text[start:].lstrip())
     if not text.startswith(("array<", "map<", "struct<"), start):
         match = _INNER_TYPE.match(text, start)
         if match is None:

@@ -21,7 +21,15 @@ from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO
         ("struct<a<b:int>", {SPARK, HIVE_ENGINE, TRINO}),
         ("struct<a`b:int>", {SPARK, HIVE_ENGINE, TRINO}),
         ("array<struct<a:b:int>>", {SPARK, HIVE_ENGINE, TRINO}),
+        ("map<string, array<int>>", set()),
+        ("uniontype<int,string>", set()),
     ],
 )
 def test_engines_that_do_not_read_a_type(kind: str, engines: set[str]) -> None:
     assert {item.engine for item in column_findings([("id", "int", None), ("s", kind, None)])} == engines
+
+
+def test_finding_names_the_character_that_the_engine_does_not_read() -> None:
+    found = {item.engine: item.construct for item in column_findings([("s", "struct<my-f,x:int>", None)])}
+    assert found[SPARK].endswith("','")
+    assert found[HIVE_ENGINE].endswith("'-'")

@@ -37,7 +37,7 @@ LEFT_OUT = re.compile(
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 _TEMPORARY = re.compile(r"create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\s+view", re.IGNORECASE)
 _DELIMITER = re.compile(r"--QUERY-DELIMITER-(?:START|END)")
-_COMMENT = re.compile(r"^--(?!QUERY-DELIMITER).*$|^\s*/\*.*?\*/", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^--(?!QUERY-DELIMITER)[^\n]*$|^\s*/\*[\s\S]*?\*/", re.MULTILINE)
 _SETTING = re.compile(r"^--SET (.*)$", re.MULTILINE)
 _HIDDEN = frozenset({"equal", "both refuse", "we accept", "duplicate names"})
 

@@ -23,6 +23,7 @@ from hive_views.sql.types.names import hive_name, row_type, struct_of
         ("struct<a`b:int>", "struct<`a``b`:int>", ("a`b",)),
         ("struct<`a:b`:int,`c``d`:string>", "struct<`a:b`:int,`c``d`:string>", ("a:b", "c`d")),
         ("array<struct<x:map<int,struct<y z:int>>>>", "array<struct<x:map<int,struct<`y z`:int>>>>", ("x", "y z")),
+        ("map<string, array<int>>", "map<string,array<int>>", ()),
         ("struct<t:timestamp with local time zone>", "struct<t:timestamp with local time zone>", ("t",)),
     ],
 )
@@ -37,6 +38,11 @@ def test_names_in_a_type_of_a_row(text: str, quoted: str, names: tuple[str, ...]
 )
 def test_text_that_is_no_type_of_a_row(text: str) -> None:
     assert row_type(text) is None
+
+
+def test_deep_types_and_empty_names() -> None:
+    assert row_type("array<" * 5000 + "int" + ">" * 5000) is None
+    assert written_fields(struct_of([("", "int"), ("a", "int")])) == [("", "int"), ("a", "int")]
 
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.sampled_from(["int", "array<string>", "decimal(5,2)"])), min_size=1))
