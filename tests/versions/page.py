@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,9 +37,7 @@ def render(table: Table, results: Mapping[str, Result]) -> str:
 
 
 def _row(combination: Combination, result: Result | None) -> str:
-    tests = (
-        f"`make {combination.target}`" if combination.target else ", ".join(f"`{path}`" for path in combination.tests)
-    )
+    tests = f"`make {combination.target}`" if combination.target else f"`{shlex.join(combination.tests)}`"
     if result is None:
         return f"| {combination.name} | | {tests} | *not tested* | | | | |"
     cells = (
