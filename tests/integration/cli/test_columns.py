@@ -60,7 +60,7 @@ def test_column_type_is_normalized(written: str, expected: str) -> None:
     [
         "x", "x:", ":int", "", "x:nothing", "x:int int", "x:int not null", "x:array", "x:array<int", "x:array<int,int>",
         "x:map<string>", "x:map", "x:struct<>", "x:struct", "x:struct<a:int not null>", "x:decimal(39,2)",
-        "x:decimal(0)", "x:decimal(3,4)", "x:int[3]", "x:array<fixed[3]>", "x:interval day", "x:variant", "x:'int'",
+        "x:decimal(0)", "x:decimal(3,4)", "x:int[3]", "x:array<fixed[a]>", "x:interval day", "x:variant", "x:'int'",
         "x:select 1", "x:int)",
     ],
 )  # fmt: skip

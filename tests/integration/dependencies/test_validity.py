@@ -578,7 +578,7 @@ SPARK = {"spark.sql.create.version": "4.1.4"}
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT id FROM csv.`file:/data/x`", "it reads the files file:/data/x"),
+        ("SELECT id FROM csv.`file:/data/x`", "reads the files csv.`file:/data/x`"),
         ("SELECT count(*) AS id FROM prod.{d}.orders.snapshots", "it reads metadata of the table"),
         ("SELECT _metadata.file_size AS id FROM {d}.orders", "it reads Spark's column _metadata"),
         ("SELECT v:a::int AS id FROM {d}.orders", "Cannot read the text"),

@@ -192,15 +192,14 @@ def test_materialized_views_are_read():
         ("timestamp(3)", "timestamp_ntz"),
         ("timestamp(6) with time zone", "timestamp with local time zone"),
         ('array(row(a integer, "b" map(varchar, double)))', "array<struct<a:int,b:map<string,double>>>"),
+        ('row("a b" integer, "c:""d" real)', 'struct<`a b`:int,`c:"d`:float>'),
     ],
 )
 def test_trino_types_become_hive_types(kind, expected):
     assert hive_name_of_trino(kind) == expected
 
 
-@pytest.mark.parametrize(
-    "kind", ["json", "timestamp(9)", "interval day to second", "row(bigint)", 'row("a b" int)', "hyperloglog"]
-)
+@pytest.mark.parametrize("kind", ["json", "timestamp(9)", "interval day to second", "row(bigint)", "hyperloglog"])
 def test_types_of_trino_without_hive_type_are_rejected(kind):
     with pytest.raises(ValueError, match=r"."):
         hive_name_of_trino(kind)
