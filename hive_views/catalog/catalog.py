@@ -339,7 +339,6 @@ class HiveViewCatalog(TableCatalog):
             LockError: If the lock could not be acquired.
             CommitStateUnknownError: If the metastore did not reply; the metadata file is kept.
         """
-        from hive_views.dependencies.column_findings import warn_of_unreadable_columns
         from hive_views.dependencies.graph import reject_cycle
         from hive_views.dependencies.unreadable_tables import warn_of_unreadable
 
@@ -356,8 +355,7 @@ class HiveViewCatalog(TableCatalog):
         precondition = reject_cycle(self.store, name, metadata.current_version(), is_new=True)
         check_required_engines(self.store, name, metadata)
         created = commit(self.store, name, None, metadata, precondition=precondition)
-        warn_of_unreadable(name, precondition.sources)
-        warn_of_unreadable_columns(name, created.row.columns)
+        warn_of_unreadable(created.row, precondition.sources)
         return HiveView(created, self.store)
 
     def create_view_if_not_exists(

@@ -7,13 +7,10 @@ every printable character of ASCII in place of `?`.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding
-from hive_views.errors import UnreadableColumnWarning
-from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.types.names import row_type
 
@@ -29,7 +26,7 @@ class FieldNameRule:
     readable: re.Pattern[str]
     """Matches the names that it reads."""
     version: str
-    """The versions of the engine that were measured; empty if it was not."""
+    """The engine with the version that was measured; empty if it was not."""
 
 
 FIELD_NAME_RULES = (
@@ -49,8 +46,8 @@ def column_findings(columns: Iterable[tuple[str, str, str | None]]) -> Iterator[
         for rule in FIELD_NAME_RULES:
             name = next((name for name in names if not rule.readable.fullmatch(name)), None)
             if name is not None:
-                odd = _odd(name, rule.readable)
-                reason = f"the type of column {column}, {kind}, has a field whose name has the character {odd}"
+                odd, measured = _odd(name, rule.readable), f" ({rule.version})" if rule.version else ""
+                reason = f"the type of column {column}, {kind}, has a field with {odd} in its name{measured}"
                 yield EngineFinding(rule.engine, rule.outcome, reason)
 
 
@@ -60,14 +57,3 @@ _COLON_IN_NAME = re.compile(r":[^<>,:()`]*:")
 def _odd(name: str, readable: re.Pattern[str]) -> str:
     """Return the first character of a name that an engine does not read, in quotes."""
     return repr(next((character for character in name if not readable.fullmatch(character)), ""))
-
-
-def warn_of_unreadable_columns(name: ViewName, columns: Iterable[tuple[str, str, str | None]]) -> None:
-    """Issue a warning about each column with which Spark's session catalog cannot read a view."""
-    for finding in column_findings(columns):
-        if finding.engine == SPARK:
-            warnings.warn(
-                f"{name}: {finding.text}. A ViewSession and Spark's catalog of Iceberg read the view",
-                UnreadableColumnWarning,
-                stacklevel=4,
-            )

@@ -75,13 +75,12 @@ class EngineChecker:
             return _for_all(Outcome.REFUSED, "the view has no text for Hive and plain Spark")
         expanded = text.typed if text.expanded is None else text.expanded
         dialect = text.dialect.of_row
-        files = _files_of(expanded, dialect)
-        if files:
-            reason = f"it reads the files {', '.join(files)}, as only Spark does"
-            return tuple(EngineFinding(engine, Outcome.REFUSED, reason) for engine in (HIVE_ENGINE, TRINO))
         try:
-            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=Dialect.HIVE)]
             named = references(expanded, dialect)
+            if named.files:
+                reason = f"it reads the files {', '.join(named.files)}, as only Spark does"
+                return tuple(EngineFinding(engine, Outcome.REFUSED, reason) for engine in (HIVE_ENGINE, TRINO))
+            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=Dialect.HIVE)]
         except SqlError as error:
             return _for_all(Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
         for source in dict.fromkeys(ViewName(*table.resolved(text.database)) for table in named.tables):
@@ -121,14 +120,6 @@ def reject_unreadable(
 
 def _for_all(outcome: Outcome, reason: str) -> tuple[EngineFinding, ...]:
     return tuple(EngineFinding(engine, outcome, reason) for engine in ENGINES)
-
-
-def _files_of(sql: str, dialect: Dialect) -> tuple[str, ...]:
-    """Return the files that a text reads; none if it cannot be read."""
-    try:
-        return references(sql, dialect).files
-    except SqlError:
-        return ()
 
 
 def _findings_of_text(

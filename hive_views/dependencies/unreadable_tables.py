@@ -1,6 +1,7 @@
 """Tables that Spark reads with other rows, or not at all, among everything that a definition reads.
 
-The facts are in `hive_views.dependencies.table_findings`. A definition is accepted with a warning, a materialized view
+The facts are in `hive_views.dependencies.table_findings`, and those about the view's own columns in
+`hive_views.dependencies.column_findings`. A definition is accepted with a warning, a materialized view
 is refused, because its stored rows would be wrong, and an import needs the user's consent.
 """
 
@@ -10,9 +11,10 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from hive_views.dependencies.column_findings import column_findings
 from hive_views.dependencies.lineage import LineageReader
-from hive_views.dependencies.table_findings import EngineFinding, spark_findings
-from hive_views.errors import UnreadableTableError, UnreadableTableWarning
+from hive_views.dependencies.table_findings import SPARK, EngineFinding, spark_findings
+from hive_views.errors import UnreadableColumnWarning, UnreadableTableError, UnreadableTableWarning
 from hive_views.identifiers import ViewName
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import MetastoreStore
@@ -23,10 +25,14 @@ def find_unreadable(store: MetastoreStore, names: Iterable[ViewName]) -> tuple[E
     return spark_findings(_rows_read(LineageReader(store), names))
 
 
-def warn_of_unreadable(name: ViewName, rows: Iterable[Row]) -> None:
-    """Issue a warning about each table among the sources of a view that Spark does not read as Hive does."""
-    for finding in spark_findings(rows):
-        warnings.warn(f"{name}: {finding.text}", UnreadableTableWarning, stacklevel=4)
+def warn_of_unreadable(view: Row, sources: Iterable[Row]) -> None:
+    """Issue a warning about each source that Spark does not read as Hive does, and each column that it cannot read."""
+    for finding in spark_findings(sources):
+        warnings.warn(f"{view.name}: {finding.text}", UnreadableTableWarning, stacklevel=4)
+    for finding in column_findings(view.columns):
+        if finding.engine == SPARK:
+            remedy = "A ViewSession and Spark's catalog of Iceberg read the view"
+            warnings.warn(f"{view.name}: {finding.text}. {remedy}", UnreadableColumnWarning, stacklevel=4)
 
 
 def reject_unreadable_tables(store: MetastoreStore, name: ViewName, names: Iterable[ViewName]) -> None:

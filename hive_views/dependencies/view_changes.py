@@ -67,11 +67,9 @@ def commit_changes(
             check_required_engines(store, name, metadata)
         committed = commit(store, name, base, metadata, precondition=precondition)
         if precondition is not None and is_new:
-            from hive_views.dependencies.column_findings import warn_of_unreadable_columns
             from hive_views.dependencies.unreadable_tables import warn_of_unreadable
 
-            warn_of_unreadable(name, precondition.sources)
-            warn_of_unreadable_columns(name, committed.row.columns)
+            warn_of_unreadable(committed.row, precondition.sources)
         return committed
 
     return commit_retries(loaded.metadata.properties, _is_retryable)(attempt_commit)

@@ -36,7 +36,8 @@ from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, ROW_TEXT_RULES, sql_texts
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.analysis.view_text import qualified_functions
-from hive_views.sql.parsing.parser import ParseTextError, find_variable
+from hive_views.sql.parsing.errors import ParseTextError
+from hive_views.sql.parsing.parser_settings import find_variable
 from hive_views.sql.resolver.origins import unchanged_type
 from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.file_names import file_name

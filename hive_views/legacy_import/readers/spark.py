@@ -30,7 +30,7 @@ from hive_views.metastore.row_codec import Row
 from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, read_list, schema_fields
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED, ROW_PREFIX, settings_of_row
-from hive_views.sql.parsing.parser import (
+from hive_views.sql.parsing.parser_settings import (
     CASE_SENSITIVE,
     PARSER_SETTINGS,
     find_doubled_quote,

@@ -43,7 +43,7 @@ from hive_views.spark.sessions import (
 )
 from hive_views.spark.versions import check_spark_version
 from hive_views.sql.analysis.incremental import RowSelection
-from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
+from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 from hive_views.sql.types.spark_types import spark_type
 

@@ -26,7 +26,7 @@ from hive_views.spec.session_settings import (
     is_same_setting,
     recorded_settings,
 )
-from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes, setting_dependence
+from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes, setting_dependence
 from hive_views.sql.text.positions import error_at, line_and_column
 from hive_views.sql.text.quoting import quote_name
 

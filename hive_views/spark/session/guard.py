@@ -17,7 +17,7 @@ from hive_views.metastore.queries import database_names
 from hive_views.metastore.row_codec import RowKind
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits, convert_spark_errors
-from hive_views.sql.parsing.parser import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
+from hive_views.sql.parsing.parser_settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS
 from hive_views.sql.parsing.statement_targets import ExecutedText, StatementTargets, ViewChange, find_targets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at, line_and_column

@@ -77,7 +77,7 @@ from hive_views.spec.session_settings import (
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
+from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.text.file_names import FILE_NAME
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_identifier, quote_name

@@ -15,7 +15,7 @@ from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
 from hive_views.spark.versions import spark_line
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
-from hive_views.sql.parsing.parser import CASE_SENSITIVE, PARSER_SETTINGS
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE, PARSER_SETTINGS
 from hive_views.sql.text.positions import error_at
 
 if TYPE_CHECKING:

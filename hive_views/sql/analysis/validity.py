@@ -17,7 +17,7 @@ from sqlglot import exp
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName, components
 from hive_views.sql.analysis.view_text import ViewText
-from hive_views.sql.parsing.parser import ParseTextError
+from hive_views.sql.parsing.errors import ParseTextError
 from hive_views.sql.parsing.spark_grammar import unreadable_position
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.parser import ParseTextError
+from hive_views.sql.parsing.errors import ParseTextError
 from hive_views.sql.parsing.statements import (
     AlterMaterializedViewRewrite,
     AlterViewAddPartitions,

@@ -314,14 +314,14 @@ def _nested_type(text: str) -> IcebergType | None:
     inner, kind = arguments(text), base(text)
     if kind == "struct":
         fields = written_fields(text) or []
-        types = [_inner_type(field) for _, field in fields]
-        if not types or None in types or len(types) != len(inner):
+        types = [read for _, field in fields if (read := _inner_type(field)) is not None]
+        if not types or len(types) != len(inner):
             return None
+        names = (name for name, _ in fields)
         return StructType(
             *(
                 NestedField(field_id=0, name=name, field_type=field, required=False)
-                for (name, _), field in zip(fields, types, strict=True)
-                if field is not None
+                for name, field in zip(names, types, strict=True)
             )
         )
     element, *values = [_inner_type(part) for part in inner] or [None]

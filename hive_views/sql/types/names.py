@@ -100,7 +100,8 @@ def row_type(text: str) -> RowType | None:
 
 def _row_type(text: str, start: int) -> tuple[RowType, int]:
     """Return the type at an offset, and its end; raises ValueError."""
-    start += len(text[start:]) - len(text[start:].lstrip())
+    while text[start : start + 1].isspace():
+        start += 1
     if not text.startswith(("array<", "map<", "struct<"), start):
         match = _INNER_TYPE.match(text, start)
         if match is None:

@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.parser import check_depth, parse_query
+from hive_views.sql.parsing.nesting import check_depth
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.spark_grammar import check_spark_text, unreadable_position
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas

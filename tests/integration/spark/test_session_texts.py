@@ -23,7 +23,7 @@ from hive_views.errors import (
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.spark import ViewSession
 from hive_views.spark.session.settings import substitute_variables
-from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
+from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
 from tests.integration.spark.spark_versions import (
     CATALOG,
     IS_BEFORE_4_1,

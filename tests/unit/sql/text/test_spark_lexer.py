@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.parser import find_doubled_quote, reads_doubled_quotes
+from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.text.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.definition import portable_text
