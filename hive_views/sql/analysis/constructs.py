@@ -22,6 +22,7 @@ from hive_views.sql.parsing.syntax_tree import (
     function_token,
     unwrapped,
 )
+from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.types.hive_types import INTEGERS, as_decimal, base, decimal
 
@@ -224,6 +225,8 @@ class _Reader:
             if not isinstance(node.parent, (exp.Select, exp.Alias)) or self._type(node) in _PLAIN:
                 return
             yield f"column({self._type(node)})"
+        elif variant_key(node) is not None:
+            yield "a path into a variant"
         elif kind is exp.Dot:
             if not isinstance(node.expression, exp.Func):
                 yield "field"

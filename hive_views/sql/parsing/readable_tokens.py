@@ -19,6 +19,7 @@ from hive_views.sql.parsing.errors import error_at
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
 from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL
+from hive_views.sql.parsing.variant_paths import paths_read_as_indexes
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 
@@ -105,6 +106,8 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
         written = [Token(kind, word, token.line, token.col, token.start, token.end, []) for kind, word in words]
         replacements[index] = written, end
     if text.dialect is Dialect.SPARK:
+        if TokenType.COLON in text.kind_set:
+            replacements |= {first: (words_read, last) for first, words_read, last in paths_read_as_indexes(text)}
         for index, kind in enumerate(kinds):
             rule = _UNREAD.get(kind)
             for first, words_read, last in () if rule is None else rule(text, index):
@@ -203,6 +206,62 @@ def _unread_pivot(text: Text, index: int) -> list[_Replacement]:
     return replacements
 
 
+def _unread_index(text: Text, index: int) -> list[_Replacement]:
+    """Write `c::array<int>[0]` as `(c::array<int>)[0]`."""
+    kinds = text.kinds
+    if kinds[index + 2 : index + 3] != [TokenType.LT]:
+        return []
+    end = _end_of_type(text, index + 2)
+    if kinds[end + 1 : end + 2] != [TokenType.L_BRACKET]:
+        return []
+    begin, close = text.tokens[_start_of_operand(text, index - 1)], text.tokens[end]
+    # Their texts are those of the tokens at their positions, so that what begins or ends with them has a range.
+    opening = Token(TokenType.L_PAREN, begin.text, begin.line, begin.col, begin.start, begin.start, [])
+    closing = Token(TokenType.R_PAREN, close.text, close.line, close.col, close.end, close.end, [])
+    first = text.starts[begin.start]
+    return [(first, [opening, begin], first), (end, [close, closing], end)]
+
+
+def _end_of_type(text: Text, opened: int) -> int:
+    """Return the index of the `>` of a `<`, or of the last token."""
+    depth, at = 1, opened
+    while depth and at + 1 < len(text.kinds):
+        at += 1
+        depth += (text.kinds[at] is TokenType.LT) - (text.kinds[at] is TokenType.GT)
+    return at
+
+
+def _start_of_operand(text: Text, last: int) -> int:
+    """Return the first token of the operand of `::` that ends with a token: a name, a call, a path, a cast, CASE."""
+    kinds, at = text.kinds, last
+    while at > 0:
+        if kinds[at] is TokenType.GT:  # of a type
+            while at > 0 and kinds[at] is not TokenType.DCOLON:
+                at -= 1
+        elif kinds[at] is TokenType.END:
+            depth = 1
+            while depth and at > 0:
+                at -= 1
+                depth += (kinds[at] is TokenType.END) - (kinds[at] is TokenType.CASE)
+        if kinds[at] in _CLOSING:
+            at = text.match.get(at, at)
+        is_indexed = kinds[at] is TokenType.L_BRACKET
+        is_call = kinds[at] is TokenType.L_PAREN and kinds[at - 1] in _CALLED
+        if is_indexed or is_call or kinds[at] in _BETWEEN_PARTS:
+            at -= 1
+        elif kinds[at - 1] in _BETWEEN_PARTS:
+            at -= 2
+        else:
+            break
+    return at
+
+
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
+_CALLED = frozenset(Parser.FUNC_TOKENS) - {TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.ALL}
+"""The tokens that are names of functions in front of a parenthesis."""
+_BETWEEN_PARTS = frozenset({TokenType.DOT, TokenType.COLON, TokenType.DCOLON})
+
+
 def unwrap_pivots(tree: exp.Expr) -> None:
     """Replace the calls around expressions over aggregates by their arguments."""
     for pivot in tree.find_all(exp.Pivot):
@@ -220,6 +279,7 @@ _UNREAD: Mapping[TokenType, Callable[[Text, int], list[_Replacement]]] = {
     TokenType.GT: _unread_shift,
     TokenType.VIEW: _unread_lateral_view,
     TokenType.CLUSTER_BY: _unread_cluster,
+    TokenType.DCOLON: _unread_index,
     TokenType.PIVOT: _unread_pivot,
 }
 """What Spark reads and sqlglot does not, by the token that it begins with."""

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
 from hive_views.sql.parsing.syntax_tree import comparison_key
+from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import bind_star, visit, visit_children, widen
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
@@ -48,6 +49,14 @@ def _sign(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
 def _with_children(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
     visit_children(context, node, env)
     context.mode.check_operands(context, (node,))
+
+
+def _index(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
+    _with_children(context, node, env)
+    key = variant_key(node)
+    kind = context.type_of(node.this) if key is not None else None
+    if kind is not None and kind != "variant":
+        raise context.fail(f"The path to {key} needs a value of type variant, not {kind}", node)
 
 
 def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> None:
@@ -216,7 +225,7 @@ HANDLERS: Mapping[type, Handler] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Window: _window,
-    exp.Bracket: _with_children,
+    exp.Bracket: _index,
     exp.Between: _with_children,
     exp.Neg: _sign,
     exp.BitwiseNot: _sign,

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.syntax_tree import unwrapped
+from hive_views.sql.parsing.variant_paths import path_at_end, variant_key
 from hive_views.sql.resolver.context import Environment, ResolutionContext
 from hive_views.sql.resolver.names import find_dotted
 from hive_views.sql.resolver.scopes import AmbiguousName
@@ -81,14 +82,14 @@ def implicit_name(
     text = context.text
     first, last = _without_parentheses(text, *tokens)
     bare = unwrapped(item)
-    name = literal_name(text, first, last)
-    if name is None and first < last and text.kinds[first] is not TokenType.L_PAREN is text.kinds[first + 1]:
+    name = variant_key(bare)
+    if name is None:
+        name = literal_name(text, first, last)
+    if name is None and text.match.get(first + 1) == last and text.kinds[first + 1] is TokenType.L_PAREN:
         name = _call_name(context, first, last, env, is_of_view=is_of_view)
     elif name is None and type(bare) in (exp.Cast, exp.TryCast):
         end = next((index for index in range(last, first, -1) if text.raw(index) == "::"), first)
-        # sqlglot reads the index of `c::array<int>[0]` as a part of the type.
-        is_whole = end > first and TokenType.L_BRACKET not in text.kinds[end : last + 1]
-        value = _value(context, first, end - 1, env) if is_whole else None
+        value = _value(context, first, end - 1, env) if end > first else None
         name = value.name if value is not None and value.is_column else None
     elif name is None:
         value = _value(context, first, last, env)
@@ -195,7 +196,7 @@ def _java_double(value: float) -> str | None:
 def _call_name(context: ResolutionContext, first: int, last: int, env: Environment, *, is_of_view: bool) -> str | None:
     """Return the name of `CAST(c AS t)`, `TRY_CAST(c AS t)`, `t(c)` and `window(…)`."""
     text = context.text
-    if text.match.get(first + 1) != last or last == first + 2:
+    if last == first + 2:
         return None
     word = text.raw(first).lower()
     if word in _CASTS:
@@ -236,6 +237,9 @@ def _value(context: ResolutionContext, first: int, last: int, env: Environment) 
     first, last = _without_parentheses(text, first, last)
     if first > last:
         return None
+    path = path_at_end(text, first, last)
+    if path is not None:
+        return _Value(text=path.key, name=path.key, is_column=True)
     if text.kinds[last] is TokenType.R_BRACKET:
         return _element(context, first, last, env)
     names = _dotted_names(text, first, last)

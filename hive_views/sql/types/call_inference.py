@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.syntax_tree import child_expressions, start_offsets
+from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.call_types import Argument
 from hive_views.sql.types.inference import TypeInference
@@ -146,7 +147,7 @@ class CallInference(TypeInference):
             return str(node.name)
         if type(node) in (exp.Column, exp.Dot):
             return str(node.name if type(node) is exp.Column else node.expression.name)
-        return None
+        return variant_key(node)
 
 
 def _children(node: exp.Expr) -> Iterator[exp.Expr]:

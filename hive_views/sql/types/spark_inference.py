@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.tables import engine_table, spark_argument_counts, spark_versions
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.call_inference import CallInference
@@ -343,6 +344,8 @@ class SparkTypeInference(CallInference):
         if name in ("element_at", "try_element_at", "get") and node.args.get("offset"):
             return self._named_call(name, token or 0, node)
         outer = self.type_of(node.this)
+        if variant_key(node) is not None:
+            return "variant" if outer == "variant" else None
         inner = hive_types.arguments(outer) if outer is not None else ()
         return inner[-1] if inner and hive_types.base(str(outer)) in ("array", "map") else None
 
