@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from sqlglot import exp
@@ -43,13 +44,12 @@ def require_alias(context: ResolutionContext, identifier: exp.Expr | None, reaso
 
 def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_node: exp.Expr | None) -> Scope:
     """Return a query's columns under a table alias; of two columns with one name the second gets its internal name."""
-    names = [item.name.lower() for item in (alias_node.args.get("columns") or ())] if alias_node is not None else []
+    identifiers = (alias_node.args.get("columns") or []) if alias_node is not None else []
+    names = unique_names(context, identifiers)
     if len(names) > len(scope.columns):
         raise context.fail(
             f"The column list of '{alias}' has {len(names)} names, its query {len(scope.columns)} columns", alias_node
         )
-    if len(set(names)) < len(names) and context.mode.names_all_columns:
-        raise context.fail(f"The column list of '{alias}' has a name twice: {', '.join(names)}", alias_node, alias)
     result = Scope()
     for position, column in enumerate(scope.columns):
         table, name = scope.names[column]
@@ -58,13 +58,42 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
         elif table == "":
             name = column.internal
         new = column.copy(column.internal, alias, name)
-        if position < len(names) and alias_node is not None:
-            context.spellings[new] = alias_node.args["columns"][position].name
+        if position < len(names):
+            context.spellings[new] = identifiers[position].name
         result.put_unique(alias, name, new)
         written = result.names.get(new, (alias, name))[1]
         if written != name and context.mode.names_all_columns:
             _rename_output_column(context, column, written)
+    note_new_names(context, result, identifiers)
     return result
+
+
+def unique_names(context: ResolutionContext, identifiers: Sequence[exp.Identifier]) -> list[str]:
+    """Return the names of a column list in lower case, with new ones in place of those that it repeats.
+
+    No clause can name these columns, since their name is ambiguous; a star can contain them.
+    """
+    names = [item.name.lower() for item in identifiers]
+    if len(set(names)) == len(names) or not context.mode.names_all_columns:
+        return names
+    unique = list(names)
+    for position, (name, identifier) in enumerate(zip(names, identifiers, strict=True)):
+        if names.count(name) > 1:
+            unique[position] = next(fresh for fresh in _fresh_names(position) if fresh not in names)
+            _rename_identifier(context, identifier, unique[position])
+    return unique
+
+
+def _fresh_names(position: int) -> Iterator[str]:
+    for underscores in count(1):
+        yield f"{'_' * underscores}col{position}"
+
+
+def note_new_names(context: ResolutionContext, scope: Scope, identifiers: Sequence[exp.Identifier]) -> None:
+    """Record the columns to which `unique_names` gave another name."""
+    for column, identifier in zip(scope.columns, identifiers, strict=False):
+        if scope.names[column][1] != identifier.name.lower():
+            context.invented_names.add(column)
 
 
 def record_spellings(context: ResolutionContext, scope: Scope, alias: str, names: Iterable[str]) -> None:
@@ -83,11 +112,16 @@ def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name:
     if item is None or is_star(item):
         return
     if type(item) is exp.Alias:
-        index = context.text.token_of(item.args["alias"])
-        if index is not None:
-            for edits in (context.edits, context.star_edits):
-                edits.replace(index, index, context.quote(name))
+        _rename_identifier(context, item.args["alias"], name)
         return
     tokens = context.tokens_of(item)
     if tokens is not None:
         context.added_names.append((tokens[1], name))
+
+
+def _rename_identifier(context: ResolutionContext, identifier: exp.Identifier, name: str) -> None:
+    """Write another name in place of an alias, because it is a duplicate."""
+    index = context.text.token_of(identifier)
+    if index is not None:
+        for edits in (context.edits, context.star_edits):
+            edits.replace(index, index, context.quote(name))

@@ -5,7 +5,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -20,9 +20,11 @@ from hive_views.sql.resolver.aliases import (
     alias_columns,
     alias_identifier,
     claim_alias,
+    note_new_names,
     record_spellings,
     rename_columns,
     require_alias,
+    unique_names,
 )
 from hive_views.sql.resolver.context import (
     CteDefinition,
@@ -392,9 +394,21 @@ def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBl
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", at, name)
         result.put(owner, name, column.copy(column.internal, owner, name))
     result.merged = MergedColumns(result.tables, result.join_columns())
+    result.qualifiers = {alias: names for alias, names in _qualifiers_in(context, node) if alias in result.tables}
     for alias in result.tables:
         block.aliases.setdefault(str(alias))
     return result
+
+
+def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the tables in FROM of a query under a pipe operator, and of those under it, with catalog and database."""
+    from_ = node.this.args.get("from_")
+    for element in (from_, *(node.this.args.get("joins") or ())) if from_ is not None else ():
+        source = context.sources.get(id(element.this))
+        if source is not None:
+            yield from source.scope.qualifiers.items()
+        elif type(element.this) is exp.Subquery:
+            yield from _qualifiers_in(context, element.this)
 
 
 def _output_alias(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
@@ -479,7 +493,8 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     is_nameless = query is None or isinstance(query.parent, exp.CTE)
     if is_nameless and not names and not context.dialect.names_columns_of_values:
         raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
-    scope = values_scope(context, node, alias, [item.name.lower() for item in columns])
+    scope = values_scope(context, node, alias, unique_names(context, columns))
+    note_new_names(context, scope, columns)
     record_spellings(context, scope, alias, (item.name for item in columns))
     return alias, scope
 

@@ -55,7 +55,7 @@ CASES = [
     ),
     ("select k from t order by `k + 1`", "Invalid"),
     ("select k from t join u using (k, k)", "names column 'k' twice"),
-    ("select k from t x(k, k, a, b)", "a name twice"),
+    ("select k from t x(k, k, a, b)", "column reference 'k'"),
     ("select k from t order by 2", "Invalid position"),
     ("select t.*, count(*) as n from t group by 1", "with a star"),
     ("select k, count(*) as n from t group by 1, 2", "is an aggregate"),
