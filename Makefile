@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs test-tools release test test-all system-packages test-atomicity test-docker test-faults test-matrix test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
+.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs test-tools release test test-all system-packages test-atomicity test-docker test-faults test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -71,11 +71,6 @@ test-faults: env
 # Updates lost on each server by the catalog's ways to commit, which fails where one is; writes docs/servers.md.
 test-atomicity: env
 	$(BIN)/python -m tests.integration.matrix.atomicity
-
-# The tests of the catalog on every release and database, two hours and a half; writes docs/servers.md.
-test-matrix: env
-	HIVE_VIEWS_EVERY_RELEASE=1 $(BIN)/python -m pytest tests/integration/metastore/test_standalone.py
-	$(BIN)/python -m tests.integration.matrix
 
 # Random statements against Spark, and against Hive where ORACLE is the command that starts it (tests/unit/sql/hive_oracle.py);
 # COUNT statements each.
@@ -163,7 +158,8 @@ test-spark: env
 test-sqlglot: env
 	$(BIN)/python -m tests.versions run 'sqlglot-*'
 
-# What `.ci/run` runs of it at each landing: a sample on each version of Spark, and one whole combination in turn.
+# What `.ci/run` runs of it at each landing: a sample on each version of Spark and the short unit tests on the oldest and the
+# newest Python, and one whole combination in turn.
 test-versions-sample: env
 	$(BIN)/python -m tests.versions sample
 

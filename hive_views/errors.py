@@ -12,6 +12,9 @@ from contextlib import contextmanager
 
 from pyiceberg import exceptions as iceberg
 
+INSTALL_SPARK = "pip install 'pyspark[connect]>=3.5,<4.2'"
+"""The command that installs a Spark with a runtime of Iceberg, as the extra `spark` does."""
+
 
 class HiveViewsError(Exception):
     """The base class of all errors of this package.

@@ -15,7 +15,7 @@ from uuid import uuid4
 from hive_views.catalog.views import HiveView
 from hive_views.config import CatalogConfig
 from hive_views.doctor.report import Finding, Level, ProgressDisplay, abbreviate, show_nothing
-from hive_views.errors import EmbeddedMetastoreError, HiveViewsError, MetastoreRefusedError
+from hive_views.errors import INSTALL_SPARK, EmbeddedMetastoreError, HiveViewsError, MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import parts
 from hive_views.io.metadata_files import MetadataFiles
@@ -31,6 +31,13 @@ from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
 from hive_views.metastore.queries import load_view, read_rows, unreadable_row
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.spark.versions import (
+    MissingSparkError,
+    NoIcebergRuntimeError,
+    UnsupportedSparkError,
+    iceberg_release,
+    installed_spark,
+)
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -119,9 +126,23 @@ def check_java() -> Iterator[Finding]:
     try:
         jars = find_jars("(none)")
     except EmbeddedMetastoreError as error:
-        yield Finding("pyspark", Level.WARNING, "", f"{error.reason} ({why})", "pip install 'hive_views[spark]'")
+        yield Finding("pyspark", Level.WARNING, "", f"{error.reason} ({why})", INSTALL_SPARK)
     else:
-        yield Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, {"jars": str(jars)})
+        yield _check_spark(jars)
+
+
+def _check_spark(jars: Path) -> Finding:
+    """Check whether the installed PySpark has a runtime of Iceberg, which refreshes and sessions with Iceberg need."""
+    details: dict[str, object] = {"jars": str(jars)}
+    try:
+        details["version"] = installed = installed_spark()
+        details["iceberg"] = release = iceberg_release(installed)
+    except (UnsupportedSparkError, NoIcebergRuntimeError) as error:
+        return Finding("pyspark", Level.WARNING, "", str(error), INSTALL_SPARK, details)
+    except MissingSparkError:  # its jars are elsewhere (SPARK_HOME)
+        return Finding("pyspark", Level.OK, "", f"PySpark's jars are in {jars}", None, details)
+    message = f"PySpark {installed} in {jars}, with Iceberg's runtime {release}"
+    return Finding("pyspark", Level.OK, "", message, None, details)
 
 
 def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDisplay = show_nothing) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hive_views.errors import EmbeddedMetastoreError
+from hive_views.errors import INSTALL_SPARK, EmbeddedMetastoreError
 from hive_views.local_metastore.directory import MetastoreDirectory
 from hive_views.local_metastore.gateway import LOOPBACK, PY4J_LOGGER, GatewayProcess
 
@@ -27,7 +27,7 @@ OLDEST_JAVA = 17
 INSTALL_JAVA = (
     f"Install Java {OLDEST_JAVA}, e.g. `apt-get install openjdk-{OLDEST_JAVA}-jre-headless`, or set JAVA_HOME"
 )
-INSTALL_SPARK = "Install PySpark: `pip install 'hive_views[spark]'`"
+_INSTALL = f"Install PySpark: `{INSTALL_SPARK}`"
 
 # Packages that Hive, Hadoop and DataNucleus access by reflection.
 _OPENED_PACKAGES = (
@@ -52,12 +52,10 @@ def find_jars(directory: str) -> Path:
     """Return the directory of PySpark's jars, without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedMetastoreError(
-            directory, f"PySpark, whose jars contain the metastore, is missing. {INSTALL_SPARK}"
-        )
+        raise EmbeddedMetastoreError(directory, f"PySpark, whose jars contain the metastore, is missing. {_INSTALL}")
     jars = Path(next(iter(spec.submodule_search_locations))) / "jars"
     if not any(jars.glob("hive-metastore-2.3.*.jar")) or not any(jars.glob("py4j-*.jar")):
-        raise EmbeddedMetastoreError(directory, f"{jars} does not contain the jars of Hive and Py4J. {INSTALL_SPARK}")
+        raise EmbeddedMetastoreError(directory, f"{jars} does not contain the jars of Hive and Py4J. {_INSTALL}")
     return jars
 
 
@@ -189,7 +187,7 @@ class MetastoreJvm(GatewayProcess):
         try:
             from py4j.protocol import Py4JError
         except ImportError as error:
-            raise self.failure(f"Py4J is missing. {INSTALL_SPARK}") from error
+            raise self.failure(f"Py4J is missing. {_INSTALL}") from error
         try:
             with self.gateway(deadline, has_call_timeout=True) as gateway:
                 try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from hive_views.errors import ArtifactFetchError
+from hive_views.errors import INSTALL_SPARK, ArtifactFetchError
 
 MIRROR = "DEFAULT_ARTIFACT_REPOSITORY"
 """Spark's environment variable for a mirror of Maven Central."""
@@ -109,7 +109,7 @@ def _retrieve(artifacts: Sequence[Artifact], scratch: Path) -> str:
     locations = spec.submodule_search_locations if spec else None
     ivy = [str(jar) for location in locations or () for jar in (Path(location) / "jars").glob("ivy-*.jar")]
     if not ivy:
-        return "PySpark, whose jars contain the resolver, is missing: pip install 'hive_views[spark]'"
+        return f"PySpark, whose jars contain the resolver, is missing: {INSTALL_SPARK}"
     home = os.environ.get("JAVA_HOME")
     command = [f"{home}/bin/java" if home else "java", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(ivy)]
     command += ["org.apache.ivy.Main", "-settings", str(settings), "-ivy", str(module), "-warn"]

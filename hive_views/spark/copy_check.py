@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.identifiers import ViewName
-from hive_views.spark.versions import check_spark_version
+from hive_views.spark.versions import check_session_version
 from hive_views.spark.view_content import ViewContent, changed_types, is_different, read_contents
 from hive_views.sql.text.quoting import quote_name
 
@@ -45,7 +45,7 @@ def compare_copies(spark: SparkSession, source: str, target: str, names: Iterabl
     Raises:
         UnsupportedSparkError: If this release does not run on that version of Spark.
     """
-    check_spark_version(spark.version)
+    check_session_version(spark)
     views = {name: ViewName(*name.rsplit(".", 1)) for name in names}
     quoted = {view: name.split(".") for name, view in views.items()}
 

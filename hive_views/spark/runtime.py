@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.spark.gateway import start_context
-from hive_views.spark.versions import SPARK_LINES, check_spark_version, iceberg_release, installed_spark, spark_line
+from hive_views.spark.versions import check_spark_version, iceberg_release, installed_spark, scala_version, spark_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def iceberg_coordinates() -> str:
     installed = installed_spark()
     release = iceberg_release(installed)
     line = spark_line(installed)
-    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{SPARK_LINES[line].scala}:{release}"
+    return f"org.apache.iceberg:iceberg-spark-runtime-{line}_{scala_version(installed)}:{release}"
 
 
 def fetch_runtime(cache: str | Path = ".cache") -> Path:

@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from hive_views.errors import HiveViewsError, UntestedSparkWarning
+from hive_views.errors import INSTALL_SPARK, HiveViewsError, UntestedSparkWarning
+from hive_views.spark.jvm import is_classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ICEBERG_VARIABLE = "HIVE_VIEWS_ICEBERG_VERSION"
 """The environment variable with the release of Iceberg's runtime that sessions of this package use."""
@@ -42,6 +47,7 @@ SPARK_LINES: Mapping[str, SparkLine] = MappingProxyType(
 )
 """The tested minor versions of Spark, oldest first (Maven Central and PyPI, 2026-11-28)."""
 
+_NEWEST_SCALA = "2.13"
 _OLDEST = (3, 5)
 _NEXT_MAJOR = 5
 """The first major version that is rejected: the step from 3 to 4 changed what a text means."""
@@ -53,7 +59,7 @@ class UnsupportedSparkError(HiveViewsError):
     def __init__(self, spark_version: str, *, is_classic: bool = True) -> None:
         super().__init__(
             f"Spark {spark_version} is not supported; this release runs on Spark {', '.join(SPARK_LINES)}. Install "
-            "one of them (pip install 'hive_views[spark]'), or use the catalog and the command line without Spark"
+            f"one of them ({INSTALL_SPARK}), or use the catalog and the command line without Spark"
             if is_classic
             else f"Spark Connect of Spark {spark_version} is not supported: use a classic session, or Spark 4"
         )
@@ -64,7 +70,7 @@ class MissingSparkError(HiveViewsError):
     """PySpark is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("PySpark is missing, which starts sessions: pip install 'hive_views[spark]'")
+        super().__init__(f"PySpark is missing, which starts sessions: {INSTALL_SPARK}")
 
 
 class NoIcebergRuntimeError(HiveViewsError):
@@ -73,8 +79,9 @@ class NoIcebergRuntimeError(HiveViewsError):
     def __init__(self, spark_version: str) -> None:
         lines = ", ".join(line for line, properties in SPARK_LINES.items() if properties.iceberg)
         super().__init__(
-            f"No Iceberg runtime is tested with Spark {spark_version}. Install Spark {lines}, or use `plain_session`, "
-            "which reads views over Hive tables"
+            f"No Iceberg runtime is tested with Spark {spark_version}, which Iceberg's tables and refreshes of "
+            f"materialized views need. Install Spark {lines} ({INSTALL_SPARK}); name a release for this Spark in "
+            f"{ICEBERG_VARIABLE}, if there is one; or read views over Hive tables in a `plain_session`"
         )
         self.spark_version = spark_version
 
@@ -108,6 +115,15 @@ def check_spark_version(spark_version: str, *, is_classic: bool = True) -> None:
         raise UnsupportedSparkError(spark_version, is_classic=False)
 
 
+def check_session_version(session: SparkSession) -> None:
+    """Reject a session, classic or Connect, of a Spark on which this release does not run.
+
+    Raises:
+        UnsupportedSparkError: If `check_spark_version` rejects its version.
+    """
+    check_spark_version(session.version, is_classic=is_classic(session))
+
+
 def spark_line(spark_version: str) -> str:
     """Return major and minor version; vendors append a suffix to the patch version (`4.0.1-amzn-0`)."""
     return ".".join(spark_version.split(".")[:2])
@@ -123,13 +139,22 @@ def iceberg_release(spark_version: str) -> str:
 
     Raises:
         UnsupportedSparkError: If the version of Spark is not supported.
-        NoIcebergRuntimeError: If no runtime is tested with it.
+        NoIcebergRuntimeError: If no runtime is tested with it, and the variable does not name one.
     """
     check_spark_version(spark_version)
+    chosen = os.environ.get(ICEBERG_VARIABLE)
+    if chosen:
+        return chosen
     properties = SPARK_LINES.get(spark_line(spark_version))
     if properties is None or not properties.iceberg:
         raise NoIcebergRuntimeError(spark_version)
-    return os.environ.get(ICEBERG_VARIABLE) or properties.iceberg[0]
+    return properties.iceberg[0]
+
+
+def scala_version(spark_version: str) -> str:
+    """Return the Scala version of a Spark's jars."""
+    properties = SPARK_LINES.get(spark_line(spark_version))
+    return _NEWEST_SCALA if properties is None else properties.scala
 
 
 def _number(line: str) -> tuple[int, int] | None:

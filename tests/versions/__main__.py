@@ -2,9 +2,10 @@
 
 run     the whole tests of each combination, or of those that are named (`spark-*`); a combination whose last result
         is of the current commit and complete is not repeated
-sample  the tests with the marker `each_spark` on each Spark but that of `make test`, as `.ci/run` does; a Spark on
-        which one fails is run once more, and has to pass then; nothing is recorded
-turn    one combination of Spark or Python, whose turn it is at a landing; nothing is recorded
+sample  what `.ci/run` runs of it at each landing: a sample on each Spark but that of `make test`, and the short unit
+        tests on the oldest and the newest Python; what fails is run once more, and has to pass; nothing is recorded
+turn    one combination of Spark, Python or sqlglot whose last result took at most 18 minutes; what fails is run once
+        more; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """
 
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 
-from tests.versions.combinations import COMBINATIONS, SPARK_SAMPLE, Combination, Table, in_turn, variables_of
+from tests.versions.combinations import COMBINATIONS, Combination, Table, in_turn, variables_of
 from tests.versions.environments import (
     DIRECTORY,
     REPOSITORY,
@@ -29,7 +30,7 @@ from tests.versions.environments import (
     prepare,
 )
 from tests.versions.page import PAGE, with_tables
-from tests.versions.results import Result, read_counts, read_results, write_results
+from tests.versions.results import Result, is_short, read_counts, read_results, write_results
 
 
 def main() -> int:
@@ -47,10 +48,12 @@ def main() -> int:
         PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
         return 0
     if arguments.command == "sample":
-        return _run_samples(tuple(c for c in chosen if c.has_sample))
+        return _run_twice(tuple(c for c in chosen if c.sample is not None), is_sample=True)
     if arguments.command == "turn":
-        candidates = tuple(c for c in chosen if c.table in (Table.SPARK, Table.PYTHON))
-        return _report(_run_each((in_turn(candidates, _commit_count()),), ()))
+        results = read_results()
+        tables = (Table.SPARK, Table.PYTHON, Table.SQLGLOT)
+        short = tuple(c for c in chosen if c.table in tables and is_short(results.get(c.name)))
+        return _run_twice((in_turn(short, _commit_count()),), is_sample=False)
     return _run_and_record(chosen)
 
 
@@ -64,29 +67,29 @@ def _run_and_record(combinations: Sequence[Combination]) -> int:
             _say(f"{combination.name}: has a result of this commit")
             results.append(last)
             continue
-        for result in _run_each((combination,), ()):
+        for result in _run_each((combination,), is_sample=False):
             write_results((recorded | {result.name: result}).values())
             PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
             results.append(result)
     return _report(results)
 
 
-def _run_samples(combinations: Sequence[Combination]) -> int:
-    selection = ("-m", SPARK_SAMPLE)
-    first = _run_each(combinations, selection)
+def _run_twice(combinations: Sequence[Combination], *, is_sample: bool) -> int:
+    """Run combinations, and those with a failure once more; return the exit code."""
+    first = _run_each(combinations, is_sample=is_sample)
     failed = {result.name for result in first if not result.is_complete}
     if _report(first) == 0:
         return 0
     _say(f"running once more: {', '.join(sorted(failed))}")
-    return _report(_run_each(tuple(c for c in combinations if c.name in failed), selection))
+    return _report(_run_each(tuple(c for c in combinations if c.name in failed), is_sample=is_sample))
 
 
-def _run_each(combinations: Sequence[Combination], selection: Sequence[str]) -> list[Result]:
+def _run_each(combinations: Sequence[Combination], *, is_sample: bool) -> list[Result]:
     """Run combinations one after the other; one whose Python this machine lacks is left out, with a message."""
     results = []
     for combination in combinations:
         try:
-            results.append(_run(combination, selection))
+            results.append(_run(combination, (combination.sample or ()) if is_sample else ()))
         except MissingPythonError as error:
             _say(f"{combination.name}: not run: {error}")
     return results

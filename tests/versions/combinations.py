@@ -20,8 +20,14 @@ SUITE_SPARK = "4.1"
 """The newest Spark with a runtime of Iceberg, which `make test` runs on."""
 NEWEST_SPARK = f"pyspark[connect]=={SUITE_SPARK}.*"
 SPARK_TESTS = ("tests/integration/spark",)
-SPARK_SAMPLE = "each_spark"
-"""The marker of the tests that `.ci/run` runs on each version of Spark beside that of `make test`."""
+SPARK_SAMPLE = ("-m", "each_spark")
+"""The tests that `.ci/run` runs on each version of Spark beside that of `make test`."""
+SHORT_UNIT_TESTS = ("tests/unit", "-m", "not extended", "--numprocesses", "2")
+
+_RELEASES = ("3.1.3", "4.0.1", "4.1.0", "4.2.0", "4.2.1")
+SERVERS = ("2.3.10", *(f"{release}{database}" for release in _RELEASES for database in ("", "/postgresql", "/mysql")))
+"""The metastores, as release/database; on Derby if no database is named."""
+SERVER_TESTS = ("@tests/versions/metastore_tests.txt",)
 
 
 class Table(Enum):
@@ -30,6 +36,7 @@ class Table(Enum):
     SPARK = "spark"
     PYTHON = "python"
     SQLGLOT = "sqlglot"
+    METASTORES = "metastores"
     SUITES = "suites"
 
 
@@ -66,8 +73,8 @@ class Combination:
     """Arguments of pytest."""
     target: str = ""
     """A target of the Makefile that runs the tests, in place of `tests`; it passes PYTEST_ARGS on."""
-    has_sample: bool = False
-    """Whether `.ci/run` runs a sample of the tests at each landing."""
+    sample: tuple[str, ...] | None = None
+    """Further arguments of pytest with which `.ci/run` runs the tests at each landing; None if it does not."""
 
 
 def _spark(line: str) -> list[Combination]:
@@ -84,7 +91,7 @@ def _spark(line: str) -> list[Combination]:
             shown=("pyspark",),
             variables={ICEBERG_VARIABLE: release},
             tests=SPARK_TESTS,
-            has_sample=release == releases[0] and line != SUITE_SPARK,
+            sample=SPARK_SAMPLE if release == releases[0] and line != SUITE_SPARK else None,
         )
         for release in releases
     ]
@@ -95,7 +102,7 @@ def _spark(line: str) -> list[Combination]:
         shown=("pyspark", "pyarrow", "pandas"),
         variables={"HIVE_VIEWS_TEST_PLAIN": "1"},
         tests=SPARK_TESTS,
-        has_sample=not releases,
+        sample=None if releases else SPARK_SAMPLE,
     )
     return [*with_iceberg, plain]
 
@@ -106,7 +113,8 @@ def _python(version: str) -> Combination:
         table=Table.PYTHON,
         environment=Environment(name=f"python-{version}", python=version, packages=(NEWEST_SPARK,)),
         shown=("pyspark", "pyarrow", "pandas"),
-        tests=("tests/unit",),
+        tests=SHORT_UNIT_TESTS,
+        sample=() if version in (PYTHONS[0], PYTHONS[-1]) else None,
     )
 
 
@@ -129,9 +137,24 @@ COMBINATIONS: tuple[Combination, ...] = (
         table=Table.PYTHON,
         environment=Environment(name="oldest", packages=(*OLDEST.split(), f"sqlglot=={SQLGLOTS[0]}.0", NEWEST_SPARK)),
         shown=("sqlglot", "pydantic", "thrift", "typer"),
-        tests=("tests/unit",),
+        tests=SHORT_UNIT_TESTS,
     ),
     *(_sqlglot(minor) for minor in SQLGLOTS),
+    *(
+        Combination(
+            name=f"metastore-{server.replace('/', '-')}",
+            table=Table.METASTORES,
+            variables={"HIVE_VIEWS_TEST_SERVER": server},
+            tests=SERVER_TESTS,
+        )
+        for server in SERVERS
+    ),
+    Combination(
+        name="metastore-start",
+        table=Table.METASTORES,
+        variables={"HIVE_VIEWS_EVERY_RELEASE": "1"},
+        tests=("tests/integration/metastore/test_standalone.py",),
+    ),
     *(
         Combination(name=name, table=Table.SUITES, target=f"test-{name}")
         for name in ("all", "hive", "trino", "docker", "programs", "tools", "upgrade")

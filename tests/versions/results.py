@@ -35,6 +35,15 @@ class Result:
         return self.passed > 0 and self.failed == 0
 
 
+_LONGEST_TURN = 18 * 60
+"""In seconds, so that a landing ends within an hour."""
+
+
+def is_short(result: Result | None) -> bool:
+    """Return whether a combination passed and is short enough to be run at a landing."""
+    return result is not None and result.is_complete and result.seconds <= _LONGEST_TURN
+
+
 @dataclass(frozen=True)
 class Counts:
     """The outcomes of a run of pytest."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hive_views.spark.versions import ICEBERG_VARIABLE, SPARK_LINES
 from tests.versions.combinations import COMBINATIONS, SUITE_SPARK, Table, in_turn, variables_of
-from tests.versions.environments import MissingPythonError, find_python
+from tests.versions.environments import REPOSITORY, MissingPythonError, find_python
 from tests.versions.page import PAGE, render, with_tables
-from tests.versions.results import Counts, Result, read_counts, read_results, write_results
+from tests.versions.results import Counts, Result, is_short, read_counts, read_results, write_results
 
 RESULT = Result(
     name="spark-4.3-plain",
@@ -31,7 +32,31 @@ def test_each_version_of_spark_that_make_test_does_not_use_has_a_sample() -> Non
     for line, properties in SPARK_LINES.items():
         combinations = [c for c in COMBINATIONS if c.name.startswith(f"spark-{line}-")]
         assert len(combinations) == len(properties.iceberg) + 1
-        assert [c.has_sample for c in combinations].count(True) == (0 if line == SUITE_SPARK else 1)
+        assert sum(c.sample is not None for c in combinations) == (0 if line == SUITE_SPARK else 1)
+
+
+def test_oldest_and_newest_python_have_a_sample() -> None:
+    assert [c.name for c in COMBINATIONS if c.table is Table.PYTHON and c.sample is not None] == [
+        "python-3.10",
+        "python-3.13",
+    ]
+
+
+def test_each_server_has_a_combination() -> None:
+    names = {c.name for c in COMBINATIONS if c.table is Table.METASTORES}
+    assert {"metastore-2.3.10", "metastore-4.2.1", "metastore-4.2.1-postgresql", "metastore-3.1.3-mysql"} <= names
+    assert [
+        line
+        for line in (REPOSITORY / "tests/versions/metastore_tests.txt").read_text().split()
+        if not (REPOSITORY / line.removeprefix("--ignore=")).exists()
+    ] == []
+
+
+def test_long_or_failed_combination_has_no_turn() -> None:
+    assert is_short(RESULT)
+    assert not is_short(replace(RESULT, seconds=1081))
+    assert not is_short(replace(RESULT, failed=1))
+    assert not is_short(None)
 
 
 def test_combination_sets_the_release_of_iceberg(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ from hive_views.spark.analyzer import typed_columns
 from hive_views.spark.jvm import is_classic
 from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
 from hive_views.spark.sessions import spark_exceptions
-from hive_views.spark.versions import check_spark_version
+from hive_views.spark.versions import check_session_version
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -98,7 +98,7 @@ class SparkImport:
             UnsupportedSparkError: If this release does not run on that version of Spark.
             UsageError: If the session is a Spark Connect session, or the number is not positive.
         """
-        check_spark_version(spark.version)
+        check_session_version(spark)
         if not is_classic(spark):
             raise UsageError(
                 "--spark",

@@ -27,7 +27,7 @@ from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analysis import analyze_definitions
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG
-from hive_views.spark.versions import check_spark_version
+from hive_views.spark.versions import check_session_version
 from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
 from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
@@ -337,7 +337,7 @@ def _restore(
 
 def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan) -> None:
     """Raise UsageError if the session's catalog is another metastore, in which no legacy view could be read."""
-    check_spark_version(spark.version)
+    check_session_version(spark)
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
         if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quote_identifier(database)}"):
             return

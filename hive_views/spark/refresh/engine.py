@@ -41,7 +41,7 @@ from hive_views.spark.sessions import (
     second_session,
     spark_exceptions,
 )
-from hive_views.spark.versions import check_spark_version
+from hive_views.spark.versions import check_session_version
 from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
 from hive_views.sql.text.quoting import quote_identifier, quote_name
@@ -250,7 +250,7 @@ class SparkEngine:
         Raises:
             UnsupportedSparkError: If this release does not run on that version of Spark.
         """
-        check_spark_version(spark.version)
+        check_session_version(spark)
         self._spark = spark
         self._catalog = catalog
         self._name = name or catalog.name

@@ -28,7 +28,7 @@ from hive_views.spark.session.source_text import (
 )
 from hive_views.spark.session.statements import StatementRunner
 from hive_views.spark.sessions import errors_not_logged, spark_exceptions
-from hive_views.spark.versions import check_spark_version
+from hive_views.spark.versions import check_session_version
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.spark_lexer import spark_tokens
 
@@ -81,7 +81,7 @@ class ViewSession:
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, helper: SparkSession | None = None) -> None:
-        check_spark_version(spark.version, is_classic=is_classic(spark))
+        check_session_version(spark)
         self.spark = spark
         self.view_catalog = catalog
         names = NameResolver(spark, catalog)

@@ -28,10 +28,10 @@ from tests.conftest import started
 from tests.faults.scripted import Rewrite, ScriptedServer
 from tests.faults.view_changes import ALTER_TABLE
 from tests.integration.catalog.samples import SCHEMA, version
-from tests.integration.matrix.__main__ import SERVERS
 from tests.integration.matrix.page import update_table
 from tests.integration.metastore.rpc import connect
 from tests.proxy import EVERY
+from tests.versions.combinations import SERVERS
 
 HEADING = "Lost updates"
 WRITERS = 8

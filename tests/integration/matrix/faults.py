@@ -16,8 +16,8 @@ from typing import Any
 
 from hive_views.local_metastore.distributions import DEFAULT
 from tests.conftest import SERVER
-from tests.integration.matrix.__main__ import ROOT
 from tests.integration.matrix.page import update_table
+from tests.versions.environments import REPOSITORY
 
 HEADING = "Faults"
 SUITE = "tests/faults/test_fault_matrix.py"
@@ -27,7 +27,7 @@ CLUSTER = "tests/faults/test_cluster.py"
 
 def results_path(server: str) -> Path:
     """The file with a line of JSON per case."""
-    return ROOT / "build" / f"faults-{server.replace('/', '-')}.jsonl"
+    return REPOSITORY / "build" / f"faults-{server.replace('/', '-')}.jsonl"
 
 
 def run(server: str) -> int:
@@ -42,7 +42,7 @@ def run(server: str) -> int:
     }
     suites = [SUITE, CLUSTER] if server == f"{DEFAULT}/postgresql" else [SUITE]
     command = [sys.executable, "-m", "pytest", "-q", *suites]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=False).returncode
+    return subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **variables}, check=False).returncode
 
 
 def table_rows(server: str) -> list[str]:

@@ -17,7 +17,7 @@ from hive_views.local_metastore.standalone import StandaloneMetastore
 CACHE = Path(__file__).parents[3] / ".cache"
 
 STARTED = tuple(RELEASES) if os.environ.get("HIVE_VIEWS_EVERY_RELEASE") else ("4.2.0", "4.2.1")
-"""Those that need another Java; 3.1.3 and 4.0.1 are started by other tests. All of them: `make test-matrix`."""
+"""Those that need another Java; 3.1.3 and 4.0.1 are started by other tests, all by `metastore-start` of the matrix."""
 
 
 @pytest.mark.parametrize("version", STARTED)

@@ -1,6 +1,6 @@
 """The catalog's promises on the newest Hive: the same tests as on the embedded metastore, a choice of them.
 
-`make test-matrix` runs all of them on every release.
+The combinations `metastore-*` of `make test-versions` run all of them on every release.
 """
 
 # ruff: noqa: F401 -- tests and their fixtures are collected where they are imported

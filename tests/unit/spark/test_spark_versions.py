@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from configparser import ConfigParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import UntestedSparkWarning
+from hive_views.errors import INSTALL_SPARK, UntestedSparkWarning
 from hive_views.spark import (
     NoIcebergRuntimeError,
     SparkEngine,
@@ -18,6 +19,8 @@ from hive_views.spark import (
     ViewSession,
     plain_session,
 )
+from hive_views.spark.copy_check import compare_copies
+from hive_views.spark.legacy_import.verified_run import check_session_metastore
 from hive_views.spark.runtime import iceberg_coordinates
 from hive_views.spark.versions import (
     ICEBERG_VARIABLE,
@@ -25,6 +28,7 @@ from hive_views.spark.versions import (
     check_spark_version,
     iceberg_release,
     is_tested,
+    scala_version,
 )
 
 CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
@@ -63,19 +67,40 @@ def test_iceberg_runtime_of_each_version(monkeypatch: pytest.MonkeyPatch) -> Non
         if properties.iceberg:
             assert iceberg_release(f"{line}.1") == properties.iceberg[0]
         else:
-            with pytest.raises(NoIcebergRuntimeError, match=rf"with Spark {line}\.1\. Install Spark 3\.5, 4\.0, 4\.1"):
+            with pytest.raises(
+                NoIcebergRuntimeError, match=rf"with Spark {line}\.1, .* Install Spark 3\.5, 4\.0, 4\.1 "
+            ):
                 iceberg_release(f"{line}.1")
-    monkeypatch.setenv(ICEBERG_VARIABLE, "1.11.0")
-    assert iceberg_release("4.1.4") == "1.11.0"
 
 
-def test_connect_of_spark_3_is_rejected() -> None:
+@pytest.mark.parametrize("version", ["3.5.9", "4.1.4", "4.3.0"])
+def test_variable_names_the_release_of_iceberg(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ICEBERG_VARIABLE, "1.13.0")
+    assert iceberg_release(version) == "1.13.0"
+    assert scala_version(version) == ("2.12" if version.startswith("3.") else "2.13")
+
+
+def test_command_that_installs_spark_is_that_of_the_extra() -> None:
+    setup = ConfigParser()
+    setup.read(Path(__file__).parents[3] / "setup.cfg")
+    assert setup["options.extras_require"]["spark"].split()[0] == INSTALL_SPARK.split("'")[1]
+
+
+USES = (
+    *(ViewSession, SparkEngine, SparkImport),
+    lambda session, _: compare_copies(session, "one", "two", ["d.v"]),
+    lambda session, catalog: check_session_metastore(session, catalog, None),
+)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_connect_of_spark_3_is_rejected(use: Any) -> None:
     session: Any = SimpleNamespace(version="3.5.9")
     with pytest.raises(UnsupportedSparkError, match=r"Spark Connect of Spark 3\.5\.9 is not supported: use a classic"):
-        ViewSession(session, CATALOG)
+        use(session, CATALOG)
 
 
-@pytest.mark.parametrize("create", [ViewSession, SparkEngine, SparkImport], ids=lambda create: create.__name__)
+@pytest.mark.parametrize("create", USES)
 def test_session_of_unsupported_version_is_rejected(create: Any) -> None:
     with pytest.raises(UnsupportedSparkError):
         create(SPARK, CATALOG)
