@@ -26,6 +26,7 @@ from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
+from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 
@@ -145,8 +146,12 @@ def _missing(called: Iterable[FunctionReference], engine: Dialect) -> Iterator[F
 def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterator[EngineFinding]:
     for engine in _FUNCTIONS:
         for function in _missing(called, engine):
-            reason = f"it has no function {function.name.lower()}"
-            yield EngineFinding(engine, Outcome.REFUSED, reason, *line_and_column(sql, function.start))
+            name = function.name.lower()
+            since = added_functions().get(name) if engine is Dialect.SPARK else None
+            outcome, reason = Outcome.REFUSED, f"it has no function {name}"
+            if since is not None:
+                outcome, reason = Outcome.UNVERIFIED, f"only Spark {since} and later have the function {name}"
+            yield EngineFinding(engine, outcome, reason, *line_and_column(sql, function.start))
 
 
 def _findings_of_readers(

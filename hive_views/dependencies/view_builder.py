@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -24,6 +24,7 @@ from hive_views.spec.version_texts import ROW_TEXT_RULES, define
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
+from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
@@ -38,8 +39,13 @@ All names in the query are qualified."""
 
 
 @runtime_checkable
-class FileAnalyzer(Protocol):
-    """An analyzer that also knows files, which Spark reads as tables."""
+class SparkKnowledge(Protocol):
+    """An analyzer that also knows a Spark: its functions, and the files that it reads as tables."""
+
+    @property
+    def spark_version(self) -> str | None:
+        """The version of Spark; None if it is unknown."""
+        ...
 
     def __call__(self, query: str, /) -> Schema:
         """Return the columns of a query."""
@@ -55,7 +61,7 @@ def analyzed_schemas(
 ) -> MetastoreSchemas:
     """Return the schemas of the metastore, and of the files that an analyzer knows."""
     return MetastoreSchemas(
-        store, rows, file_columns=analyzer.file_columns if isinstance(analyzer, FileAnalyzer) else None
+        store, rows, file_columns=analyzer.file_columns if isinstance(analyzer, SparkKnowledge) else None
     )
 
 
@@ -148,7 +154,7 @@ def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dia
     """Return the column names of a query in lower case; None if it cannot be resolved."""
     statement = CreateView(text=sql, dialect=Dialect.of(dialect), name=ObjectName(("", "")), query=Query(sql))
     try:
-        functions = _user_functions(store, statement)
+        functions = _user_functions(store, statement, added_functions())
         expansion = expand(
             statement.parsed_query, MetastoreSchemas(store), database=database.lower(), functions=functions
         )
@@ -179,7 +185,7 @@ def build_definition_of_statement(
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
     schemas = engine if analyzer is None else analyzed_schemas(store, analyzer, source_rows)
-    functions = _user_functions(store, statement)
+    functions = _user_functions(store, statement, _added_functions(analyzer))
     query_definition = define_view(statement, schemas, database=database, functions=functions)
     expansion = query_definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
@@ -285,8 +291,19 @@ def _partitioned_on(
     )
 
 
-def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) -> dict[str, str]:
+def _added_functions(analyzer: Analyzer | None) -> Collection[str]:
+    """Return the built-in functions of newer versions of Spark, as far as an analyzer may have found them."""
+    if analyzer is None:
+        return ()
+    return added_functions(analyzer.spark_version if isinstance(analyzer, SparkKnowledge) else None)
+
+
+def _user_functions(
+    store: MetastoreStore, statement: CreateView | AlterViewAs, added: Collection[str]
+) -> dict[str, str]:
     """Return the functions that are qualified with a database; reject missing, and unqualified ones not built in.
+
+    `added` are built in, too.
 
     An unqualified function is temporary, or belongs to the author's current database, which readers do not have. Texts
     of Trino are not checked: Trino has no temporary functions, and its built-in functions are not listed here.
@@ -304,7 +321,13 @@ def _user_functions(store: MetastoreStore, statement: CreateView | AlterViewAs) 
             continue
         if function.qualified:
             functions[function.name.lower()] = "udf"
-        elif dialect == "hive" or (dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS):
+        elif dialect == "hive" or (
+            dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS and function.name.lower() not in added
+        ):
+            since = added_functions().get(function.name.lower()) if dialect == "spark" else None
+            if since is not None:
+                reason = f"{function.name} is a function of Spark {since} and later, whose type is known there only"
+                raise error(function, f"{reason}: create the view in a ViewSession on that version")
             raise error(
                 function,
                 f"{function.name} is not a built-in function of {dialect.capitalize()}. A view cannot call a "

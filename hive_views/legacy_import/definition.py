@@ -246,6 +246,8 @@ class _PlannedAnalyzer:
 
     schema: Schema
     files: Mapping[str, tuple[tuple[str, str], ...]]
+    spark_version: None = None
+    """Spark wrote the view, of whatever version."""
 
     def __call__(self, query: str, /) -> Schema:
         return self.schema

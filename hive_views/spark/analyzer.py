@@ -53,6 +53,8 @@ class SparkAnalyzer:
     """Returns the columns of a query."""
     schema_of_files: Callable[[str, str], SparkStructType]
     """Returns the columns of files by their format and path."""
+    spark_version: str
+    """The version of Spark that analyzes."""
 
     def __call__(self, query: str, /) -> Schema:
         """Return the columns of a query."""

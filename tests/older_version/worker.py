@@ -181,6 +181,11 @@ def on_recompile(name: str) -> list[Any]:
     return [result.changed, list(result.added), list(result.removed), list(result.retyped)]
 
 
+def on_repair(name: str) -> None:
+    """Write the row of a view from its metadata file."""
+    CATALOG.repair_view(name)
+
+
 def on_list(database: str) -> list[str]:
     """Return the names of the Iceberg views of a database."""
     return sorted(".".join(name) for name in CATALOG.list_views(database))

@@ -215,4 +215,4 @@ class DefinitionAnalyzer:
                 self._warn_of_other_meanings(final, context)
             return iceberg_schema(final_query.columns)
 
-        return SparkAnalyzer(analyze, self._schema_of_files)
+        return SparkAnalyzer(analyze, self._schema_of_files, self._names.spark.version)

@@ -103,6 +103,25 @@ def spark_versions() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def added_functions(version: str | None = None) -> Mapping[str, str]:
+    """Return the functions of supported versions of Spark that the table does not have, each with its oldest version.
+
+    `version` is a version of Spark, whose functions and not those of newer ones are returned.
+    """
+    limit = None if version is None else _number(version)
+    added: dict[str, str] = {}
+    for line in sorted(spark_versions(), key=_number):
+        if limit is None or _number(line) <= limit:
+            for name in spark_versions()[line]["added"]:
+                added.setdefault(name, line)
+    return added
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+@cache
 def spark_argument_counts(name: str) -> tuple[frozenset[int], bool] | None:
     """Return the numbers of arguments that a function takes in a supported version, and whether it takes more."""
     counts = engine_table("spark", "ansi").counts(name)

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
+from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.readers.detection import read_view
@@ -22,6 +23,7 @@ from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.spark.sessions import captured_settings, spark_exceptions
 from hive_views.spark.versions import SPARK_LINES
 from hive_views.spec.session_settings import is_captured_by_spark
+from hive_views.sql.engines.tables import added_functions
 from tests.integration.spark.spark_versions import IS_SPARK_3, LINE, needs_iceberg, needs_spark_4_1
 
 pytestmark = pytest.mark.each_spark
@@ -91,6 +93,34 @@ def test_statements(kind: str, request: pytest.FixtureRequest, catalog: HiveView
             if not (IS_SPARK_3 and NEEDS_PIPES in text):
                 assert [tuple(row) for row in session.sql(text).collect()] == expected, text
         session.sql("DROP TABLE copied")
+
+
+NEWER = ("hmac('key', 'text')", "jaro_winkler_similarity(name, 'b')", "vector_norm(array(1.0F, 2.0F))")
+"""Calls of functions that Spark 4.1 does not have."""
+
+
+@pytest.mark.parametrize("kind", ["spark", "connect_spark"])
+@pytest.mark.parametrize("call", NEWER)
+def test_function_of_a_newer_version(
+    call: str, kind: str, request: pytest.FixtureRequest, catalog: HiveViewCatalog, home: str
+) -> None:
+    own = request.getfixturevalue(kind)
+    own = own.newSession() if kind == "spark" else own
+    name = call.partition("(")[0]
+    with ViewSession(own, catalog) as session:
+        session.sql(f"USE spark_catalog.{home}")
+        definition = f"CREATE VIEW newer AS SELECT id, {call} AS c FROM t"
+        if name not in added_functions(LINE):
+            with pytest.raises(SqlError, match=rf"{name} is a function of Spark {added_functions()[name]} and later"):
+                session.sql(definition)
+            return
+        session.sql(definition)
+        expected = sorted(map(str, own.sql(f"SELECT id, {call} AS c FROM t").collect()))
+        assert sorted(map(str, session.sql("SELECT * FROM newer").collect())) == expected
+        assert sorted(map(str, own.sql("SELECT * FROM newer").collect())) == expected
+        assert [item.validity.value for item in catalog.check_view((home, "newer")).problems] == []
+        findings = catalog.check_engines((home, "newer"))
+        assert any(f"only Spark {LINE} and later have the function {name}" in item.text for item in findings)
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
