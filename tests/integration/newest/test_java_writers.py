@@ -1,4 +1,4 @@
-"""Iceberg's Java catalog (1.11.0) and this package as writers of the same views on the newest Hive."""
+"""Iceberg's Java catalog and this package as writers of the same views on the newest Hive."""
 
 from __future__ import annotations
 
