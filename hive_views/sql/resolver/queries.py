@@ -12,13 +12,13 @@ from sqlglot import exp
 from hive_views.sql.parsing.syntax_tree import child_expressions, is_star
 from hive_views.sql.resolver.aliases import rename_columns
 from hive_views.sql.resolver.context import (
-    CteDefinition,
     Environment,
     OrderedQuery,
     QueryBlock,
     ResolutionContext,
     VisibleCtes,
 )
+from hive_views.sql.resolver.ctes import define_ctes
 from hive_views.sql.resolver.grouping import (
     check_tables_of_aggregates,
     collect_calls,
@@ -30,7 +30,7 @@ from hive_views.sql.resolver.grouping import (
     windows_with_names,
     with_generated_columns,
 )
-from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, check_identifier, resolve
+from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.resolver.sources import resolve_from, resolve_source, values_scope
@@ -53,7 +53,7 @@ def resolve_query(
     context.budget.add_query(node)
     with_ = node.args.get("with_")
     if with_ is not None:
-        ctes = _define_ctes(context, with_, ctes, outer, level)
+        ctes = define_ctes(context, with_, ctes, outer, level)
     kind = type(node)
     if isinstance(node, exp.Select):
         return _resolve_select(context, node, QueryBlock(ctes, outer, level=level), names_columns)
@@ -77,30 +77,6 @@ def resolve_query(
 
 
 # -- WITH --------------------------------------------------------------------------------------------------------------
-
-
-def _define_ctes(
-    context: ResolutionContext, with_: exp.With, ctes: VisibleCtes, outer: Scope | None, level: int
-) -> VisibleCtes:
-    """Return the common table expressions that a query with a WITH clause can name, unresolved."""
-    is_outermost = level == 0
-    is_recursive = bool(with_.args.get("recursive"))
-    definitions: dict[str, CteDefinition] = {}
-    for position, cte in enumerate(with_.expressions):
-        alias_node = cte.args["alias"]
-        name = cte.alias.lower()
-        if name in definitions:
-            raise context.fail(f"Ambiguous table alias '{name}': WITH defines it twice", alias_node, name)
-        count = len(with_.expressions) if context.mode.shares_ctes else position + is_recursive
-        visible = VisibleCtes(definitions, count, ctes)
-        reachable = outer if context.dialect.reads_outer_in_from else None
-        definition = CteDefinition(cte, visible, position, is_outermost, level, is_recursive, outer=reachable)
-        definitions[name] = definition
-        if is_outermost:
-            context.outermost_ctes.add(name)
-        context.cte_definitions.append(definition)
-        check_identifier(context, alias_node.this)
-    return VisibleCtes(definitions, len(definitions), ctes)
 
 
 # -- Set operations ----------------------------------------------------------------------------------------------------
@@ -131,7 +107,7 @@ def _resolve_set_operation(
     )
     for operation in reversed(spine):
         if operation is not node and operation.args.get("with_") is not None:
-            ctes = _define_ctes(context, operation.args["with_"], ctes, outer, level)
+            ctes = define_ctes(context, operation.args["with_"], ctes, outer, level)
         scope = resolve_query(context, operation.expression, ctes, outer, level=branch_level, names_columns=False)
         result = _combine(context, result, rename_columns(context, scope, "__u", None), operation)
     result = rename_columns(context, result, f"__u{context.set_operations + 1}", None)

@@ -16,6 +16,7 @@ from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.aliases import rename_columns
 from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
+from hive_views.sql.resolver.ctes import resolve_cte
 from hive_views.sql.resolver.dialects import DIALECTS
 from hive_views.sql.resolver.hive_exact.mode import HIVE_EXACT
 from hive_views.sql.resolver.names import visit
@@ -23,7 +24,6 @@ from hive_views.sql.resolver.ordering import resolve_order
 from hive_views.sql.resolver.queries import resolve_query
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import AmbiguousName, Schemas, Scope, ScopeColumn
-from hive_views.sql.resolver.sources import resolve_cte
 from hive_views.sql.resolver.stars import write_expanded_stars
 
 

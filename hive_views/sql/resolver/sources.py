@@ -6,7 +6,6 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,13 +26,13 @@ from hive_views.sql.resolver.aliases import (
     unique_names,
 )
 from hive_views.sql.resolver.context import (
-    CteDefinition,
     Environment,
     JoinScopes,
     QueryBlock,
     ResolutionContext,
     Source,
 )
+from hive_views.sql.resolver.ctes import resolve_cte
 from hive_views.sql.resolver.names import (
     check_identifier,
     function_name,
@@ -447,36 +446,6 @@ def _resolve_relation(context: ResolutionContext, node: exp.Subquery, block: Que
     for name in (identifier, *columns):
         quote_alias(context, name)
     return alias, rename_columns(context, scope, alias, node.args["alias"])
-
-
-def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: int) -> Scope:
-    """Resolve a common table expression, when it is first named, and return its columns."""
-    alias_node = definition.node.args["alias"]
-    name = definition.node.alias
-    if definition.scope is None:
-        if definition.is_running and not definition.is_recursive:
-            raise context.fail(f"Recursive common table expression {name}: its query names itself", alias_node, name)
-        definition.is_running = True
-        first = _resolve_first_branch(context, definition) if definition.is_recursive else None
-        query, outer = definition.node.this, definition.outer
-        definition.scope = context.resolve_query(context, query, definition.visible, outer, level=level + 1)
-        if first is not None:  # the query reads its own result under its own name
-            for column, result in zip(first.columns, definition.scope.columns, strict=False):
-                column.origins += (result,)
-    if alias_node.args.get("columns"):
-        return rename_columns(context, definition.scope, name.lower(), alias_node)
-    return definition.scope
-
-
-def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition) -> Scope:
-    """Take the columns of a recursive definition from its first branch, before its own name is resolved."""
-    branch = definition.node.this
-    while isinstance(branch, (exp.Union, exp.Subquery)):
-        branch = branch.this
-    visible = replace(definition.visible, count=definition.position)
-    scope = context.resolve_query(context, branch, visible, definition.outer, level=definition.level + 1)
-    definition.scope = rename_columns(context, scope, definition.node.alias.lower(), definition.node.args["alias"])
-    return definition.scope
 
 
 def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBlock) -> tuple[str, Scope]:
