@@ -30,10 +30,11 @@ class FieldNameRule:
 
 
 FIELD_NAME_RULES = (
-    FieldNameRule(SPARK, Outcome.REFUSED, re.compile(r"[^,:<`]+"), "Spark 4.1.4"),
+    FieldNameRule(SPARK, Outcome.REFUSED, re.compile(r"[^,:<`]+"), "Spark 4.0.5, 4.1.4, 4.2.1 and 4.3.0"),
     FieldNameRule(HIVE_ENGINE, Outcome.REFUSED, re.compile(r"[\w .$]+"), "Hive 4.1.0"),
     FieldNameRule(TRINO, Outcome.UNVERIFIED, re.compile(r"\w+"), ""),
 )
+"""Spark 3.5.9 reads names of ASCII letters, digits and `_` only; a finding would be wrong for the other versions."""
 
 
 def column_findings(columns: Iterable[tuple[str, str, str | None]]) -> Iterator[EngineFinding]:
@@ -56,4 +57,4 @@ _COLON_IN_NAME = re.compile(r":[^<>,:()`]*:")
 
 def _odd(name: str, readable: re.Pattern[str]) -> str:
     """Return the first character of a name that an engine does not read, in quotes."""
-    return repr(next((character for character in name if not readable.fullmatch(character)), ""))
+    return repr(next((character for character in name if not readable.fullmatch(f"a{character}")), name))

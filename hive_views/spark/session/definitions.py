@@ -12,7 +12,7 @@ from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import SparkAnalyzer, iceberg_schema
 from hive_views.spark.jvm import is_classic
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
-from hive_views.spark.session.settings import TEXT_SETTINGS
+from hive_views.spark.session.settings import TEXT_SETTINGS, not_applied_to_views
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
 from hive_views.spark.sessions import captured_settings, spark_exceptions
@@ -172,6 +172,13 @@ class DefinitionAnalyzer:
             key, offset, reason = dependence
             line, column = line_and_column(statement.text, query.start + offset)
             raise SqlError(f"{key} is on, and {reason}. Write it another way, or set it off", line=line, column=column)
+        for key, pattern in not_applied_to_views(self._names.spark).items():
+            match = pattern.search(query.sql)
+            if match is not None and self._names.setting(key).lower() == "true":
+                reason = f"{key} is on, which Spark {self._names.spark.version} does not apply to views"
+                raise error_at(
+                    statement.text, query.start + match.start(), f"{reason}: write parentheses, and set it off"
+                )
         version = self._names.spark.version
         doubled = None if reads_doubled_quotes(version) else find_doubled_quote(query.sql)
         if doubled is not None:

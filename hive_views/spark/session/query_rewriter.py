@@ -49,7 +49,13 @@ from hive_views.spark.session.names import (
     session_setting,
 )
 from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader, filters_by_name
-from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, TEXT_SETTINGS, USE_CURRENT, applied_by_execution
+from hive_views.spark.session.settings import (
+    APPLIED_BY_ANALYSIS,
+    TEXT_SETTINGS,
+    USE_CURRENT,
+    applied_by_execution,
+    not_applied_to_views,
+)
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
@@ -813,6 +819,10 @@ class QueryRewriter:
             raise TableReadError(
                 f"Spark would not apply the settings of view {name} in this session: RESET {USE_CURRENT}"
             )
+        for key, changed in not_applied_to_views(self._spark).items():
+            if settings.get(key, "").lower() == "true" and changed.search(definition):
+                reason = f"View {name} was defined with {key}=true, which Spark {self._spark.version} does not apply"
+                raise TableReadError(f"{reason} to views: read it with Spark 4, or define it with parentheses")
         by_execution = applied_by_execution(self._spark)
         not_applied = {*by_execution} | (
             {*captured_settings(self._spark, can_change_results), *settings} - APPLIED_BY_ANALYSIS

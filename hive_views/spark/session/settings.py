@@ -8,7 +8,7 @@ Spark does when it creates a view, and definitions are analyzed without substitu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
@@ -74,6 +74,17 @@ def applied_by_execution(spark: SparkSession) -> dict[str, re.Pattern[str]]:
 
 
 _LEGACY = "spark.sql.legacy."
+_NOT_APPLIED_TO_VIEWS = {
+    "3.5": {f"{_LEGACY}setopsPrecedence.enabled": re.compile(r"\bintersect\b", re.IGNORECASE)},
+}
+"""Settings that are on, and that Spark does not apply to views, not to its own either (measured with 3.5.9)."""
+
+
+def not_applied_to_views(spark: SparkSession) -> Mapping[str, re.Pattern[str]]:
+    """Return the settings that this Spark ignores in views if they are on, and the texts that they would change."""
+    return _NOT_APPLIED_TO_VIEWS.get(spark_line(spark.version), {})
+
+
 APPLIED_BY_ANALYSIS = frozenset(
     {
         *(ANSI, TIME_ZONE, CASE_SENSITIVE, "spark.sql.timestampType"),

@@ -111,13 +111,14 @@ def test_import_of_a_view_over_files(
     texts = {
         "star": f"SELECT * FROM parquet.`{files}/parquet`",
         "named": f"SELECT f.id AS n, f.s.inner AS i FROM json.`{files}/json` f WHERE f.id > 0",
-        "odd": "SELECT named_struct('my-f', 1, 'a b', 2) AS s",
     }
+    if not IS_SPARK_3:  # which cannot read the row of such a view
+        texts["odd"] = "SELECT named_struct('my-f', 1, 'a b', 2) AS s"
     for name, text in texts.items():
         own.sql(f"CREATE VIEW {name} AS {text}")
     before = {name: sorted(map(str, own.table(name).collect())) for name in texts}
     planned = {entry.name.name: entry for entry in plan_import(catalog, databases=[database]).entries}
-    assert planned["odd"].problem is None
+    assert IS_SPARK_3 or planned["odd"].problem is None
     for name in ("star", "named"):
         problem = planned[name].problem
         assert problem is not None
@@ -125,7 +126,7 @@ def test_import_of_a_view_over_files(
     job = SparkImport(spark, catalog)
     journal = tmp_path / "journal.jsonl"
     plan = ImportPlan.from_json(job.plan(databases=[database]).to_json())
-    assert [entry.problem for entry in plan.entries] == [None, None, None]
+    assert {entry.problem for entry in plan.entries} == {None}
     run = job.run(plan, journal, verify=ROWS)
     assert {outcome.status for outcome in run.outcomes} == {ImportStatus.CONVERTED}
     with ViewSession(own, catalog) as session:

@@ -15,7 +15,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, SessionSettingsWarning, SparkSqlError
 from hive_views.spark import ViewSession
 from hive_views.spark.session.helper_session import HelperSession
-from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution, not_applied_to_views
 from hive_views.spark.sessions import captured_settings, error_condition
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, can_change_results, is_captured_by_spark
 from tests.integration.spark.spark_versions import CATALOG, IS_BEFORE_4_1, IS_SPARK_3, TABLE_FORMAT, needs_spark_4
@@ -164,8 +164,11 @@ def test_view_has_the_rows_of_its_author(
             outcomes.add(str(expected))
             try:
                 author.sql(f"CREATE OR REPLACE VIEW v AS {query}")
-            except HiveViewsError:
-                assert isinstance(expected, str)  # Spark rejects it, too
+            except HiveViewsError as error:
+                if defining == "true" and key in not_applied_to_views(spark):
+                    assert f"which Spark {spark.version} does not apply to views" in str(error)
+                else:
+                    assert isinstance(expected, str)  # Spark rejects it, too
                 continue
         for reading in values:
             with ViewSession(session_with(spark, home, key, reading), session_catalog) as reader:
@@ -175,6 +178,22 @@ def test_view_has_the_rows_of_its_author(
             else:
                 assert result == expected, (defining, reading)
     assert len(outcomes) > 1 or IS_SPARK_3, "the definition does not depend on the setting"
+
+
+def test_view_of_another_host_is_not_read_under_a_setting_that_spark_ignores(
+    spark: SparkSession, session_catalog: HiveViewCatalog, home: str
+) -> None:
+    key, query = f"{LEGACY}setopsPrecedence.enabled", "SELECT 1 AS x UNION SELECT 2 INTERSECT SELECT 2"
+    for at, text in enumerate((query, "SELECT 1 AS x UNION SELECT 2")):
+        summary = {f"hive-views.conf.{key}": "true", "engine-name": "spark"}
+        session_catalog.create_view_from_sql((home, f"other_{at}"), text, dialect="spark", summary=summary)
+    with ViewSession(session_with(spark, home, key, "true"), session_catalog) as session:
+        assert len(session.sql("SELECT * FROM other_1").collect()) == 2
+        if IS_SPARK_3:
+            with pytest.raises(HiveViewsError, match="does not apply to views: read it with Spark 4"):
+                session.sql("SELECT * FROM other_0")
+        else:
+            assert session.sql("SELECT * FROM other_0").collect() == [(2,)]
 
 
 def test_every_entry_is_recorded_and_applied(spark: SparkSession) -> None:

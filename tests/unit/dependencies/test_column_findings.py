@@ -6,30 +6,43 @@ import pytest
 
 from hive_views.dependencies.column_findings import column_findings
 from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO
+from hive_views.sql.analysis.outcomes import Outcome
+
+REFUSED, UNVERIFIED = Outcome.REFUSED, Outcome.UNVERIFIED
+ALL = {SPARK: REFUSED, HIVE_ENGINE: REFUSED, TRINO: UNVERIFIED}
 
 
 @pytest.mark.parametrize(
     ("kind", "engines"),
     [
-        ("int", set()),
-        ("struct<a:int,b_1:array<struct<é:int>>>", set()),
-        ("struct<a b:int>", {TRINO}),
-        ("struct<a.b:int>", {TRINO}),
-        ("struct<my-f:int>", {HIVE_ENGINE, TRINO}),
-        ("map<string,struct<a>b:decimal(10,2)>>", {HIVE_ENGINE, TRINO}),
-        ("struct<a,b:int>", {SPARK, HIVE_ENGINE, TRINO}),
-        ("struct<a<b:int>", {SPARK, HIVE_ENGINE, TRINO}),
-        ("struct<a`b:int>", {SPARK, HIVE_ENGINE, TRINO}),
-        ("array<struct<a:b:int>>", {SPARK, HIVE_ENGINE, TRINO}),
-        ("map<string, array<int>>", set()),
-        ("uniontype<int,string>", set()),
+        ("int", {}),
+        ("struct<a:int,b_1:array<struct<c:int>>>", {}),
+        ("struct<é:int>", {}),
+        ("struct<12:int>", {}),
+        ("struct<a b:int>", {TRINO: UNVERIFIED}),
+        ("struct<a.b:int>", {TRINO: UNVERIFIED}),
+        ("struct<my-f:int>", {HIVE_ENGINE: REFUSED, TRINO: UNVERIFIED}),
+        ("map<string,struct<a>b:decimal(10,2)>>", {HIVE_ENGINE: REFUSED, TRINO: UNVERIFIED}),
+        ("struct<a,b:int>", ALL),
+        ("struct<a<b:int>", ALL),
+        ("struct<a`b:int>", ALL),
+        ("array<struct<a:b:int>>", ALL),
+        ("map<string, array<int>>", {}),
+        ("uniontype<int,string>", {}),
     ],
 )
-def test_engines_that_do_not_read_a_type(kind: str, engines: set[str]) -> None:
-    assert {item.engine for item in column_findings([("id", "int", None), ("s", kind, None)])} == engines
+def test_engines_that_do_not_read_a_type(kind: str, engines: dict[str, Outcome]) -> None:
+    found = [(item.engine, item.outcome) for item in column_findings([("id", "int", None), ("s", kind, None)])]
+    assert (dict(found), len(found)) == (engines, len(engines))
 
 
-def test_finding_names_the_character_that_the_engine_does_not_read() -> None:
-    found = {item.engine: item.construct for item in column_findings([("s", "struct<my-f,x:int>", None)])}
-    assert found[SPARK].endswith("with ',' in its name (Spark 4.1.4)")
-    assert found[HIVE_ENGINE].endswith("with '-' in its name (Hive 4.1.0)")
+@pytest.mark.parametrize(
+    ("kind", "engine", "reason"),
+    [
+        ("struct<my-f,x:int>", SPARK, "with ',' in its name (Spark 4.0.5, 4.1.4, 4.2.1 and 4.3.0)"),
+        ("struct<my-f,x:int>", HIVE_ENGINE, "with '-' in its name (Hive 4.1.0)"),
+    ],
+)
+def test_finding_names_the_character_that_the_engine_does_not_read(kind: str, engine: str, reason: str) -> None:
+    found = {item.engine: item.construct for item in column_findings([("s", kind, None)])}
+    assert found[engine].endswith(reason)
