@@ -364,7 +364,7 @@ def rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | N
             and tokens[index - 1].token_type in BEFORE_OPERAND
             and token.text.upper() in Parser.FUNCTIONS
             and token.text.upper() not in Parser.FUNCTION_PARSERS
-            and (token.text.lower() not in built_in or _is_empty_call(tokens, index))
+            and (token.text.lower() not in built_in or _is_unread_call(tokens, index))
         ):
             is_changed = True
             name = RENAMED_CALL.format(token.text)
@@ -373,9 +373,12 @@ def rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | N
     return renamed if is_changed else None
 
 
-def _is_empty_call(tokens: list[Token], index: int) -> bool:
-    """Return whether a name is followed by `()`; sqlglot requires arguments for functions such as Spark's concat()."""
-    return index + 2 < len(tokens) and tokens[index + 2].token_type is TokenType.R_PAREN
+def _is_unread_call(tokens: list[Token], index: int) -> bool:
+    """Return whether a name is followed by `()` or `(DISTINCT`.
+
+    sqlglot requires arguments for functions such as Spark's concat(), and does not read `corr(DISTINCT x, y)`.
+    """
+    return index + 2 < len(tokens) and tokens[index + 2].token_type in (TokenType.R_PAREN, TokenType.DISTINCT)
 
 
 _MEASURES = frozenset({TokenType.NUMBER, TokenType.STRING})

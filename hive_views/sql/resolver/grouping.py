@@ -145,7 +145,20 @@ def resolve_plain_groups(
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
         if id(item) not in selected:
-            resolve(context, item, env)
+            named = _aliases_in(context, item, items, ungrouped) if context.dialect.has_lateral_aliases else None
+            resolve(context, item, replace(env, scopes=(ungrouped.with_names(named),)) if named else env)
+
+
+def _aliases_in(
+    context: ResolutionContext, key: exp.Expr, items: list[exp.Expr], ungrouped: Scope
+) -> dict[str, ScopeColumn]:
+    """Return the aliases of the SELECT list that an expression in GROUP BY names, as only Spark reads them."""
+    names = {node.name.lower() for node in key.find_all(exp.Column) if len(node.parts) == 1}
+    return {
+        item.alias.lower(): ScopeColumn("", None, item.alias.lower(), context.type_source(item.this))
+        for item in items
+        if type(item) is exp.Alias and item.alias.lower() in names and ungrouped.find_any(item.alias.lower()) is None
+    }
 
 
 def with_generated_columns(context: ResolutionContext, node: exp.Select, scope: Scope) -> Scope:

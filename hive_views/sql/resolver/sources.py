@@ -720,7 +720,7 @@ def resolve_lateral(
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
         inner = context.resolve_query(context, function, block.ctes, outer=scope)
-        alias = identifier.name.lower() if identifier is not None else "__lateral"
+        alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
         claim_alias(context, alias, block, node)
         quote_alias(context, identifier)
         result = scope if extends_scope else Scope()
