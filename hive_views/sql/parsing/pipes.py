@@ -81,6 +81,17 @@ def _end_of_with(text: Text, first: int) -> int:
     return first
 
 
+def _has_alias(text: Text, first: int, last: int) -> bool:
+    """Return whether VALUES has a table alias: `VALUES (1) t`, `VALUES (1) AS t (a)`."""
+    if text.kinds[last] is not TokenType.R_PAREN:
+        return text.kinds[last] in _NAMES
+    before = text.match.get(last, first) - 1
+    return before > first and text.kinds[before] in _NAMES and text.raw(before - 1) != ","
+
+
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+
+
 class _Chain:
     """The query of the operators so far: what its FROM and WHERE clauses contain."""
 
@@ -104,6 +115,9 @@ class _Chain:
         if kind is TokenType.TABLE or (kind is TokenType.FROM and TokenType.SELECT not in map(self._kind, items)):
             self._source = self._emit(first + 1, last)
             self._can_join = {TokenType.COMMA, TokenType.LATERAL}.isdisjoint(map(self._kind, items))
+            return
+        if kind is TokenType.VALUES and _has_alias(text, first, last):
+            self._source = self._emit(first, last)
             return
         self._close(self._emit(first, last))
 

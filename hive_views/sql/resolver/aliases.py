@@ -96,7 +96,7 @@ def note_new_names(context: ResolutionContext, scope: Scope, identifiers: Sequen
             context.invented_names.add(column)
 
 
-def record_spellings(context: ResolutionContext, scope: Scope, alias: str, names: Iterable[str]) -> None:
+def record_spellings(context: ResolutionContext, scope: Scope, alias: str | None, names: Iterable[str]) -> None:
     """Record the names that the author wrote for the columns of a table alias."""
     columns = scope.tables.get(alias, {})
     for name in names:

@@ -33,7 +33,7 @@ from hive_views.sql.resolver.grouping import (
 from hive_views.sql.resolver.names import LITERAL_FUNCTIONS, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
-from hive_views.sql.resolver.sources import resolve_from, resolve_source, values_scope
+from hive_views.sql.resolver.sources import named_values, resolve_from, resolve_source
 from hive_views.sql.resolver.stars import ORDER_CLAUSES, resolve_items
 from hive_views.sql.types import hive_types
 
@@ -68,7 +68,7 @@ def resolve_query(
             context.mode.resolve_order(context, OrderedQuery(node, scope, scope, None, level))
         return scope
     if kind is exp.Values:
-        return values_scope(context, node)
+        return named_values(context, node, None)
     if kind is exp.Table:
         return resolve_source(context, node, QueryBlock(ctes, outer, level=level))[1]
     if kind is exp.Paren:

@@ -454,18 +454,23 @@ def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBl
     context.dialect.check_values(context, node)
     alias = identifier.name.lower() if identifier is not None else f"__values_{len(block.aliases)}"
     claim_alias(context, alias, block, identifier or node)
-    quote_alias(context, identifier)
-    for item in columns:
-        quote_alias(context, item)
     query = node.parent.parent if identifier is not None and not identifier._meta and node.parent is not None else None
     names = alias_columns(query.parent) if query is not None and isinstance(query.parent, exp.CTE) else columns
     is_nameless = query is None or isinstance(query.parent, exp.CTE)
     if is_nameless and not names and not context.dialect.names_columns_of_values:
         raise context.fail("The columns of VALUES have no names: write (VALUES …) AS t(a, b)", node)
+    return alias, named_values(context, node, alias)
+
+
+def named_values(context: ResolutionContext, node: exp.Expr, alias: str | None) -> Scope:
+    """Return the columns of VALUES under the names of its column list."""
+    columns = alias_columns(node)
+    for item in (alias_identifier(node), *columns):
+        quote_alias(context, item)
     scope = values_scope(context, node, alias, unique_names(context, columns))
     note_new_names(context, scope, columns)
     record_spellings(context, scope, alias, (item.name for item in columns))
-    return alias, scope
+    return scope
 
 
 def values_scope(
