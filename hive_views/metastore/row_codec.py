@@ -430,7 +430,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
             raise InvalidPropertyError(key, value, "a value must be a string")
         if len(key) > MAX_KEY_LENGTH:
             raise InvalidPropertyError(key, value, f"a metastore holds keys of at most {MAX_KEY_LENGTH} characters")
-        if key in _RESERVED:
+        if key in _RESERVED or key.startswith(ROW_PREFIX):
             raise InvalidPropertyError(key, value, "the catalog itself writes this key")
 
 

@@ -378,7 +378,10 @@ def test_check_columns_rejects_unrepresentable_columns(fields: list[NestedField]
         ({"k" * 257: "x"}, "at most 256"),
         *[
             ({key: "x"}, "the catalog itself writes this key")
-            for key in ("table_type", "metadata_location", "previous_metadata_location", "uuid", "current-schema")
+            for key in (
+                *("table_type", "metadata_location", "previous_metadata_location", "uuid", "current-schema"),
+                "view.sqlConfig.spark.sql.ansi.enabled",
+            )
         ],
     ],
 )
