@@ -138,24 +138,7 @@ def _unread_shift(text: Text, index: int) -> list[_Replacement]:
     run = text.tokens[max(index - 2, 0) : index + 1]
     is_third = len(run) == 3 and all(item.token_type is TokenType.GT for item in run)
     is_one_word = is_third and run[2].start - run[0].start == 2
-    return [(index, [], index)] if is_one_word and not _closes_type(text, index - 2) else []
-
-
-def _closes_type(text: Text, index: int) -> bool:
-    """Return whether a `>` closes `array<…>`, `map<…>` or `struct<…>`."""
-    at = index - 1
-    while at > 0:
-        kind = text.kinds[at]
-        if kind is TokenType.LT:
-            return text.raw(at - 1).lower() in ("array", "map", "struct")
-        if kind is TokenType.R_PAREN:  # of decimal(10, 2)
-            at = text.match.get(at, 0) - 1
-            if text.raw(at).lower() not in ("decimal", "dec", "numeric", "varchar", "char"):
-                return False
-        elif not (kind in (TokenType.COMMA, TokenType.COLON, TokenType.GT) or text.raw(at).strip("`").isidentifier()):
-            return False
-        at -= 1
-    return False
+    return [(index, [], index)] if is_one_word and index not in text.type_brackets.values() else []
 
 
 def _unread_lateral_view(text: Text, index: int) -> list[_Replacement]:
@@ -208,11 +191,8 @@ def _unread_pivot(text: Text, index: int) -> list[_Replacement]:
 
 def _unread_index(text: Text, index: int) -> list[_Replacement]:
     """Write `c::array<int>[0]` as `(c::array<int>)[0]`."""
-    kinds = text.kinds
-    if kinds[index + 2 : index + 3] != [TokenType.LT]:
-        return []
-    end = _end_of_type(text, index + 2)
-    if kinds[end + 1 : end + 2] != [TokenType.L_BRACKET]:
+    end = text.type_brackets.get(index + 2)
+    if end is None or text.kinds[end + 1 : end + 2] != [TokenType.L_BRACKET]:
         return []
     begin, close = text.tokens[_start_of_operand(text, index - 1)], text.tokens[end]
     # Their texts are those of the tokens at their positions, so that what begins or ends with them has a range.
@@ -220,15 +200,6 @@ def _unread_index(text: Text, index: int) -> list[_Replacement]:
     closing = Token(TokenType.R_PAREN, close.text, close.line, close.col, close.end, close.end, [])
     first = text.starts[begin.start]
     return [(first, [opening, begin], first), (end, [close, closing], end)]
-
-
-def _end_of_type(text: Text, opened: int) -> int:
-    """Return the index of the `>` of a `<`, or of the last token."""
-    depth, at = 1, opened
-    while depth and at + 1 < len(text.kinds):
-        at += 1
-        depth += (text.kinds[at] is TokenType.LT) - (text.kinds[at] is TokenType.GT)
-    return at
 
 
 def _start_of_operand(text: Text, last: int) -> int:

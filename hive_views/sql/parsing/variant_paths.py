@@ -68,7 +68,7 @@ _BRACKETS = "Cannot read the text: in a path of a variant, brackets have a numbe
 
 def paths_read_as_indexes(text: Text) -> Iterator[tuple[int, list[Token], int]]:
     """Yield the first and the last token of each path of a text, and the tokens of the index in its place."""
-    in_types = _colons_in_types(text)
+    in_types = {index for opened, closed in text.type_brackets.items() for index in range(opened, closed)}
     for colon, kind in enumerate(text.kinds):
         path = variant_path(text, colon) if kind is TokenType.COLON and colon > 0 and colon not in in_types else None
         if path is not None:
@@ -103,16 +103,3 @@ def path_at_end(text: Text, first: int, last: int) -> VariantPath | None:
     colons = (at for at in range(last, first, -1) if text.kinds[at] is TokenType.COLON)
     path = next((path for at in colons if (path := variant_path(text, at)) is not None), None)
     return path if path is not None and path.last == last else None
-
-
-def _colons_in_types(text: Text) -> frozenset[int]:
-    """Return the colons behind the fields of `struct<…>`."""
-    found: set[int] = set()
-    for index, kind in enumerate(text.kinds):
-        if kind is TokenType.STRUCT and text.kinds[index + 1 : index + 2] == [TokenType.LT] and index not in found:
-            depth, at = 1, index + 2
-            while depth and at < len(text.kinds):
-                depth += (text.kinds[at] is TokenType.LT) - (text.kinds[at] is TokenType.GT)
-                found.add(at)
-                at += 1
-    return frozenset(found)

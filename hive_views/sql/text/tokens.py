@@ -103,6 +103,20 @@ class Text:
         return partners
 
     @cached_property
+    def type_brackets(self) -> dict[int, int]:
+        """The token index of the `>` of each `<` in `array<…>`, `map<…>` and `struct<…>`."""
+        partners: dict[int, int] = {}
+        opened: list[int] = []
+        for index, kind in enumerate(self.kinds):
+            if kind is TokenType.LT and index and self.raw(index - 1).lower() in _NESTED:
+                opened.append(index)
+            elif kind is TokenType.GT and opened:
+                partners[opened.pop()] = index
+            elif kind in _NEVER_IN_TYPES:
+                opened.clear()  # a comparison
+        return partners
+
+    @cached_property
     def enclosing(self) -> list[int]:
         """The token index of the parenthesis or bracket around each token; -1 where there is none."""
         enclosing: list[int] = []
@@ -181,6 +195,14 @@ _NEVER_RENAMED = ((frozenset(Parser.TYPE_TOKENS) & Parser.ID_VAR_TOKENS) - {Toke
 }
 _START = attrgetter("start")
 _KIND = attrgetter("token_type")
+_NESTED = frozenset({"array", "map", "struct"})
+_NEVER_IN_TYPES = frozenset(
+    {
+        *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.AND, TokenType.OR, TokenType.EQ, TokenType.NEQ),
+        *(TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.LTE, TokenType.GTE),
+        *(TokenType.THEN, TokenType.R_BRACKET, TokenType.PIPE_GT),
+    }
+)
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
