@@ -148,7 +148,7 @@ SPARK_FUNCTIONS = frozenset(
     validate_utf8 var_pop var_samp variance variant_explode variant_explode_outer variant_get version weekday
     weekofyear when width_bucket window window_time xpath xpath_boolean xpath_double xpath_float xpath_int
     xpath_long xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
-    timestampadd timestampdiff
+    timediff timestampadd timestampdiff
     """.split()
 )
 """The functions that Spark has built in: SHOW SYSTEM FUNCTIONS of Spark 4.1.4, `try_cast` and others that it omits.

@@ -120,11 +120,15 @@ _Replacement = tuple[int, list[Token], int]
 
 
 def _unread_word(text: Text, index: int) -> list[_Replacement]:
-    """Drop MAX RECURSION LEVEL n, and read `X 'F0'` as `X'F0'`."""
+    """Drop MAX RECURSION LEVEL n, and read `X 'F0'` as `X'F0'`, and timediff() as its synonym."""
     token, word = text.tokens[index], text.raw(index).lower()
     following = text.tokens[index + 1 : index + 4]
     if word == "max" and [item.text.lower() for item in following[:2]] == ["recursion", "level"]:
         return [(index, [], index + len(following))]
+    if word == "timediff" and following and following[0].token_type is TokenType.L_PAREN:
+        return [
+            (index, [Token(TokenType.VAR, "timestampdiff", token.line, token.col, token.start, token.end, [])], index)
+        ]
     is_string = bool(following) and following[0].token_type is TokenType.STRING
     if word == "x" and is_string and _HEXADECIMAL.fullmatch(following[0].text):
         value = following[0]

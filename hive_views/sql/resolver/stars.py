@@ -773,6 +773,9 @@ def _alias_names(context: ResolutionContext, item: exp.Expr) -> list[str]:
     return [alias.name.lower() for alias in aliases]
 
 
+_SEPARATOR = re.compile(r"([,:]) ")
+
+
 def _resolve_transform(
     context: ResolutionContext, item: exp.Expr, items: list[exp.Expr], scope: Scope, block: QueryBlock
 ) -> Scope:
@@ -792,7 +795,7 @@ def _resolve_transform(
     for position, definition in enumerate(definitions):
         name = definition.name.lower()
         kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
-        type_text = kind.sql(dialect="hive").lower() if kind is not None else "string"
+        type_text = _SEPARATOR.sub(r"\1", kind.sql(dialect="hive").lower()) if kind is not None else "string"
         output.put(None, name, ScopeColumn(f"_col{position}", None, name, type_text, origins))
     if not definitions:
         for position, name in enumerate(("key", "value")):

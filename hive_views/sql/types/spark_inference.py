@@ -231,7 +231,7 @@ class SparkTypeInference(CallInference):
             return self.result(str(name), arguments) if arguments is not None else None
         if len(parts) != 3:
             return None
-        if name in ("datediff", "date_diff", "timestampdiff"):
+        if name in ("datediff", "date_diff", "timediff", "timestampdiff"):
             return "bigint"
         last = self.argument(node, parts[2])
         return _SHIFTED.get(last.type) if last is not None else None
@@ -533,7 +533,7 @@ _UNITS = {
 }
 """The units of Spark's interval types by the units of interval literals."""
 _WITH_UNIT = dict.fromkeys(
-    ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"), frozenset({3})
+    ("dateadd", "date_add", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff"), frozenset({3})
 )
 """The functions whose arguments may begin with a unit, and how many they then are; the table does not have these."""
 _SHIFTED = {**dict.fromkeys(("date", "string", "timestamp"), "timestamp"), "timestamp_ntz": "timestamp_ntz"}
