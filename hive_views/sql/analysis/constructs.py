@@ -168,6 +168,8 @@ def _is_operand(node: exp.Expr) -> bool:
     if not isinstance(node, exp.Condition) or isinstance(node, (exp.DataType, exp.Star)):
         return False
     parent = node.parent
+    if isinstance(node, exp.If) and isinstance(parent, exp.Case):
+        return False  # WHEN … THEN …, whose parts are operands
     if isinstance(parent, exp.Alias):
         parent = parent.parent
     if isinstance(parent, exp.Select):

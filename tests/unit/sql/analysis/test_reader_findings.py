@@ -191,6 +191,8 @@ NOT_EQUAL = [
 """Texts that Hive and Spark answer differently, or that were not compared for enough values."""
 
 WITHOUT_FINDING = [
+    "SELECT CASE WHEN lim > 0 THEN 'some' ELSE 'none' END AS c FROM acc",
+    "SELECT CASE lim WHEN 1 THEN owner WHEN 2 THEN 'x' END AS c FROM acc WHERE CASE WHEN lim > 1 THEN live END",
     "SELECT CAST('2024-01-31' AS DATE) AS x, DATE '2024-02-29' AS y FROM acc",
     "SELECT CAST('2024-01-31 10:00:00' AS TIMESTAMP) AS x, TIMESTAMP '2024-01-01 10:00:00.123456' AS y FROM acc",
     "SELECT CAST(100 AS TINYINT) AS x, CAST(3000000000 AS BIGINT) AS y, CAST(1 AS DOUBLE) AS z FROM acc",
