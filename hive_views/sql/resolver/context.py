@@ -146,6 +146,7 @@ class QueryBlock:
         window_count: The number of window functions in the elements of the SELECT list that are resolved.
         taken_names: The names that no column gets that has none of its own.
         keeps_spelling: Whether its columns are called as the author wrote them; those of a view are in lower case.
+        hidden_keys: The tables below a pipe operator with a key of USING or NATURAL JOIN that only `t.*` contains.
     """
 
     ctes: VisibleCtes
@@ -157,6 +158,7 @@ class QueryBlock:
     window_count: int = 0
     taken_names: set[str] = field(default_factory=set)
     keeps_spelling: bool = False
+    hidden_keys: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)

@@ -396,18 +396,37 @@ def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBl
     result.qualifiers = {alias: names for alias, names in _qualifiers_in(context, node) if alias in result.tables}
     for alias in result.tables:
         block.aliases.setdefault(str(alias))
+    block.hidden_keys.update(_tables_with_hidden_keys(context, node))
     return result
 
 
-def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the tables in FROM of a query under a pipe operator, and of those under it, with catalog and database."""
+def _elements_under(context: ResolutionContext, node: exp.Subquery) -> Iterator[exp.Expr]:
+    """Yield FROM and the joins of a query under a pipe operator, and of those under it."""
     from_ = node.this.args.get("from_")
     for element in (from_, *(node.this.args.get("joins") or ())) if from_ is not None else ():
+        yield element
+        if type(element.this) is exp.Subquery and id(element.this) not in context.sources:
+            yield from _elements_under(context, element.this)
+
+
+def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the tables under a pipe operator with catalog and database."""
+    for element in _elements_under(context, node):
         source = context.sources.get(id(element.this))
         if source is not None:
             yield from source.scope.qualifiers.items()
-        elif type(element.this) is exp.Subquery:
-            yield from _qualifiers_in(context, element.this)
+
+
+def _tables_with_hidden_keys(context: ResolutionContext, node: exp.Subquery) -> Iterator[str]:
+    """Yield the tables under a pipe operator whose column is a key that only the star of the table contains."""
+    for element in _elements_under(context, node):
+        sides = context.joins.get(id(element))
+        has_keys = element.args.get("using") or element.args.get("method") == "NATURAL"
+        if sides is None or not has_keys or element.args.get("kind") in ("SEMI", "ANTI"):
+            continue
+        hidden = {"RIGHT": (sides.left,), "FULL": (sides.left, sides.right)}
+        for scope in hidden.get(str(element.args.get("side")), (sides.right,)):
+            yield from (str(table) for table in scope.tables)
 
 
 def _output_alias(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:

@@ -330,6 +330,9 @@ def _expand_star(
         if len(qualifier) == 3:
             check_catalog(context, ungrouped, qualifier, qualifier, Environment((ungrouped,), block.outer))
     table = _star_table(context, item, ungrouped)
+    if table in block.hidden_keys:
+        reason = f"{table}.* has a key of USING or NATURAL JOIN in front of |>, which no name reaches"
+        raise context.fail(f"{reason}: list the columns", item)
     excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
         _expand_merged_star(context, item, ungrouped, table, excluded, block, output)

@@ -39,6 +39,15 @@ def test_expanded_text(sql: str) -> None:
         ("from t |> extend a as x |> extend k as X |> drop id", "the column x twice"),
         ("from t |> extend k + 1 as k |> drop id", "the column k twice"),
         ("with w as (select t.id) select (select max(id) from w) from t", "Invalid table alias"),
+        *(
+            (f"from t m {join} |> {operator} |> select {star}.*", "has a key of USING or NATURAL JOIN in front of")
+            for join, star in (
+                *(("join c n using (id)", "n"), ("left join c n using (id)", "n"), ("natural join c n", "n")),
+                *(("right join c n using (id)", "m"), ("full join c n using (id)", "m")),
+                *(("full join c n using (id)", "n"), ("|> join c n using (id)", "n")),
+            )
+            for operator in ("limit 3", "extend 1 as e", "order by x |> limit 2")
+        ),
     ],
 )
 def test_refused_text(sql: str, reason: str) -> None:
