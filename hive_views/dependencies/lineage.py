@@ -200,6 +200,8 @@ class LineageReader:
 
     def read_text_lineage(self, row: Row) -> TextLineage:
         """Return the recorded dependencies of a view, or the names in its text, without reading their rows."""
+        if row.is_metric_view:
+            return _lineage_of_metrics(row)
         if row.kind is RowKind.HIVE_VIEW:
             texts, database = texts_of_hive_view(row.default_database, row.texts)
             return self._cached((*texts.items(), database), lambda: _of_texts(texts, database))
@@ -349,6 +351,15 @@ def texts_of_hive_view(database: str, texts: RowTexts) -> tuple[dict[str, str], 
     if query is not None:
         return {"trino": query}, schema_of(texts, database)
     return {HIVE: texts.expanded or texts.original or ""}, database
+
+
+def _lineage_of_metrics(row: Row) -> TextLineage:
+    """Return the source that Spark records for a metric view."""
+    source = row.metric_source
+    if source is None:
+        return TextLineage(None, (), f"{row.name} is a metric view of Spark, and what it reads is not recorded")
+    *qualifier, name = source.replace("`", "").lower().split(".")
+    return TextLineage(None, (ViewName(qualifier[-1] if qualifier else row.default_database, name),), None)
 
 
 def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:

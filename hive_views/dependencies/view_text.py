@@ -57,7 +57,9 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
 
 
 def text_of_hive_view(row: Row) -> ViewText:
-    """Return the expanded text of a plain Hive view, or the text of a plain Spark view."""
+    """Return the expanded text of a plain Hive view, or the text of a plain Spark view; SqlError if it has none."""
+    if row.is_metric_view:
+        raise SqlError(f"{row.name} is a metric view of Spark, whose definition is YAML and no query")
     if is_encoded(row.texts.original):
         return _text_of_trino_view(row)
     text = row.texts.expanded or row.texts.original

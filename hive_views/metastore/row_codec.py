@@ -90,6 +90,8 @@ SPARK_DATABASE = "view.catalogAndNamespace.part.1"
 _OLD_SPARK_DATABASE = "view.default.database"
 """Row parameters of plain Spark (before 3.0: the old one): the current database when a view was defined."""
 
+_SUBTYPE, _METRIC_VIEW = "view.subType", "METRIC_VIEW"
+_METRIC_SOURCE = "metric_view.from.name"
 _RESERVED = _ICEBERG_KEYS | {trino_encoding.FLAG} | _LINEAGE
 _SPARK_VERSION = "spark.sql.create.version"
 _RETENTION = 2147483647
@@ -196,6 +198,16 @@ class Row(NamedTuple):
         descriptor = self.table.sd
         serde = None if descriptor is None else descriptor.serdeInfo
         return "" if serde is None else serde.serializationLib or ""
+
+    @property
+    def is_metric_view(self) -> bool:
+        """Whether Spark 4.2 or later created it WITH METRICS: its text is YAML and no query."""
+        return self.kind is RowKind.HIVE_VIEW and self.parameters.get(_SUBTYPE) == _METRIC_VIEW
+
+    @property
+    def metric_source(self) -> str | None:
+        """The table or view that a metric view measures, as Spark records it; None if it measures a query."""
+        return self.parameters.get(_METRIC_SOURCE) if self.is_metric_view else None
 
     @property
     def default_database(self) -> str:

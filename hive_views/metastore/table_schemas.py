@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from hive_views.errors import MetadataFileError
+from hive_views.errors import MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.row_codec import Row, RowKind
@@ -63,6 +63,9 @@ class MetastoreSchemas:
         row = self._rows.get(name)
         if row is None:
             return None
+        if row.is_metric_view:
+            reason = "is a metric view of Spark, whose columns Spark does not find under its name: no view can read it"
+            raise SqlError(f"{name} {reason}", name=str(name))
         descriptor = row.table.sd
         buckets = descriptor.bucketCols if descriptor is not None else None
         return TableSchema(

@@ -48,6 +48,9 @@ ViewArgument = Annotated[
 TYPED = "typed"
 """The name of the typed text in a diff, if no dialect has that text."""
 
+METRIC_VIEW = "metric-view"
+"""The kind of a view that Spark created WITH METRICS."""
+
 _INDENT = "  "
 
 
@@ -290,7 +293,7 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
             str(row.name),
             row.name.database,
             row.name.name,
-            KINDS[row.kind].value,
+            METRIC_VIEW if row.is_metric_view else KINDS[row.kind].value,
             row.owner if is_long else None,
             row.parameters.get("comment") if is_long else None,
         )
@@ -365,7 +368,7 @@ def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | 
     checked = catalog.check_view(str(row.name))
     return PlainViewDetails(
         view=str(row.name),
-        kind=KINDS[row.kind].value,
+        kind=METRIC_VIEW if row.is_metric_view else KINDS[row.kind].value,
         owner=row.owner,
         create_time=iso_time(row.create_time * 1000, timespec="seconds"),
         comment=row.parameters.get("comment"),

@@ -168,6 +168,8 @@ def _default_ansi(version: str) -> str:
 def _find_problem(row: Row, text: str | None, namespace: tuple[str, ...] | None) -> Problem | None:
     if not text:
         return Problem(Reason.NO_TEXT, f"the row of {row.name} has no view text")
+    if row.is_metric_view:
+        return Problem(Reason.UNSUPPORTED, "it is a metric view of Spark, whose definition is YAML and no query")
     if namespace is not None and len(namespace) > 2:
         return Problem(
             Reason.OTHER_CATALOG, f"its current namespace was {'.'.join(namespace)}, which is not a database"
