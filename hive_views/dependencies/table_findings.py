@@ -138,6 +138,52 @@ def _may_have_renamed_columns(row: Row) -> bool:
     return _is_read_by_hive_classes(row) and is_orc and bool(_parameter(row, "last_modified_time"))
 
 
+_CLASSES_OF_SPARK = (
+    *("org.apache.hadoop.hive.serde2.", "org.apache.hadoop.hive.ql.io.", "org.apache.hadoop.mapred."),
+    *("org.apache.parquet.", "parquet.hive."),
+)
+"""The packages of SerDes and input formats in the JARs of PySpark 4.1.4; `MISSING_SERDES` are those that they lack."""
+_PROVIDERS_OF_SPARK = frozenset({"avro", "binaryfile", "csv", "hive", "jdbc", "json", "orc", "parquet", "text", "xml"})
+"""Spark's own data sources, also by the name of a class (`org.apache.spark.sql.…`)."""
+
+
+def _is_list_bucketed(row: Row) -> bool:
+    descriptor = row.table.sd
+    skew = descriptor.skewedInfo if descriptor is not None and descriptor.storedAsSubDirectories else None
+    return _is_read_by_hive_classes(row) and skew is not None and bool(skew.skewedColNames)
+
+
+def _has_other_collection_delimiter(row: Row) -> bool:
+    serde = row.table.sd.serdeInfo if row.table.sd is not None else None
+    parameters = (serde.parameters if serde is not None else None) or {}
+    has_collections = any(kind.lower().startswith(("array<", "map<", "struct<")) for _, kind, _ in row.columns)
+    is_hive_3 = "colelction.delim" not in parameters and parameters.get("collection.delim", "\2") != "\2"
+    return _is_read_by_hive_classes(row) and has_collections and is_hive_3
+
+
+def _is_hudi_table(row: Row) -> bool:
+    return _is_read_by_hive_classes(row) and (row.input_format or "").startswith(
+        ("org.apache.hudi.hadoop.", "com.uber.hoodie.hadoop.")
+    )
+
+
+def _has_manifest(row: Row) -> bool:
+    is_symlink = row.input_format == "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
+    return _is_read_by_hive_classes(row) and is_symlink and row.serde.endswith(("ParquetHiveSerDe", "OrcSerde"))
+
+
+def _has_foreign_class(row: Row) -> bool:
+    if not _is_read_by_hive_classes(row) or _parameter(row, "storage_handler") or _is_hudi_table(row):
+        return False
+    return any(name and not name.startswith(_CLASSES_OF_SPARK) for name in (row.serde, row.input_format))
+
+
+def _has_foreign_provider(row: Row) -> bool:
+    provider = _parameter(row, "spark.sql.sources.provider")
+    is_own = provider in _PROVIDERS_OF_SPARK or provider.startswith("org.apache.spark.sql.")
+    return _is_hive_table(row) and bool(provider) and not is_own
+
+
 _COPY = "have Hive copy it to a table that is not transactional"
 
 TABLE_RULES = (
@@ -202,6 +248,59 @@ TABLE_RULES = (
         "copy the table",
         "Spark 3.5.9, 4.0.5, 4.1.4",
         lambda row: _is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "a table whose skewed values are in directories (SKEWED BY … STORED AS DIRECTORIES): Spark returns none of its "
+        "rows, or fails on the directories; have Hive copy it to a table without them",
+        "Spark 4.1.4",
+        _is_list_bucketed,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "a table with COLLECTION ITEMS TERMINATED BY, which Hive 3 and later record under the key collection.delim: "
+        "Spark reads the key colelction.delim only; set it to the same value with ALTER TABLE … SET SERDEPROPERTIES",
+        "Spark 4.1.4",
+        _has_other_collection_delimiter,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.OTHER_ROWS,
+        "a Hudi table that Spark reads as plain Parquet files, every version of a row; have Hudi's sync write Spark's "
+        "provider, and add Hudi to Spark's class path",
+        "Spark 4.1.4",
+        _is_hudi_table,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "a table whose files are named by a manifest (SymlinkTextInputFormat): Spark reads the manifest as a file of "
+        "rows; read the table by Spark's data source for its format",
+        "Spark 4.1.4",
+        _has_manifest,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.REFUSED,
+        "an index table of Hive: Spark reads none",
+        "Spark 4.1.4",
+        lambda row: row.kind is RowKind.HIVE_TABLE and row.table_type == "INDEX_TABLE",
+    ),
+    TableRule(
+        SPARK,
+        Outcome.UNVERIFIED,
+        "a table whose SerDe or input format is no class of Hive's packages: Spark needs its JAR on the class path",
+        "Spark 4.1.4",
+        _has_foreign_class,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.UNVERIFIED,
+        "a table of a data source that is not Spark's own (spark.sql.sources.provider): Spark needs its library",
+        "Spark 4.1.4",
+        _has_foreign_provider,
     ),
     TableRule(
         SPARK,

@@ -94,7 +94,8 @@ def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> Scope
     column = visit(context, node.this, env)
     context.dialect.check_cast(context, node)
     context.mode.check_operands(context, (node,))
-    if column is None or not context.dialect.removes_redundant_casts:
+    # A portable text keeps the cast: readers may have another type than the row, as Hive's OpenCSVSerde has.
+    if column is None or not context.dialect.removes_redundant_casts or context.mode.names_all_columns:
         return None
     target = cast_target(context, node)
     if target not in CAST_TARGETS or column.type != target:

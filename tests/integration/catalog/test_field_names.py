@@ -50,7 +50,7 @@ def test_engines_that_cannot_read_a_name_are_reported(name: str, catalog: HiveVi
     else:
         with pytest.warns(UnreadableColumnWarning, match=f"{database}.v: spark: refused: the type of column s"):
             catalog.execute(query)
-    found = {item.engine for item in catalog.check_engines((database, "v")) if "field whose name" in item.construct}
+    found = {item.engine for item in catalog.check_engines((database, "v")) if " in its name" in item.construct}
     assert ("spark" in found, "hive" in found) == (name not in READ_BY_SPARK, name not in READ_BY_HIVE)
     required = query.replace(".v AS", ".w TBLPROPERTIES ('hive-views.require-engines' = 'spark') AS")
     if name not in READ_BY_SPARK:

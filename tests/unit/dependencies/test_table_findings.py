@@ -9,7 +9,7 @@ import pytest
 
 from hive_views.dependencies.table_findings import MISSING_SERDES, spark_findings, table_findings
 from hive_views.local_metastore.jvm import find_jars
-from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SkewedInfo
 from hive_views.metastore.row_codec import read_row
 from tests.integration.transactional.tables import ACID, HANDLER, INSERT_ONLY, ORC, PARQUET, TEXT, table
 
@@ -44,12 +44,62 @@ PROVIDER = {"spark.sql.sources.provider": "orc"}
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {}, ["refused"]),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {"spark.sql.sources.provider": "json"}, []),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), {}, []),
+        ((*TEXT[:2], "org.apache.hive.hcatalog.data.JsonSerDe"), {}, ["not verified"]),
+        ((*TEXT[:2], "org.openx.data.jsonserde.JsonSerDe"), {}, ["not verified"]),
+        ((*TEXT[:2], "org.openx.data.jsonserde.JsonSerDe"), {"spark.sql.sources.provider": "json"}, []),
+        (("com.hadoop.mapred.DeprecatedLzoTextInputFormat", *TEXT[1:]), {}, ["not verified"]),
+        (("org.apache.hudi.hadoop.HoodieParquetInputFormat", *PARQUET[1:]), {}, ["other rows"]),
+        (
+            ("org.apache.hudi.hadoop.HoodieParquetInputFormat", *PARQUET[1:]),
+            {"spark.sql.sources.provider": "hudi"},
+            ["not verified"],
+        ),
+        (PARQUET, {"spark.sql.sources.provider": "delta"}, ["not verified"]),
+        (PARQUET, {"spark.sql.sources.provider": "org.apache.spark.sql.parquet"}, []),
+        (("org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat", *PARQUET[1:]), {}, ["refused"]),
+        (("org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat", *TEXT[1:]), {}, []),
     ],
 )
 def test_outcomes_in_spark(formats: tuple[str, str, str], parameters: dict[str, str], outcomes: list[str]) -> None:
     findings = table_findings(read_row(table("d", "t", formats, parameters)))
     assert [item.outcome.value for item in findings if item.engine == "spark"] == outcomes
     assert {item.table for item in findings} <= {"d.t"}
+
+
+def test_list_bucketing() -> None:
+    skewed = table("d", "t", PARQUET, {})
+    skewed.sd.skewedInfo = SkewedInfo(skewedColNames=["k"], skewedColValues=[["1"]])
+    assert spark_findings([read_row(skewed)]) == ()
+    skewed.sd.storedAsSubDirectories = True
+    [finding] = spark_findings([read_row(skewed)])
+    assert "STORED AS DIRECTORIES" in finding.construct
+    skewed.sd.skewedInfo = SkewedInfo(skewedColNames=[], skewedColValues=[])
+    assert spark_findings([read_row(skewed)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "serde", "is_found"),
+    [
+        ("array<string>", {"collection.delim": ";"}, True),
+        ("map<string,int>", {"collection.delim": ";", "field.delim": ","}, True),
+        ("array<string>", {"collection.delim": "\2"}, False),
+        ("array<string>", {"collection.delim": ";", "colelction.delim": ";"}, False),
+        ("array<string>", {"colelction.delim": ";"}, False),
+        ("string", {"collection.delim": ";"}, False),
+        ("array<string>", {}, False),
+    ],
+)
+def test_delimiter_of_collections(kind: str, serde: dict[str, str], is_found: bool) -> None:
+    text = table("d", "t", TEXT, {})
+    text.sd.cols = [FieldSchema("id", "int", None), FieldSchema("c", kind, None)]
+    text.sd.serdeInfo.parameters = serde
+    assert bool(spark_findings([read_row(text)])) == is_found
+
+
+def test_index_table_is_unreadable() -> None:
+    index = table("d", "t", TEXT, {})
+    index.tableType = "INDEX_TABLE"
+    assert [item.outcome.value for item in spark_findings([read_row(index)])] == ["refused"]
 
 
 def test_tables_that_spark_may_read_otherwise_are_not_unreadable() -> None:
