@@ -106,6 +106,10 @@ class TableCatalog(HiveCatalog):
 
     # -- Namespaces ----------------------------------------------------------------------------------------------------
 
+    def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
+        """List the databases; none below a namespace. A name that contains a dot is one level, too; see PyIceberg."""
+        return [] if namespace else [(name,) for name in self.store.client.get_all_databases()]
+
     def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
         """Create a database; see PyIceberg. The properties `location` and `comment` set the fields of these names.
 

@@ -254,9 +254,11 @@ def list_views(
         long: Print the kind, owner and comment of each as well.
         all: List plain Hive views and tables, too.
     """
-    databases = [database] if database is not None else sorted(name for (name,) in catalog.list_namespaces())
+    from hive_views.identifiers import parse_namespace
+
+    databases = sorted(name for (name,) in catalog.list_namespaces()) if database is None else []
     entries: list[ViewListEntry] = []
-    for name in databases:
+    for name in databases if database is None else [parse_namespace(database, catalog=catalog.name)]:
         try:
             entries += _list_database(catalog, name, is_long=long, is_all=all)
         except NoSuchNamespaceError:
@@ -266,18 +268,17 @@ def list_views(
 
 
 def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is_all: bool) -> list[ViewListEntry]:
-    views = catalog.list_views(database)
+    views = catalog.list_views((database,))
     if not is_long and not is_all:
         return [ViewListEntry(".".join(name), *name) for name in views]
-    from hive_views.identifiers import ViewName, parse_namespace
+    from hive_views.identifiers import ViewName
     from hive_views.metastore.identities import KINDS
     from hive_views.metastore.queries import read_rows, unreadable_row
     from hive_views.spec.storage_link import is_storage_row
 
     names = [ViewName(*name) for name in views]
     if is_all:
-        plain_database = parse_namespace(database, catalog=catalog.name)
-        names = sorted(ViewName(plain_database, name) for name in catalog.store.client.get_all_tables(plain_database))
+        names = sorted(ViewName(database, name) for name in catalog.store.client.get_all_tables(database))
     rows = []
     refused: dict[ViewName, str] = {}
 

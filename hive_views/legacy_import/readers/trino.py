@@ -5,7 +5,7 @@ Athena's rows declare the view's columns, and have none of Trino's parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
@@ -88,10 +88,19 @@ def _security_note(view: LegacyView, row_owner: str | None, *, keeps_encoding: b
     )
 
 
+def _check_texts(document: Mapping[str, Any], keys: Iterable[str]) -> None:
+    """Raise TypeError if a value of the JSON that has to be a text is another one."""
+    for key in keys:
+        if not isinstance(document.get(key), str | None):
+            raise TypeError(f"{key} is {document[key]!r}, which is no text")
+
+
 def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> LegacyView:
     problem = None
     columns = []
+    _check_texts(document, ("originalSql", "catalog", "comment", "owner"))
     for column in document["columns"]:
+        _check_texts(column, ("name", "type", "comment"))
         try:
             type_text = hive_name_of_trino(column["type"])
         except ValueError as error:

@@ -22,7 +22,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from hive_views.errors import SqlError
-from hive_views.sql.types.names import TYPES
+from hive_views.sql.types.names import MAX_NESTED, TYPES, nesting
 
 NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double")
 """The numeric types without parameters, from narrow to wide."""
@@ -284,7 +284,7 @@ def _decimal_arithmetic(operator: str, left: tuple[int, int], right: tuple[int, 
 
 
 _KIND = exp.DType
-_MAX_NESTED = 100
+_MAX_SHALLOW = 100
 """The maximum number of nested types that are read without sqlglot, in quadratic time."""
 _MAX_SHOWN = 1000
 """The maximum number of characters of an invalid type in an error message."""
@@ -295,8 +295,10 @@ def parse_type(text: str) -> IcebergType:
     simple = _simple_type(text)
     if simple is not None:
         return simple
+    if nesting(text) > MAX_NESTED:
+        raise SqlError(f"A type is nested too deeply: more than {MAX_NESTED} levels", name=text[:_MAX_SHOWN])
     try:
-        is_shallow = text.count("<") <= _MAX_NESTED
+        is_shallow = text.count("<") <= _MAX_SHALLOW
         return (_nested_type(text) if is_shallow else None) or _convert(
             parse_one(text, into=exp.DataType, dialect="hive")
         )

@@ -65,6 +65,22 @@ _QUOTED_FIELD = re.compile(r"`((?:[^`]|``)*)`:")
 _INNER_TYPE = re.compile(r"[^,<>():]+(?:\([^()]*\))?")
 
 
+MAX_NESTED = 100
+"""The maximum number of levels of a type; PyIceberg fails at 200."""
+
+
+def nesting(text: str) -> int:
+    """Return how deeply the brackets in a type's text are nested."""
+    deepest = depth = 0
+    for character in text:
+        if character in "<(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in ">)":
+            depth -= 1
+    return deepest
+
+
 def field_text(name: str) -> str:
     """Return the name of a struct's field as type texts write it: in backticks if it has other than word characters."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
@@ -180,6 +196,12 @@ def spark_name_of_json(value: Any) -> str:
 
 def hive_name_of_trino(text: str) -> str:
     """Return Hive's name of a type of Trino; raises ValueError if Hive and Iceberg do not have it."""
+    if nesting(text) > MAX_NESTED:
+        raise ValueError(f"it is nested too deeply: more than {MAX_NESTED} levels")
+    return _hive_name_of_trino(text)
+
+
+def _hive_name_of_trino(text: str) -> str:
     type_text = text.strip().lower()
     simple = _HIVE_NAMES_OF_TRINO.get(type_text)
     if simple:
@@ -198,9 +220,9 @@ def hive_name_of_trino(text: str) -> str:
     if head in ("array", "map", "row") and stripped.endswith(")"):
         parts = _split_arguments(stripped[stripped.index("(") + 1 : -1])
         if head == "array" and len(parts) == 1:
-            return f"array<{hive_name_of_trino(parts[0])}>"
+            return f"array<{_hive_name_of_trino(parts[0])}>"
         if head == "map" and len(parts) == 2:
-            return f"map<{hive_name_of_trino(parts[0])},{hive_name_of_trino(parts[1])}>"
+            return f"map<{_hive_name_of_trino(parts[0])},{_hive_name_of_trino(parts[1])}>"
         if head == "row":
             return struct_of(map(_hive_field, parts))
     raise ValueError("neither Hive nor Iceberg has it")
@@ -210,7 +232,7 @@ def _hive_field(text: str) -> tuple[str, str]:
     match = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"|(\w+))\s+(.+)', text, flags=re.DOTALL)
     if match is None:
         raise ValueError(f"a field without a name: {text.strip()}")
-    return (match[1] or match[2]).replace('""', '"'), hive_name_of_trino(match[3])
+    return (match[1] or match[2]).replace('""', '"'), _hive_name_of_trino(match[3])
 
 
 def _split_arguments(text: str) -> list[str]:
