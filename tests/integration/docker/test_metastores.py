@@ -71,7 +71,7 @@ def test_metastore_runs_in_container(version, kind, start, warehouse):
             },
             "it runs on Derby only",
         ),
-        ({"HIVE_VIEWS_METASTORE_VERSION": "1.2.1"}, "not among the releases"),
+        ({"HIVE_VIEWS_METASTORE_VERSION": "1.2.1"}, "is not supported. Choose one of"),
     ],
 )
 def test_unsupported_settings_are_rejected(settings, message, engine):
