@@ -4,7 +4,7 @@ run     the whole tests of each combination, or of those that are named (`spark-
         is of the current commit and complete is not repeated
 sample  what `.ci/run` runs of it at each landing: a sample on each Spark but that of `make test`, and the short unit
         tests on the oldest and the newest Python; what fails is run once more, and has to pass; nothing is recorded
-turn    one combination of Spark, Python or sqlglot whose last result took at most 18 minutes; what fails is run once
+turn    one combination of Spark, Python or sqlglot whose last result took at most 12 minutes; what fails is run once
         more; nothing is recorded
 page    writes the tables of docs/compatibility.md from the recorded results
 """

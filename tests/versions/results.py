@@ -35,7 +35,7 @@ class Result:
         return self.passed > 0 and self.failed == 0
 
 
-_LONGEST_TURN = 18 * 60
+_LONGEST_TURN = 12 * 60
 """In seconds, so that a landing ends within an hour."""
 
 

@@ -54,7 +54,7 @@ def test_each_server_has_a_combination() -> None:
 
 def test_long_or_failed_combination_has_no_turn() -> None:
     assert is_short(RESULT)
-    assert not is_short(replace(RESULT, seconds=1081))
+    assert not is_short(replace(RESULT, seconds=721))
     assert not is_short(replace(RESULT, failed=1))
     assert not is_short(None)
 
