@@ -120,7 +120,8 @@ def test_function_of_a_newer_version(
         assert sorted(map(str, own.sql("SELECT * FROM newer").collect())) == expected
         assert [item.validity.value for item in catalog.check_view((home, "newer")).problems] == []
         findings = catalog.check_engines((home, "newer"))
-        assert any(f"only Spark {LINE} and later have the function {name}" in item.text for item in findings)
+        since = added_functions()[name]
+        assert any(f"only Spark {since} and later have the function {name}" in item.text for item in findings)
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
