@@ -137,15 +137,23 @@ def test_interrupted_drop_without_lock_names_the_new_name(
 def test_reported_file_has_all_acknowledged_lock_free_commits(
     attempt: int, open_catalog: CatalogFactory, database: str, before: State
 ) -> None:
-    """Clients commit as fast as they can until the view is gone."""
+    """Clients commit as fast as they can until the view is gone.
+
+    A commit that a server's failure interrupts, and that then finds no view, may be the last one that was applied.
+    """
     acknowledged: list[str] = []
+    unknown: list[str | None] = []
 
     def commit() -> None:
         with suppress(NoSuchViewError), open_catalog(LOCK_FREE) as mine:
             for number in range(1000):
-                with suppress(CommitFailedError, MetastoreError):
+                try:
                     view = mine.load_view((database, VIEW)).update().set_properties(number=str(number)).commit()
                     acknowledged.append(view.metadata_location)
+                except CommitStateUnknownError as error:
+                    unknown.append(error.metadata_location)
+                except (CommitFailedError, MetastoreError):
+                    continue
 
     def drop() -> str | None:
         catalog = open_catalog(LOCK_FREE)
@@ -159,7 +167,8 @@ def test_reported_file_has_all_acknowledged_lock_free_commits(
         location = pool.submit(drop).result()
         for client in clients:
             client.result()
-    assert location == max(acknowledged, key=lambda item: int(item.rpartition("/")[2].partition("-")[0]))
+    last = max(acknowledged, key=lambda item: int(item.rpartition("/")[2].partition("-")[0]))
+    assert location in {last, *unknown}
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
