@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hive_views
 from hive_views import HiveViewCatalog
-from hive_views.errors import MetastoreUnavailableError
+from hive_views.errors import INSTALL_SPARK, MetastoreUnavailableError
 from hive_views.spark import MissingSparkError, iceberg_session
 
 PACKAGE = Path(hive_views.__file__).parent
@@ -47,11 +47,11 @@ def main() -> None:
     unreachable = run("--uri", "thrift://127.0.0.1:1", "list")
     assert unreachable.returncode == 6 and "Traceback" not in unreachable.stderr, unreachable
     no_spark = run("metastore", "start")
-    assert no_spark.returncode != 0 and "hive_views[spark]" in no_spark.stderr, no_spark
+    assert no_spark.returncode != 0 and INSTALL_SPARK in no_spark.stderr, no_spark
     try:
         iceberg_session("thrift://127.0.0.1:1", "")
     except MissingSparkError as error:
-        assert "hive_views[spark]" in str(error), error
+        assert INSTALL_SPARK in str(error), error
     else:
         raise AssertionError("a session was started")
     try:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import hive_views
-from hive_views.errors import EmbeddedMetastoreError
+from hive_views.errors import INSTALL_SPARK, EmbeddedMetastoreError
 from hive_views.local_metastore.directory import LOG_LIMIT_BYTES, MetastoreDirectory
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.process import running_metastore, stop_metastore
@@ -488,7 +488,7 @@ def test_missing_package_is_named(tmp_path: Path, absent: str, message: str) -> 
         check=True,
     )
     assert message in done.stdout
-    assert "pip install 'hive_views[spark]'" in done.stdout
+    assert INSTALL_SPARK in done.stdout
 
 
 def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:
