@@ -436,17 +436,17 @@ class _Reader:
         if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
             yield "a generator in the SELECT list"
             return
-        if name == "avg" and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) in INTEGERS:
+        if name == "avg" and flat and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) in INTEGERS:
             yield f"avg({self._type(flat[0].this)} as {self._type(flat[0])})"
             return
         if name in ("sum", "avg") and len(flat) == 1 and self._digits(flat[0]) > _MOST_DIGITS - 10:
             yield f"{name} beyond 38 digits"
             return
-        if name == "date_format":
+        if name == "date_format" and flat:
             formats = (self._text.raw(inner) for inner in range(at + 2, self._text.match.get(at + 1, at)))
             yield f"date_format({self._type(flat[0])},{','.join(raw for raw in formats if raw[0] in _QUOTES)})"
             return
-        if name == "round" and self._digits(flat[0]) and _is_within_scale(flat, self._full_type(flat[0])):
+        if name == "round" and flat and self._digits(flat[0]) and _is_within_scale(flat, self._full_type(flat[0])):
             yield "round(decimal) to fewer digits"
             return
         if name == "sort_array" and len(arguments) > 1:
@@ -602,7 +602,9 @@ def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
     size, digits = decimal(kind), arguments[1:]
     if size is None or len(digits) > 1:
         return False
-    return not digits or (isinstance(digits[0], exp.Literal) and int(digits[0].this) <= size[1])
+    return not digits or (
+        isinstance(digits[0], exp.Literal) and digits[0].name.isdecimal() and int(digits[0].name) <= size[1]
+    )
 
 
 _LENGTHS = (exp.Length, exp.StrPosition)

@@ -129,6 +129,11 @@ CLASSES = [
 """Texts, and the outcome that a reader of an author's text has among others; None for no finding."""
 
 
+@pytest.mark.parametrize("call", ["round()", "avg()", "sum()", "date_format()", "round(bal, 0.5)", "round(bal, -1)"])
+def test_call_with_unusual_arguments_is_no_error_of_ours(call: str):
+    assert outcomes(f"SELECT {call} AS r FROM acc", *HIVE_TO_SPARK)
+
+
 @pytest.mark.parametrize(
     ("text", "author", "reader", "expected"),
     [(text, *pair, outcome) for text, pairs in CLASSES for pair, outcome in pairs.items()],
