@@ -208,6 +208,8 @@ def run() -> None:
     signal.set_wakeup_fd(wakeup)
     # Py4J logs a KeyboardInterrupt with its traceback.
     logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in record.getMessage())
+    # sqlglot warns of JSON paths that it could not translate; here every text keeps its own.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

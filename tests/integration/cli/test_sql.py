@@ -146,6 +146,20 @@ def test_expand_needs_no_metastore_and_no_heavy_library() -> None:
     assert [answer["error"] is None for answer in answers] == [True, False]
 
 
+def test_json_path_of_a_text_is_no_warning() -> None:
+    request = {**REQUEST, "ddl": "create view v as select get_json_object('{}', '12') from t"}
+    done = subprocess.run(
+        [sys.executable, "-m", "hive_views", "sql", "expand", "--mode", "portable"],
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    )
+    assert json.loads(done.stdout)["error"] is None
+    assert done.stderr == ""
+
+
 def test_expand_in_this_process() -> None:
     done = invoke("sql", "expand", stdin=json.dumps(REQUEST) + "\n")
     assert (done.code, done.err) == (0, "")
