@@ -63,7 +63,8 @@ if TYPE_CHECKING:
     from hive_views.dependencies.render import Direction, Picture
     from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.dependencies.validity import CheckProgress
-    from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
+    from hive_views.dependencies.view_builder import ViewDefinition
+    from hive_views.dependencies.view_query import Analyzer, ViewQuery
     from hive_views.materialized.views import MaterializedViews
     from hive_views.sql.analysis.validity import CheckedView
     from hive_views.statements import Result
@@ -158,23 +159,18 @@ class HiveViewCatalog(TableCatalog):
             SqlError: If the query cannot be parsed, or refers to a missing object or another catalog; has `line` and
                 `column`.
         """
-        from hive_views.dependencies.view_builder import build_definition
+        from hive_views.dependencies.view_query import ViewQuery, author_dialect, declared_columns
 
         name = self._name(identifier)
-        return build_definition(
-            self.store,
-            name,
-            sql,
+        query = ViewQuery(
+            sql=sql,
+            dialect=author_dialect(dialect),
             database=(database or name.database).lower(),
-            dialect=dialect,
+            columns=declared_columns(column_names, column_comments, column_types),
             analyzer=analyzer,
-            column_names=column_names,
-            column_comments=column_comments,
-            column_types=column_types,
-            catalog_name=self.name,
-            summary=summary,
-            for_trino=rewrites_for_trino(self._config, properties),
+            summary=summary or {},
         )
+        return self._build(name, query, properties)
 
     def columns(self, identifier: str | Identifier) -> tuple[tuple[str, str], ...]:
         """Read the columns of a table or view from its metastore row.
@@ -226,19 +222,19 @@ class HiveViewCatalog(TableCatalog):
             SqlError: If the query cannot be parsed, or refers to a missing object; has `line` and `column`.
             HiveViewsError: As `create_view`, or with `or_replace` as `create_or_replace_view`.
         """
-        self._name(identifier).check_writable()
-        definition = self._author_named(
-            identifier,
-            sql,
-            column_names,
+        from hive_views.dependencies.view_builder import without_given_names
+        from hive_views.dependencies.view_query import ViewQuery, author_dialect, declared_columns
+
+        name = self._name(identifier).check_writable()
+        query = ViewQuery(
+            sql=sql,
+            dialect=author_dialect(dialect),
+            database=(database or name.database).lower(),
+            columns=declared_columns(column_names, column_comments, column_types),
             analyzer=analyzer,
-            database=database,
-            dialect=dialect,
-            column_comments=column_comments,
-            column_types=column_types,
-            summary=summary,
-            properties=properties,
+            summary=summary or {},
         )
+        definition = self._build(name, without_given_names(self.store, query), properties)
         create = self.create_or_replace_view if or_replace else self.create_view
         return create(identifier, definition.schema, definition.version, location, properties)
 
@@ -278,6 +274,8 @@ class HiveViewCatalog(TableCatalog):
             HiveViewsError: As `replace_view`.
         """
         from hive_views.dependencies.recompile import keep_spelling
+        from hive_views.dependencies.view_builder import without_given_names
+        from hive_views.dependencies.view_query import ViewQuery, author_dialect, declared_columns
         from hive_views.dependencies.view_text import text_of_version
         from hive_views.statements import reject_partitions
 
@@ -294,18 +292,16 @@ class HiveViewCatalog(TableCatalog):
             )
         reject_partitions(self, name)
         aliases = next((item.field_aliases for item in current.sql_representations), None)
-        definition = self._author_named(
-            identifier,
-            sql,
-            aliases if column_names is None else column_names,
+        query = ViewQuery(
+            sql=sql,
+            dialect=author_dialect(dialect or (text.dialect if text is not None else "spark")),
+            database=(database or (text.database if text is not None else name.database)).lower(),
+            columns=declared_columns(aliases if column_names is None else column_names, column_comments, column_types),
             analyzer=analyzer,
-            database=database or (text.database if text is not None else None),
-            dialect=dialect or (text.dialect if text is not None else "spark"),
-            column_comments=column_comments,
-            column_types=column_types,
-            summary=summary,
-            properties={**view.properties, **properties},
+            summary=summary or {},
         )
+        query = without_given_names(self.store, query)
+        definition = self._build(name, query, {**view.properties, **properties})
         schema = keep_spelling(definition.schema, view.schema())
         update = view.update().replace_version(definition.version, schema)
         return (update.set_properties(properties) if properties else update).commit()
@@ -953,18 +949,11 @@ class HiveViewCatalog(TableCatalog):
     def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
         return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
-    def _author_named(
-        self, identifier: str | Identifier, sql: str, column_names: Sequence[str] | None, **arguments: Any
-    ) -> ViewDefinition:
-        """Call `author` without names that the query gives anyway: a column list wraps the query in another one."""
-        from hive_views.dependencies.view_builder import column_names_of_query
+    def _build(self, name: ViewName, query: ViewQuery, properties: Properties) -> ViewDefinition:
+        from hive_views.dependencies.view_builder import Building, build_definition
 
-        if column_names is not None:
-            name, database, dialect = self._name(identifier), arguments["database"], arguments["dialect"]
-            query_names = column_names_of_query(self.store, sql, database=database or name.database, dialect=dialect)
-            if query_names == tuple(column.lower() for column in column_names):
-                column_names = None
-        return self.author(identifier, sql, column_names=column_names, **arguments)
+        building = Building(catalog_name=self.name, for_trino=rewrites_for_trino(self._config, properties))
+        return build_definition(self.store, name, query, building)
 
     def _reject_table(self, name: ViewName) -> None:
         row = self.store.get_row(name)

@@ -14,8 +14,9 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from sqlglot import exp
 
 from hive_views.config import rewrites_for_trino
-from hive_views.dependencies.view_builder import Analyzer, analyzed_schemas, build_definition, type_shape, with_comment
+from hive_views.dependencies.view_builder import Building, analyzed_schemas, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
+from hive_views.dependencies.view_query import Analyzer, ViewQuery, declared_columns
 from hive_views.dependencies.view_text import text_of_hive_view, text_of_version
 from hive_views.errors import DialectLossError, InvalidViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -70,17 +71,15 @@ def recompile(
     _reject_other_catalogs(store, text, old_version.default_catalog, catalog_name)
     old_schema = loaded.metadata.current_schema()
     names = _column_list(analyzed_schemas(store, analyzer), text, old_schema)
-    definition = build_definition(
-        store,
-        name,
-        text.typed,
-        database=text.database,
+    query = ViewQuery(
+        sql=text.typed,
         dialect=text.dialect,
+        database=text.database,
+        columns=declared_columns(names, None if names is None else text.column_comments),
         analyzer=analyzer,
-        column_names=names,
-        column_comments=None if names is None else text.column_comments,
-        for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
     )
+    building = Building(for_trino=rewrites_for_trino(store.config, loaded.metadata.properties))
+    definition = build_definition(store, name, query, building)
     version = definition.version
     if set(old_version.dialects) - old_version.generated_dialects - set(version.dialects):
         # Regardless of the view's properties: an author's text is only removed on explicit request.
@@ -155,17 +154,16 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
             f"{len(text_names)} ({', '.join(text_names)}), so the row's definition is ambiguous. Replace the "
             "view's definition instead",
         )
-    definition = build_definition(
-        store,
-        name,
-        text.typed,
-        database=text.database,
+    query = ViewQuery(
+        sql=text.typed,
         dialect=text.dialect,
+        database=text.database,
+        columns=None if list(text_names) == [column.lower() for column in row_names] else declared_columns(row_names),
         analyzer=analyzer,
-        column_names=None if list(text_names) == [column.lower() for column in row_names] else row_names,
-        for_trino=rewrites_for_trino(store.config, loaded.metadata.properties),
         summary=encode(settings),
     )
+    building = Building(for_trino=rewrites_for_trino(store.config, loaded.metadata.properties))
+    definition = build_definition(store, name, query, building)
     current = {field.name.lower(): field.doc for field in fields}
     comments = [_adopted_comment(comment, current.get(name)) for name, _, comment in row.columns]
     schema = Schema(*map(with_comment, definition.schema.fields, comments))

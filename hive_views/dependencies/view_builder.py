@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
-from hive_views.dependencies.view_text import READABLE
+from hive_views.dependencies.view_query import Analyzer, SparkKnowledge, ViewQuery
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
@@ -26,34 +25,11 @@ from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
-from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
 from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
 from hive_views.sql.writing.expand import Expansion, OutputColumn, expand, unknown_type_error
-
-Analyzer = Callable[[str], Schema]
-"""Returns the columns of a query, e.g. `lambda query: schema_of(spark, query)` of `hive_views.spark.analyzer`.
-All names in the query are qualified."""
-
-
-@runtime_checkable
-class SparkKnowledge(Protocol):
-    """An analyzer that also knows a Spark: its functions, and the files that it reads as tables."""
-
-    @property
-    def spark_version(self) -> str | None:
-        """The version of Spark; None if it is unknown."""
-        ...
-
-    def __call__(self, query: str, /) -> Schema:
-        """Return the columns of a query."""
-        ...
-
-    def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
-        """Return name and type of the columns of files."""
-        ...
 
 
 def analyzed_schemas(
@@ -77,90 +53,78 @@ class ViewDefinition:
     """The tables and views in the text."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Building:
+    """How a definition is built, whatever its query is."""
+
+    mark: bool = True
+    """Whether to write UUIDs into the rows of plain Hive tables, so that the view's lineage survives their renames
+    (see `hive_views.metastore.identities`)."""
+    catalog_name: str | None = None
+    """The name of this catalog in texts; if None, the catalogs of names are not checked."""
+    for_trino: bool = False
+    """Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
+    `hive_views.sql.writing.coral` and `hive_views.config.rewrites_for_trino`)."""
+
+
 def build_definition(
-    store: MetastoreStore,
-    name: ViewName,
-    sql: str,
-    *,
-    database: str,
-    dialect: str,
-    analyzer: Analyzer | None = None,
-    column_names: Sequence[str] | None = None,
-    column_comments: Sequence[str | None] | None = None,
-    column_types: Sequence[IcebergType | None] | None = None,
-    mark: bool = True,
-    catalog_name: str | None = None,
-    summary: Mapping[str, str] | None = None,
-    for_trino: bool = False,
+    store: MetastoreStore, name: ViewName, query: ViewQuery, building: Building | None = None
 ) -> ViewDefinition:
     """Resolve and expand a query and determine its column types.
 
     Args:
         store: Metastore and properties.
         name: The view's name.
-        sql: The query as typed.
-        database: The current database of unqualified names.
-        dialect: `spark`, `hive` or `trino`.
-        analyzer: Source of the column types; by default Hive's rules and the tables' columns.
-        column_names: The column list before AS.
-        column_comments: A comment or None for each column.
-        column_types: The type that each column must have; None accepts any.
-        mark: Whether to write UUIDs into the rows of plain Hive tables, so that the view's lineage survives their
-            renames (see `hive_views.metastore.identities`).
-        catalog_name: The name of this catalog in texts; if None, the catalogs of names are not checked.
-        summary: Additional entries of the version's summary, e.g. settings of the session.
-        for_trino: Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
-            `hive_views.sql.writing.coral` and `hive_views.config.rewrites_for_trino`).
+        query: The query, and what its author says about the columns.
+        building: Options.
 
     Raises:
         SqlError: If the text cannot be parsed or resolved, or names another catalog, the column list or types do not
             match, or no Spark catalog serves all tables. UnknownTypeError if a column's type cannot be determined.
     """
-    if dialect not in READABLE:
-        raise SqlError(f"Unknown dialect {dialect!r}: choose one of {', '.join(READABLE)}")
-    column_specs = None
-    if column_names is not None:
-        comments = column_comments if column_comments is not None else [None] * len(column_names)
-        if len(comments) != len(column_names):
-            raise SqlError(f"{len(column_names)} column names have {len(comments)} comments: give one or None for each")
-        column_specs = tuple(ColumnSpec(*pair) for pair in zip(column_names, comments, strict=True))
-    query = Query(sql)
+    columns = query.columns or ()
+    specs = None if query.names is None else tuple(ColumnSpec(item.name or "", item.comment) for item in columns)
     statement = CreateView(
-        text=sql, dialect=Dialect(dialect), name=ObjectName(name.identifier), query=query, columns=column_specs
+        text=query.sql,
+        dialect=query.dialect,
+        name=ObjectName(name.identifier),
+        query=Query(query.sql),
+        columns=specs,
     )
     definition = build_definition_of_statement(
         store,
         name,
         statement,
-        database=database,
-        analyzer=analyzer,
-        mark=mark,
-        catalog_name=catalog_name,
-        summary=summary,
-        for_trino=for_trino,
+        database=query.database,
+        analyzer=query.analyzer,
+        summary=query.summary,
+        building=building or Building(),
     )
-    if column_types is not None:
-        _check_types(definition, column_types)
-    if column_names is None and column_comments is not None:
-        if len(column_comments) != len(definition.schema.fields):
-            count = len(definition.schema.fields)
-            raise SqlError(f"{count} columns have {len(column_comments)} comments: give one or None for each")
-        fields = zip(definition.schema.fields, column_comments, strict=True)
-        return replace(definition, schema=Schema(*(with_comment(field, comment) for field, comment in fields)))
-    return definition
+    if query.columns is None:
+        return definition
+    _check_types(definition, [item.type for item in columns])
+    if specs is not None:
+        return definition
+    fields = zip(definition.schema.fields, columns, strict=True)
+    schema = Schema(*(with_comment(field, item.comment) if item.comment else field for field, item in fields))
+    return replace(definition, schema=schema)
 
 
-def column_names_of_query(store: MetastoreStore, sql: str, *, database: str, dialect: str) -> tuple[str, ...] | None:
-    """Return the column names of a query in lower case; None if it cannot be resolved."""
-    statement = CreateView(text=sql, dialect=Dialect.of(dialect), name=ObjectName(("", "")), query=Query(sql))
+def without_given_names(store: MetastoreStore, query: ViewQuery) -> ViewQuery:
+    """Return a query without the names of a column list that it gives anyway: a list wraps it in another query."""
+    if query.names is None or query.columns is None:
+        return query
+    statement = CreateView(text=query.sql, dialect=query.dialect, name=ObjectName(("", "")), query=Query(query.sql))
     try:
         functions = _user_functions(store, statement, added_functions())
         expansion = expand(
-            statement.parsed_query, MetastoreSchemas(store), database=database.lower(), functions=functions
+            statement.parsed_query, MetastoreSchemas(store), database=query.database, functions=functions
         )
     except SqlError:
-        return None  # `build_definition` reports it
-    return tuple(expansion.names)
+        return query  # `build_definition` reports it
+    if tuple(expansion.names) != tuple(name.lower() for name in query.names):
+        return query
+    return replace(query, columns=tuple(replace(column, name=None) for column in query.columns))
 
 
 def build_definition_of_statement(
@@ -169,18 +133,16 @@ def build_definition_of_statement(
     statement: CreateView | AlterViewAs,
     *,
     database: str,
-    analyzer: Analyzer | None = None,
-    mark: bool = True,
-    catalog_name: str | None = None,
-    summary: Mapping[str, str] | None = None,
-    for_trino: bool = False,
+    analyzer: Analyzer | None,
+    summary: Mapping[str, str],
+    building: Building,
 ) -> ViewDefinition:
     """Build the definition of a CREATE VIEW or ALTER VIEW AS statement; errors contain positions in the statement.
 
-    See `build_definition`.
+    See `build_definition` and `ViewQuery`.
     """
-    if catalog_name is not None:
-        _reject_other_catalogs(store, statement, catalog_name)
+    if building.catalog_name is not None:
+        _reject_other_catalogs(store, statement, building.catalog_name)
     # Columns and lineage are taken from the same rows, even if a source is replaced meanwhile.
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
@@ -201,8 +163,8 @@ def build_definition_of_statement(
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
-    summary = dict(summary or {})
-    if for_trino:
+    summary = dict(summary)
+    if building.for_trino:
         rewritten = row_text(statement.dialect, expansion, schemas, database=database, functions=functions)
         expanded = None if rewritten is None else rewritten.sql
         if rewritten is not None and rewritten.rules:
@@ -213,7 +175,7 @@ def build_definition_of_statement(
     # If a text does not name all of its sources, its lineage is unknown.
     named = references(statement.parsed_query)
     is_known = not (named.opaque or named.files)
-    lineage = identify_dependencies(store, rows, mark=mark) if is_known else None
+    lineage = identify_dependencies(store, rows, mark=building.mark) if is_known else None
     version = define(
         statement.query.sql,
         dialect=statement.dialect.value,
@@ -256,7 +218,7 @@ def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]
     """Reject columns that do not have the types that the caller expects."""
     fields = definition.schema.fields
     if len(types) != len(fields):
-        raise SqlError(f"The query has {len(fields)} columns, and {len(types)} types are given: give one for each")
+        raise SqlError(f"The query has {len(fields)} columns, and {len(types)} are declared: give one for each")
     for field, kind in zip(fields, types, strict=True):
         if kind is not None and type_shape(kind) != type_shape(field.field_type):
             raise SqlError(

@@ -16,7 +16,8 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
 from hive_views.config import rewrites_for_trino
-from hive_views.dependencies.view_builder import ViewDefinition, build_definition, type_shape
+from hive_views.dependencies.view_builder import Building, ViewDefinition, build_definition, type_shape
+from hive_views.dependencies.view_query import ViewQuery, declared_columns
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import (
@@ -306,18 +307,16 @@ class _DefinitionBuilder:
 
     def _author(self, sql: str, dialect: Dialect, column_names: tuple[str, ...] | None) -> ViewDefinition:
         view = self._view
-        definition = build_definition(
-            self._store,
-            self._target,
-            sql,
-            database=view.database,
+        comments = None if column_names is None else [column.comment for column in view.columns]
+        query = ViewQuery(
+            sql=sql,
             dialect=dialect,
+            database=view.database,
+            columns=declared_columns(column_names, comments),
             analyzer=self._analyzer,
-            column_names=column_names,
-            column_comments=None if column_names is None else [column.comment for column in view.columns],
-            mark=False,
-            for_trino=dialect != HIVE and rewrites_for_trino(self._store.config, {}),
         )
+        for_trino = dialect != HIVE and rewrites_for_trino(self._store.config, {})
+        definition = build_definition(self._store, self._target, query, Building(mark=False, for_trino=for_trino))
         rules = definition.version.summary.get(ROW_TEXT_RULES)
         if rules is not None:
             self._changes.append(f"the row's text is rewritten for Trino's Hive connector ({rules})")

@@ -13,7 +13,8 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table.snapshots import Operation
 
 from hive_views.dependencies.unreadable_tables import reject_unreadable_tables
-from hive_views.dependencies.view_builder import build_definition
+from hive_views.dependencies.view_builder import Building, build_definition
+from hive_views.dependencies.view_query import ViewQuery, author_dialect
 from hive_views.errors import (
     HiveViewsError,
     InvalidPropertyError,
@@ -73,7 +74,8 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
 
     from hive_views.dependencies.drop import DropReport
-    from hive_views.dependencies.view_builder import Analyzer, ViewDefinition
+    from hive_views.dependencies.view_builder import ViewDefinition
+    from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.refresh.stage import Engine
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
@@ -871,16 +873,14 @@ class MaterializedViews:
     ) -> ViewDefinition:
         definition = sql
         if isinstance(definition, str):
-            definition = build_definition(
-                self._store,
-                name,
-                definition,
+            query = ViewQuery(
+                sql=definition,
+                dialect=author_dialect(dialect),
                 database=(database or name.database).lower(),
-                dialect=dialect,
                 analyzer=analyzer,
-                catalog_name=self._tables.name,
-                # The text of the row is not rewritten for Trino: refreshes analyze it, and Trino reads the storage.
             )
+            # The text of the row is not rewritten for Trino: refreshes analyze it, and Trino reads the storage.
+            definition = build_definition(self._store, name, query, Building(catalog_name=self._tables.name))
         check_definition(name, definition.version)
         reject_unreadable_tables(self._store, name, definition.tables)
         return definition

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hive_views.dependencies.drop import DropReport
     from hive_views.dependencies.recompile import RecompileResult
-    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.views import MaterializedViews
     from hive_views.metastore.store import MetastoreStore
     from hive_views.spec.metadata import ViewMetadata, ViewVersion

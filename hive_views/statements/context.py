@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hive_views.config import rewrites_for_trino
-from hive_views.dependencies.view_builder import Analyzer, ViewDefinition, build_definition_of_statement
+from hive_views.dependencies.view_builder import Building, ViewDefinition, build_definition_of_statement
+from hive_views.dependencies.view_query import Analyzer
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.rendering import html_table
@@ -78,9 +79,11 @@ class StatementContext:
             self.statement,
             database=self.database,
             analyzer=self.analyzer,
-            catalog_name=self.catalog.name,
             summary=self.summary,
-            for_trino=properties is not None and rewrites_for_trino(self.catalog.store.config, properties),
+            building=Building(
+                catalog_name=self.catalog.name,
+                for_trino=properties is not None and rewrites_for_trino(self.catalog.store.config, properties),
+            ),
         )
 
 

@@ -22,7 +22,7 @@ from hive_views.statements.context import Result, StatementContext, View
 from hive_views.statements.databases import execute_database_statement, parse_database_statement
 
 if TYPE_CHECKING:
-    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.refresh.stage import Engine
 
 

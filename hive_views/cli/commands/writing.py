@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
     from hive_views.dependencies.drop import DropStep
-    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.metastore.row_codec import Row
     from hive_views.spec.metadata import ViewVersion

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.dependencies.view_builder import Analyzer
+    from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.spark.session.guard import StatementGuard
     from hive_views.spark.session.helper_session import HelperSession
