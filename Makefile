@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 THRIFT_OUT := hive_views/metastore/_thrift
 
-.PHONY: env docs dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs test-tools release test test-all system-packages test-atomicity test-docker test-faults test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
+.PHONY: env docs reader-tables dist test-dist test-versions test-versions-sample test-versions-turn test-spark test-sqlglot test-programs test-tools release test test-all system-packages test-atomicity test-docker test-faults test-trino test-hive test-sql-random test-upgrade estate check lint demo bench thrift clean histories loss soak
 
 env: $(STAMP)
 
@@ -47,6 +47,11 @@ test-docker: env
 test-hive: env
 	$(BIN)/python -m tests.integration.hive.reader
 	HIVE_VIEWS_TEST_HIVE=1 $(BIN)/python -m pytest tests/integration/hive --durations 5 $(PYTEST_ARGS)
+
+# What Hive and Spark answer to the same expressions (hive_views/sql/engines/data/answers.json); an interrupted run continues.
+reader-tables: env
+	$(BIN)/python -m tests.integration.hive.reader
+	$(BIN)/python -m tests.reader_tables ask write
 
 # A real Trino on the embedded metastore (docs/trino.md); the first run downloads 630 MB.
 test-trino: env

@@ -21,7 +21,7 @@ from hive_views.metastore.table_schemas import EngineSchemas
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.reader_findings import reader_findings
+from hive_views.sql.analysis.reader_findings import Reader, reader_findings
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
@@ -172,9 +172,10 @@ def _findings_of_readers(
         EngineSchemas(store, dialect),
         database=text.database,
         author=dialect,
-        readers=tuple(_FUNCTIONS),
+        readers=[
+            Reader(engine, {item.name.lower() for item in _missing(called, engine)}, text.ansi) for engine in _FUNCTIONS
+        ],
         functions=functions,
-        missing={engine: {item.name.lower() for item in _missing(called, engine)} for engine in _FUNCTIONS},
     )
     for engine, items in findings.items():
         for item in items:

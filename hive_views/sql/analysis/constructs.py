@@ -188,7 +188,11 @@ class _Reader:
         self._starts = first_offsets_of(resolution.tree)
 
     def read(self) -> Iterator[Construct]:
+        compared: set[int] = set()
+        """Where literals are that only a comparison has: their scale changes no row."""
         for node in self._tree.walk():
+            if isinstance(node, exp.Literal) and _is_compared(node):
+                compared.add(self._starts.get(id(node), -1))
             for signature in self._signatures(node):
                 yield Construct(signature, self._starts.get(id(node), 0))
         for at, token in enumerate(self._text.tokens):
@@ -196,6 +200,8 @@ class _Reader:
             if token.token_type is TokenType.TABLE_SAMPLE or self._text.raw(at).lower() == "tablesample":
                 yield Construct("tablesample", token.start)
             elif token.token_type is TokenType.NUMBER and _TRAILING_ZERO.fullmatch(self._text.raw(at)):
+                if token.start in compared:
+                    continue
                 yield Construct("decimal literal with trailing zeros", token.start)
             elif token.token_type is TokenType.NUMBER and (
                 not _NUMBER.fullmatch(self._text.raw(at)) or self._is_fraction(at)
@@ -270,7 +276,11 @@ class _Reader:
             yield from self._in(node)
         elif kind is exp.Is:
             right = unwrapped(node.expression)
-            yield f"is null({self._type(node.this)})" if isinstance(right, exp.Null) else "is true"
+            yield (
+                f"is null({self._type(node.this)})"
+                if isinstance(right, exp.Null)
+                else f"is true({self._type(node.this)})"
+            )
             if isinstance(right, exp.Null) and any(map(_is_quotient, node.this.walk())):
                 yield "is null(quotient)"
         elif isinstance(node, exp.Cast):
@@ -348,6 +358,8 @@ class _Reader:
             yield f"{name} of a length({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
+        elif name == "between" and all(map(_is_constant, (node.args["low"], node.args["high"]))):
+            yield f"between constants({types})"
         elif name == "||":
             yield f"||({','.join(map(self._type_in_text, operands))})"
         else:
@@ -384,8 +396,8 @@ class _Reader:
             return f"cast(part of a date as {target})"  # the form of year(), date_format() … in the text of a row
         if isinstance(node.this, exp.Literal) and _is_value_of(node.this, self._full_type(node), target):
             return f"cast(literal as {target})"
-        if isinstance(node.this, exp.Literal) and node.this.is_string:
-            source = "string literal"
+        if isinstance(node.this, exp.Literal):
+            source = f"{'string' if node.this.is_string else self._type(node.this)} literal"
         else:
             source = self._type(node.this)
             if self._full_type(node.this) == self._full_type(node) != UNKNOWN:
@@ -424,7 +436,7 @@ class _Reader:
             # The parser keeps no position; `function_token` is that of a call inside, as in `initcap(trim(x))`.
             name = _NAMES_WITHOUT_POSITION.get(type(node)) or node.sql_name().lower()
         arguments = [self._argument(item) for value in node.args.values() for item in child_expressions(value)]
-        values = [item for item in arguments if not isinstance(item, (exp.Var, exp.Boolean))]
+        values = [item for item in arguments if not isinstance(item, exp.Var)]
         distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
         flat = [inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])]
         if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
@@ -628,6 +640,21 @@ def _name_of(node: exp.Expr) -> str:
 def _is_negated_literal(node: exp.Expr) -> bool:
     """Return whether the parser made a node for the days of `date_sub(…, 40)`."""
     return isinstance(node, exp.Mul) and isinstance(node.parent, exp.TsOrDsAdd) and isinstance(node.this, exp.Literal)
+
+
+def _is_compared(literal: exp.Literal) -> bool:
+    """Return whether a literal, perhaps with a sign, is an operand of a comparison."""
+    parent = literal.parent
+    while isinstance(parent, (exp.Neg, exp.Paren)):
+        parent = parent.parent
+    return isinstance(parent, (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between))
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """Return whether a value is a literal, perhaps with a sign or a cast, and so not NULL."""
+    while isinstance(node, (exp.Neg, exp.Paren, exp.Cast)):
+        node = node.this
+    return isinstance(node, exp.Literal)
 
 
 def _is_nonzero(node: exp.Expr) -> bool:

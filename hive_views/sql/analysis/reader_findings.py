@@ -1,6 +1,7 @@
 """Checks whether Hive or Spark returns the rows of a text that was written for the other one.
 
-Only what was measured to be equal is equal (`hive_views.sql.analysis.reader_rules`). Everything else is a finding.
+Only what was measured to be equal is equal: by a rule (`hive_views.sql.analysis.reader_rules`) or in the table of
+answers (`hive_views.sql.engines.answers`). Everything else is a finding.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ from hive_views.errors import SqlError
 from hive_views.sql.analysis.constructs import Construct, constructs, type_differences
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
+from hive_views.sql.engines.answers import (
+    HIVE_READS_SPARK,
+    SPARK_READS_HIVE,
+    SPARK_READS_HIVE_IN_ANSI_MODE,
+    answer,
+)
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.resolver import resolve
@@ -37,15 +44,26 @@ class ReaderFinding:
     """Character in that line, from 1."""
 
 
+@dataclass(frozen=True)
+class Reader:
+    """An engine that reads a text."""
+
+    engine: Dialect
+    """`hive` or `spark`."""
+    missing: Collection[str] = ()
+    """The functions in lower case that it does not have, about which nothing is returned."""
+    ansi: bool = True
+    """Whether Spark reads the text in ANSI mode."""
+
+
 def reader_findings(
     sql: str,
     schemas: Schemas,
     *,
     database: str,
     author: Dialect,
-    readers: Iterable[Dialect],
+    readers: Iterable[Reader],
     functions: Mapping[str, str] | None = None,
-    missing: Mapping[Dialect, Collection[str]] | None = None,
 ) -> dict[Dialect, tuple[ReaderFinding, ...]]:
     """Return, for each reader, one finding for each cause, in the order of the text.
 
@@ -54,9 +72,8 @@ def reader_findings(
         schemas: The tables, with the types of the author's engine.
         database: The current database.
         author: The engine that the text was written for, `hive` or `spark`.
-        readers: The engines that read it, of the same two.
+        readers: The engines that read it.
         functions: The registered functions that it calls, with their kinds.
-        missing: For each reader the functions in lower case that it does not have, about which nothing is returned.
 
     Raises:
         SqlError: If the text cannot be resolved by the rules of the author's engine.
@@ -65,19 +82,18 @@ def reader_findings(
     found = sorted(constructs(resolution), key=lambda item: item.start)
     findings = {}
     for reader in readers:
-        absent = (missing or {}).get(reader, ())
-        examined = (item for item in found if item.signature.partition("(")[0] not in absent)
+        examined = (item for item in found if item.signature.partition("(")[0] not in reader.missing)
         own = _findings(sql, examined, author, reader)
-        if reader != author:
+        if reader.engine != author:
             try:
-                called = {**(functions or {}), **dict.fromkeys(absent, "udf")}
-                other = resolve(parse_query(sql, reader), schemas, database, functions=called)
+                called = {**(functions or {}), **dict.fromkeys(reader.missing, "udf")}
+                other = resolve(parse_query(sql, reader.engine), schemas, database, functions=called)
             except SqlError as error:
-                reason = f"the text cannot be resolved by the rules of {reader.capitalize()}: {error}"
+                reason = f"the text cannot be resolved by the rules of {reader.engine.capitalize()}: {error}"
                 own = (*own, ReaderFinding(Outcome.UNVERIFIED, reason))
             else:
-                own = (*own, *_type_findings(sql, resolution, other, author, reader))
-        findings[reader] = own
+                own = (*own, *_type_findings(sql, resolution, other, author, reader.engine))
+        findings[reader.engine] = own
     return findings
 
 
@@ -97,12 +113,12 @@ def _type_findings(
         yield ReaderFinding(Outcome.UNVERIFIED, reason, *line_and_column(sql, start))
 
 
-def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Dialect) -> tuple[ReaderFinding, ...]:
+def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Reader) -> tuple[ReaderFinding, ...]:
     answers: dict[tuple[Outcome, str], int] = {}
     for construct in found:
-        answer = _answer(author, reader, construct.signature)
-        if answer is not None:
-            answers.setdefault(answer, construct.start)
+        told = _answer(author, reader, construct.signature)
+        if told is not None:
+            answers.setdefault(told, construct.start)
     return tuple(
         ReaderFinding(outcome, reason, *line_and_column(sql, start)) for (outcome, reason), start in answers.items()
     )
@@ -119,11 +135,23 @@ def _equal() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{signature})" for signature in EQUAL))
 
 
-def _answer(author: Dialect, reader: Dialect, signature: str) -> tuple[Outcome, str] | None:
+def _answer(author: Dialect, reader: Reader, signature: str) -> tuple[Outcome, str] | None:
     """Return what a reader does with a construct, and why; None if it returns the author's rows."""
-    for pattern, rule in _rules(author, reader):
-        if pattern.fullmatch(signature):
+    measured = answer(_direction(reader), signature) if author != reader.engine else None
+    for pattern, rule in _rules(author, reader.engine):
+        holds = (measured is None or not rule.if_not_measured) and (reader.ansi or not rule.ansi)
+        if holds and pattern.fullmatch(signature):
             return rule.outcome, rule.reason
-    if author == reader or _equal().fullmatch(signature):
+    if author == reader.engine:
+        return None
+    if measured is not None:
+        return None if measured.outcome == "equal" else (Outcome(measured.outcome), f"{signature}: {measured.reason}")
+    if _equal().fullmatch(signature):
         return None
     return Outcome.UNVERIFIED, f"{signature}: not compared with {author.capitalize()}"
+
+
+def _direction(reader: Reader) -> str:
+    if reader.engine is Dialect.HIVE:
+        return HIVE_READS_SPARK
+    return SPARK_READS_HIVE_IN_ANSI_MODE if reader.ansi else SPARK_READS_HIVE

@@ -8,6 +8,7 @@ tests/unit/sql/fixtures/hive_spark_texts.jsonl.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -33,6 +34,10 @@ class ReaderRule:
     """What happens."""
     reason: str
     """The construct and what differs, as shown to users."""
+    ansi: bool = False
+    """Whether it holds only where Spark reads the text in ANSI mode."""
+    if_not_measured: bool = False
+    """Whether the table of answers decides where it has the construct."""
     version: str = MEASURED
     """The versions of the engines that were measured."""
 
@@ -59,7 +64,8 @@ _COMPARED = "(?:=|<|<=>|in)"
 
 def _compared(one: str, other: str) -> str:
     """Return the pattern of comparisons of two types."""
-    between = rf"between\((?=.*\b{one}\b)(?=.*\b{other}\b)(?:{one}|{other}),(?:{one}|{other}),(?:{one}|{other})\)"
+    operand = rf"(?:{one}|{other})"
+    between = rf"between(?: constants)?\((?=.*\b{one}\b)(?=.*\b{other}\b){operand},{operand},{operand}\)"
     return rf"{_COMPARED}{_either(one, other)}|{between}"
 
 
@@ -95,29 +101,21 @@ _IN_BOTH = (
     (_compared(_TEXT, "boolean"), _OTHER, "a boolean compared with a text: NULL in Hive"),
     (_compared(_TEXT, _DAY), _OTHER, "a date or timestamp compared with a text: texts such as '2024-02' differ"),
     (_compared(_TEXT, _NUMBER), _OTHER, "a number compared with a text: Hive compares them as DOUBLE"),
-    (_compared("char", _ANY_TEXT), _OTHER, "CHAR compared with a text: Spark and Hive compare blanks at the end "
-     "differently"),
     (_compared("float", "(?:decimal|double)"), _OTHER, "FLOAT compared with another type: as FLOAT or as DOUBLE"),
-    (_compared("(?:double|float)", _NUMBER), _OTHER, "DOUBLE or FLOAT compared with a number: NaN in vectorized "
-     "execution of Hive"),
     (rf"in\({_INTEGER},(?:decimal|double|float)\)", _OTHER, "an integer in a list of other numbers: NULL IN (…) is "
      "false in Hive"),
     (r"in query(?: not| value)\(.*\)", _OTHER, "IN (subquery) as a value, or NOT IN (subquery): NULL IN (…) is false "
      "in Hive"),
     # -- Arithmetic
-    (rf"{_ARITHMETIC}{_either('float', _NUMBER)}", _OTHER, "arithmetic of FLOAT: FLOAT or DOUBLE"),
-    (rf"{_ARITHMETIC}(?:\({_ANY_TEXT},.*\)|\(.*,{_ANY_TEXT}\))", _OTHER, "arithmetic of a text: DOUBLE in Hive"),
     ("(?:arithmetic|sum|avg) beyond 38 digits", _OTHER, "a DECIMAL that needs more than 38 digits"),
-    (rf"[-+]\(date,interval (?:day|hour|minute|second|week|\?)\)|\+\(interval .*,date\)|-\({_DAY},{_DAY}\)", _OTHER,
-     "days added to or subtracted from a date: a timestamp in Hive"),
     ("decimal literal with trailing zeros", _OTHER, "a decimal literal with zeros at its end: Hive removes them"),
     # -- Casts
     (rf"cast\({_DAY} as {_NUMBER}\)|cast\({_NUMBER} as {_DAY}\)", _REFUSED, "a cast between a number and a date or "
      "timestamp (hive.strict.timestamp.conversion)"),
+    (rf"cast\({_ANY_TEXT} as (?:double|float)\)", _OTHER, "a cast of a text to DOUBLE or FLOAT: the texts nan and inf "
+     "are NULL in Hive"),
     (rf"cast\(boolean as {_ANY_TEXT}\)", _OTHER, "a cast of a boolean to a text: TRUE in Hive, true in Spark"),
     (rf"cast\({_TEXT} as boolean\)", _OTHER, "a cast of a text to BOOLEAN: Hive takes most texts for true"),
-    (r"cast\(.* as (?:char|varchar)\)|cast\(char as .*\)", _OTHER, "a cast to CHAR or VARCHAR, or of CHAR: Spark "
-     "neither cuts texts nor removes blanks"),
     (r"cast\((?:array|map|struct).* as .*\)", _OTHER, "a cast of an array, map or struct"),
     (rf"cast\(decimal.* as {_INTEGER}\)", _OTHER, "a cast of a DECIMAL to an integer: NULL in Hive if it does not "
      "fit"),
@@ -134,40 +132,58 @@ _IN_BOTH = (
     (r"(?:greatest|least)\(.*\)", _OTHER, "greatest or least: NULL in Hive if an argument is NULL"),
     (r"(?:union|except|intersect).*\(different: .*\)", _OTHER, "a set operation of columns of different types: Hive "
      "does not widen a DECIMAL for integers"),
-    (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
-     "a choice between a text or FLOAT and another type: the type differs"),
     # -- Functions
     (r"(?:stddev|std|variance)\(.*\)", _OTHER, "stddev or variance: of the population in Hive, of the sample in "
      "Spark"),
     (r"percentile_approx\(.*\)", _OTHER, "percentile_approx: interpolated in Hive"),
     (r"hash\(.*\)|soundex\(.*\)|initcap\(.*\)|ascii\(.*\)|add_months\(.*\)|str_to_map\(.*\)", _OTHER,
      "hash, soundex, initcap, ascii, add_months or str_to_map"),
-    (r"(?:array_contains|array_position|array_remove|array_append|array_join|map_keys|map_values)\(.*\)", _OTHER,
-     "a function of an array or map: NULL differs"),
     (r"concat_ws\(.*array.*\)", _OTHER, "concat_ws of an array: NULL becomes the text null in Hive"),
-    (r"(?:concat|\|\|)\(.*boolean.*\)", _OTHER, "a boolean in a text: TRUE in Hive, true in Spark"),
     (rf"(?:substr|substring)\({_TEXT},-\d+(?:,.*)?\)", _OTHER, "substr from the end: shorter texts differ"),
     (r"rlike pattern\(''\)", _OTHER, "RLIKE with an empty pattern: false in Hive"),
     (r"pmod\(.*\)", _OTHER, "pmod with a negative divisor"),
-    (r"size\(.*\)", _OTHER, "size(NULL): -1 in Hive, NULL in Spark's ANSI mode"),
-    (r"sqrt\(.*\)|sign\((?:double|float)\)", _OTHER, "sqrt of a negative number or sign of NaN"),
-    (r"(?:ln|log|log2|log10|exp|cbrt|tan|sin|cos|power|pow)\(.*\)", _OTHER, "a function of DOUBLE: NULL, NaN or the "
-     "last digit"),
-    (r"round\(decimal,.*\)", _UNVERIFIED, "round of a DECIMAL: the scale differs with more digits than it has"),
     (r"split\((?:.*,)?''(?:,.*)?\)", _OTHER, "split at an empty text: a further empty text in Hive"),
     (r"[lr]pad\((?:.*,)?''(?:,.*)?\)", _OTHER, "lpad or rpad with an empty text: NULL in Hive"),
     (r"(?:length|char_length|character_length)\(char\)", _OTHER, "the length of CHAR: without blanks at the end in "
      "Hive"),
     (r"trunc\((?:.*'(?:WEEK|week)'.*|week from .*)\)", _OTHER, "trunc to a week: NULL in Hive"),
-    (r"unix_timestamp\(.*\)|extract\(second from timestamp\)", _OTHER, "fractions of seconds"),
     (rf"(?:year|month|day|dayofmonth|hour|minute|second|quarter|to_date|datediff|last_day)\(.*\b{_TEXT}\b.*\)", _OTHER,
      "a function of dates of a text: texts that are no date differ"),
     (r"(?:avg|sum)\((?:double|float)\)|avg\(bigint(?: as double)?\)", _UNVERIFIED, "sum or avg of DOUBLE or FLOAT: "
      "the last digit depends on the order of the rows"),
+    (_compared("char", _TEXT), _OTHER, "CHAR compared with a text: Spark and Hive compare blanks at the end "
+     "differently"),
+    (_compared("(?:double|float)", _NUMBER), _OTHER, "DOUBLE or FLOAT compared with a number: NaN in vectorized "
+     "execution of Hive"),
+    (r"round\(decimal,.*\)", _UNVERIFIED, "round of a DECIMAL: the scale differs with more digits than it has"),
+    (r"unix_timestamp\(.*\)|extract\(second from timestamp\)", _OTHER, "fractions of seconds"),
+    (rf"-\({_DAY},{_DAY}\)", _OTHER, "the difference of two dates: an interval, and other days before 1582"),
+    (r"date_format\(.*'.*[Eu].*'\)", _OTHER, "the day of the week of a date before 1582"),
+    (r"unhex\(.*\)", _OTHER, "unhex of a text that is no hexadecimal number"),
+    (rf"abs\({_INTEGER}\)", _OTHER, "abs of the smallest integer"),
+    (r"cast\(\w+ literal as (?!string).*\)", _UNVERIFIED, "a cast of a number that is no value of the type"),
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
 )  # fmt: skip
 
+_IN_BOTH_IF_NOT_MEASURED = (
+    (r"[-+]\(date,interval (?:day|hour|minute|second|week|\?)\)|\+\(interval .*,date\)", _OTHER,
+     "days added to or subtracted from a date: a timestamp in Hive"),
+    (rf"{_ARITHMETIC}{_either('float', _NUMBER)}", _OTHER, "arithmetic of FLOAT: FLOAT or DOUBLE"),
+    (rf"{_ARITHMETIC}(?:\({_ANY_TEXT},.*\)|\(.*,{_ANY_TEXT}\))", _OTHER, "arithmetic of a text: DOUBLE in Hive"),
+    (r"cast\(.* as (?:char|varchar)\)|cast\(char as .*\)", _OTHER, "a cast to CHAR or VARCHAR, or of CHAR: Spark "
+     "neither cuts texts nor removes blanks"),
+    (r"(?:array_contains|array_position|array_remove|array_append|array_join|map_keys|map_values)\(.*\)", _OTHER,
+     "a function of an array or map: NULL differs"),
+    (r"(?:concat|\|\|)\(.*boolean.*\)", _OTHER, "a boolean in a text: TRUE in Hive, true in Spark"),
+    (r"size\(.*\)", _OTHER, "size(NULL): -1 in Hive, NULL in Spark's ANSI mode"),
+    (r"sqrt\(.*\)|sign\((?:double|float)\)", _OTHER, "sqrt of a negative number or sign of NaN"),
+    (r"(?:ln|log|log2|log10|exp|cbrt|tan|sin|cos|power|pow)\(.*\)", _OTHER, "a function of DOUBLE: NULL, NaN or the "
+     "last digit"),
+)  # fmt: skip
+
 _IN_HIVE = (
+    (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
+     "a choice between a text or FLOAT and another type: the type differs"),
     (_compared(_TEXT, "(?:bigint|decimal)"), _REFUSED, "BIGINT or DECIMAL compared with a text "
      "(hive.strict.checks.type.safety)"),
     (_compared("bigint", "(?:double|float)"), _REFUSED, "BIGINT compared with DOUBLE or FLOAT "
@@ -181,8 +197,13 @@ _IN_HIVE = (
     ("subquery alias with column names", _REFUSED, "column names in the alias of a derived table"),
     ("a name of a type that only Spark has", _REFUSED, "the types LONG, SHORT and BYTE"),
     ("hint", _REFUSED, "a hint"),
-    (r"to_date\(.*,.*\)", _REFUSED, "to_date with a format"),
     (r"sort_array with order", _REFUSED, "sort_array with an order"),
+    (r"nvl2\(.*\)|date_trunc\(.*\)", _REFUSED, "nvl2 or date_trunc"),
+    ("values|pivot|unpivot|table with pivots", _REFUSED, "VALUES, PIVOT or UNPIVOT"),
+)  # fmt: skip
+
+_IN_HIVE_IF_NOT_MEASURED = (
+    (r"to_date\(.*,.*\)", _REFUSED, "to_date with a format"),
     (r"split\(.*,.*,.*\)", _REFUSED, "split with a limit"),
     (r"decode\(.*,.*,.*\)", _REFUSED, "decode of more than two arguments"),
     (r"(?:floor|ceil|ceiling)\(.*,.*\)", _REFUSED, "floor or ceil with a number of digits"),
@@ -194,28 +215,46 @@ _IN_HIVE = (
     (r"percentile\((?:double|float|decimal|string|varchar).*\)", _REFUSED, "percentile of values that are no "
      "integers"),
     (r"from_unixtime\(.*\)", _MAY_FAIL, "from_unixtime of a value that is no integer"),
-    (r"nvl2\(.*\)|date_trunc\(.*\)", _REFUSED, "nvl2 or date_trunc"),
-    ("values|pivot|unpivot|table with pivots", _REFUSED, "VALUES, PIVOT or UNPIVOT"),
+)  # fmt: skip
+
+_IN_ANSI_MODE = (
+    (r"(?:/|%|div) by value.*", "a divisor of 0: NULL in Hive, an error in Spark's ANSI mode"),
+    (rf"[-+*]\({_INTEGER},{_INTEGER}\)|negative\({_INTEGER}\)|abs\({_INTEGER}\)|sum\(bigint\)",
+     "integers that overflow: an error in Spark's ANSI mode"),
+    (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", "a cast of a text that is no value of the type: NULL in Hive, an "
+     "error in Spark's ANSI mode"),
+    (rf"cast\({_NUMBER} as (?:tinyint|smallint|int)\)|cast\((?:double|float) as bigint\)|cast\(.* as decimal.*\)",
+     "a cast of a number that the type cannot hold: an error in Spark's ANSI mode"),
+    (r"\[\]\(array.*\)", "an element beyond the end of an array: NULL in Hive, an error in Spark's ANSI mode"),
+)  # fmt: skip
+
+_IN_SPARK_IF_NOT_MEASURED = (
+    (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
+     "a choice between a text or FLOAT and another type: the type differs"),
 )  # fmt: skip
 
 _IN_SPARK = (
-    (r"(?:/|%|div) by value.*", _MAY_FAIL, "a divisor of 0: NULL in Hive, an error in Spark's ANSI mode"),
-    (rf"[-+*]\({_INTEGER},{_INTEGER}\)|negative\({_INTEGER}\)|abs\({_INTEGER}\)|sum\(bigint\)", _MAY_FAIL,
-     "integers that overflow: an error in Spark's ANSI mode"),
-    (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", _MAY_FAIL, "a cast of a text that is no value of the type: NULL in "
-     "Hive, an error in Spark's ANSI mode"),
-    (rf"cast\({_NUMBER} as (?:tinyint|smallint|int)\)|cast\((?:double|float) as bigint\)|cast\(.* as decimal.*\)",
-     _MAY_FAIL, "a cast of a number that the type cannot hold: an error in Spark's ANSI mode"),
-    (r"\[\]\(array.*\)", _MAY_FAIL, "an element beyond the end of an array: NULL in Hive, an error in Spark's ANSI "
-     "mode"),
     (r"over\(\w+ distinct.*\)", _REFUSED, "DISTINCT in a function with OVER"),
     ("hint", _UNVERIFIED, "a hint"),
-)  # fmt: skip
+)
+
+
+def _of(
+    author: Dialect, reader: Dialect, *entries: Iterable[tuple[str, Outcome, str]], if_not_measured: bool = False
+) -> Iterator[ReaderRule]:
+    for signature, outcome, reason in chain(*entries):
+        yield ReaderRule(signature, author, reader, outcome, reason, if_not_measured=if_not_measured)
+
 
 RULES: tuple[ReaderRule, ...] = (
     *_BY_ANYONE,
-    *(ReaderRule(signature, SPARK, HIVE, outcome, reason) for signature, outcome, reason in chain(_IN_HIVE, _IN_BOTH)),
-    *(ReaderRule(signature, HIVE, SPARK, outcome, reason) for signature, outcome, reason in chain(_IN_SPARK, _IN_BOTH)),
+    *_of(SPARK, HIVE, _IN_HIVE),
+    *_of(SPARK, HIVE, _IN_HIVE_IF_NOT_MEASURED, if_not_measured=True),
+    *_of(SPARK, HIVE, _IN_BOTH),
+    *_of(SPARK, HIVE, _IN_BOTH_IF_NOT_MEASURED, if_not_measured=True),
+    *(ReaderRule(signature, HIVE, SPARK, _MAY_FAIL, reason, ansi=True) for signature, reason in _IN_ANSI_MODE),
+    *_of(HIVE, SPARK, _IN_SPARK, _IN_BOTH),
+    *_of(HIVE, SPARK, _IN_SPARK_IF_NOT_MEASURED, _IN_BOTH_IF_NOT_MEASURED, if_not_measured=True),
 )
 """The first rule whose pattern fits counts."""
 
@@ -232,12 +271,13 @@ EQUAL: tuple[str, ...] = (
     "scalar subquery of an aggregate",
     r"column\(char\)|field",
     # -- Conditions
-    r"and\(boolean,boolean\)|not\(boolean\)|is true",
+    r"and\(boolean,boolean\)|not\(boolean\)|is true\(boolean\)",
     r"(?:is null|isnull|isnotnull)\(.*\)",
     rf"{_COMPARED}\({_EXACT},{_EXACT}\)",
     rf"{_COMPARED}\({_TEXT},{_TEXT}\)",
     rf"{_COMPARED}\((?:date,date|timestamp,timestamp|boolean,boolean)\)",
-    rf"between\((?:{_EXACT},{_EXACT},{_EXACT}|{_TEXT},{_TEXT},{_TEXT}|date,date,date|timestamp,timestamp,timestamp)\)",
+    rf"between constants\((?:{_EXACT},{_EXACT},{_EXACT}|{_TEXT},{_TEXT},{_TEXT})\)",
+    r"between constants\((?:date,date,date|timestamp,timestamp,timestamp)\)",
     rf"r?like\({_TEXT},{_TEXT}\)",
     r"like pattern\('.+'\)",
     rf"rlike pattern\('\^?{_PLAIN_PATTERN}'\)",

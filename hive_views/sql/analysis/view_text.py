@@ -40,6 +40,8 @@ class ViewText:
     """The comments in the column list."""
     has_hive_text: bool | None = None
     """Whether the version has a text for Hive and plain Spark; None for a plain Hive view."""
+    ansi: bool = False
+    """Whether Spark may read the text in ANSI mode. Views of Hive, and views that record it off, it reads without."""
 
     def expand_typed(self, schemas: Schemas) -> Expansion:
         """Resolve the typed text, as at creation."""

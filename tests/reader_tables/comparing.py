@@ -1,0 +1,120 @@
+"""Comparing: what a reader answers to an expression of an author's engine, with an example of a difference."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import zip_longest
+
+from hive_views.sql.analysis.outcomes import Outcome
+from tests.reader_tables.engines import Answer
+from tests.reader_tables.values import COLUMNS, COUNT, position
+
+_TEXTS = ("string", "varchar", "char", "binary")
+_COLUMN = re.compile(r"(?<![\w.'])([a-z]{1,2}[23]?)(?![\w('])")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.0")
+_CAST = re.compile(r"^CAST\((.*) AS (?:\w+(?:\(.*\))?)\)$")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row for which a reader returns another value than the author's engine."""
+
+    row: int
+    author: str
+    reader: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reader does with an expression."""
+
+    outcome: Outcome | None
+    """None for equal rows."""
+    error: str | None = None
+    """The reader's error."""
+    differences: tuple[Difference, ...] = ()
+
+
+def compare(author: Sequence[Answer], reader: Sequence[Answer], types: Sequence[str]) -> Verdict | None:
+    """Compare the answers of two engines, each in all its ways to execute a query; None if the author's refuses it.
+
+    Args:
+        author: The answers of the engine that the expression was written for.
+        reader: The answers of the engine that reads it.
+        types: The types of the columns.
+    """
+    rows, read = ([item for item in side if not isinstance(item, str)] for side in (author, reader))
+    if not rows:
+        return None
+    found: dict[int, Difference] = {}
+    for one, two in ((one, two) for one in rows for two in read if one != two):
+        for difference in _differences(one, two, types):
+            found.setdefault(difference.row, difference)
+    if found:
+        return Verdict(Outcome.OTHER_ROWS, None, tuple(found.values()))
+    errors = [item[1:] for item in reader if isinstance(item, str)]
+    if errors:
+        return Verdict(Outcome.REFUSED if is_refusal(errors[0]) else Outcome.MAY_FAIL, errors[0])
+    return Verdict(None)
+
+
+def _differences(author: list[str], reader: list[str], types: Sequence[str]) -> Iterator[Difference]:
+    """Yield the rows with other values; those of a query with several columns are compared in their order by value."""
+    if len(types) > 1:
+        author, reader = (sorted(_normal_line(line, types) for line in side) for side in (author, reader))
+        types = ("string",)
+    for row, (left, right) in enumerate(zip_longest(author, reader)):
+        if left is None or right is None:
+            yield Difference(row, left or "no row", right or "no row")
+        elif left != right and normal(left, types[0]) != normal(right, types[0]):
+            yield Difference(row, left, right)
+
+
+def _normal_line(line: str, types: Sequence[str]) -> str:
+    return "\t".join(str(normal(value, kind)) for value, kind in zip(line.split("\t"), types, strict=True))
+
+
+def is_refusal(error: str) -> bool:
+    """Return whether an engine refused the text itself, in place of failing on a value."""
+    return " " not in error or (error.startswith("FAILED: ") and "RuntimeException" not in error)
+
+
+def normal(printed: str, kind: str) -> object:
+    """Return a printed value so that equal values are equal: a number without the zeros at the end of its fraction."""
+    if kind.startswith(_TEXTS):
+        return printed
+    if printed[:1] in "[{":
+        try:
+            return json.loads(printed, parse_float=Decimal, object_pairs_hook=lambda pairs: sorted(map(str, pairs)))
+        except ValueError:
+            return printed
+    try:
+        number = Decimal(printed)
+    except InvalidOperation:
+        return _TIME.sub(r"\1", printed).removeprefix("+")
+    return printed if not number.is_finite() or (number == 0 and printed.startswith("-")) else str(number.normalize())
+
+
+def example(expression: str, verdict: Verdict) -> tuple[str, str, str] | None:
+    """Return an expression with the values of a row in place of its columns, and what both engines return for it."""
+    names = [name for name in dict.fromkeys(_COLUMN.findall(expression)) if name in COLUMNS]
+    if not verdict.differences or not names:
+        return None
+    best = min(verdict.differences, key=lambda item: sum(_rank(name, item.row) for name in names))
+    written = _COLUMN.sub(lambda match: _value(match.group(1), best.row), expression)
+    return written, best.author, best.reader
+
+
+def _rank(name: str, row: int) -> int:
+    at = position(name, row)
+    return at + (COUNT if "NULL" in COLUMNS[name].values[at] else 0)
+
+
+def _value(name: str, row: int) -> str:
+    if name not in COLUMNS:
+        return name
+    return _CAST.sub(r"\1", COLUMNS[name].values[position(name, row)])
