@@ -587,17 +587,18 @@ class MetastoreTimeoutError(MetastoreConnectionLostError):
 class MetastoreRefusedError(MetastoreError):
     """The server replied with an error (e.g. MetaException), or does not know the method."""
 
+    rejected_location: str | None = None
+    """For a change of a table that was certainly not carried out: the metadata file of the request."""
+
 
 class PermissionDeniedError(MetastoreRefusedError):
     """The metastore denied a change because the user lacks the permission for it; nothing was changed.
 
-    `identifier` is the object, and `operation` the denied change, e.g. `drop`; `reason` is the server's message.
+    `identifier` is the object, and `operation` the denied change, e.g. `drop`, or `read`; `reason` is the server's
+    message, and `user` the user whom it names, None if it names none.
     """
 
-    rejected_location: str | None = None
-    """For a table: the metadata file of the denied request."""
-
-    def __init__(self, method: str, identifier: str, operation: str, reason: str) -> None:
+    def __init__(self, method: str, identifier: str, operation: str, reason: str, *, user: str | None = None) -> None:
         super().__init__(
             method,
             f"Permission denied to {operation} {identifier}: {reason}. Nothing was changed. Get the permission, or "
@@ -606,6 +607,7 @@ class PermissionDeniedError(MetastoreRefusedError):
         self.identifier = identifier
         self.operation = operation
         self.reason = reason
+        self.user = user
 
 
 class EmbeddedMetastoreError(HiveViewsError):

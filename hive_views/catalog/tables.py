@@ -33,9 +33,9 @@ from hive_views.errors import (
     InvalidIdentifierError,
     MetastoreConnectionLostError,
     MetastoreError,
+    MetastoreRefusedError,
     NoSuchNamespaceError,
     NoSuchTableError,
-    PermissionDeniedError,
     SharedFilesError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
@@ -539,7 +539,7 @@ class TableCatalog(HiveCatalog):
 class _OutcomeGuard:
     """Raises CommitStateUnknownError if a change of a table got no reply, or the result cannot be read back.
 
-    With `files`, the change writes a metadata file, which is deleted if the metastore denies the change.
+    With `files`, the change writes a metadata file, which is deleted if the metastore certainly refused the change.
 
     Not a generator with `@contextmanager`: contextlib sets the traceback of a passing exception, which the generated
     Thrift exceptions do not allow.
@@ -554,7 +554,7 @@ class _OutcomeGuard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, PermissionDeniedError) and self._files is not None and error.rejected_location:
+        if isinstance(error, MetastoreRefusedError) and self._files is not None and error.rejected_location:
             self._files.delete(error.rejected_location)
         lost = isinstance(error, MetastoreConnectionLostError)
         if lost or (isinstance(error, MetastoreError) and error.method == "get_table"):

@@ -48,6 +48,7 @@ class ExitCode(IntEnum):
         6,
         "No metastore or other catalog could be reached, or it did not answer a read. Nothing was changed.",
     )
+    DENIED = (7, "The metastore denied the change, or a read, to the user. Nothing was changed.")
     INTERNAL = (70, "A defect of this program; its traceback is on stderr. Please report it.")
     HANGUP = (129, "The terminal was closed (SIGHUP); locks and temporary rows were removed first.")
     INTERRUPTED = (130, "Interrupted (Ctrl-C); locks and temporary rows were removed first.")
@@ -82,6 +83,7 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.CatalogUnavailableError: ExitCode.UNREACHABLE,
     errors.MetastoreUnavailableError: ExitCode.UNREACHABLE,
     errors.MetastoreConnectionLostError: ExitCode.UNREACHABLE,
+    errors.PermissionDeniedError: ExitCode.DENIED,
     errors.HiveViewsError: ExitCode.FAILED,
 }
 """The code of an error is that of its class, or of the nearest base class listed."""

@@ -3,16 +3,18 @@
 An error that a Thrift method declares is not a proof by itself: Hive 4.2.0 returns a MetaException when its connection
 to PostgreSQL breaks during a COMMIT that the database carries out later, and an InvalidOperationException ("No
 savepoint with that name") when it loses its database. Two kinds of errors are a proof: errors from a check that the
-server makes before its transaction, such as a denial (`DENIALS`), and errors about a value that the database can never
+server makes before its transaction, such as a denial (`denials`), and errors about a value that the database can never
 store, because each attempt fails in the same way. An error about a missing object is not a proof if it reports a
 failure of the server's database (`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
+
+The texts of checks that a site has added are unknown (`may_be_check`). The same refusal of two requests, without a word
+about a database, is a proof, too: a database that fails during a COMMIT does not answer the next request in this way.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from hive_views.errors import CommitStateUnknownError, MetastoreError, MetastoreRefusedError, PermissionDeniedError
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -22,6 +24,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
+from hive_views.metastore.denials import denied_user, is_denial
 from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
 from hive_views.metastore.transport.failures import is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError
@@ -55,44 +58,13 @@ _META_EXCEPTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Denial:
-    """A message with which a server denies a change to a user, before it changes anything."""
-
-    pattern: str
-    """A regular expression for the beginning of the message."""
-    check: str
-    """What checks the permission."""
-    releases: str
-    """The releases of Hive on which it was measured."""
-
-
-DENIALS = (
-    Denial(
-        r"java\.security\.AccessControlException: Permission denied: user=",
-        "storage based authorization (StorageBasedAuthorizationProvider)",
-        "2.3.10, 4.2.0",
-    ),
-    Denial(
-        r"java\.io\.IOException: Permission Denied: User .* can't delete .* because sticky bit is set",
-        "storage based authorization, of a drop",
-        "2.3.10, 4.2.0",
-    ),
-    Denial(
-        r"Table metadata not deleted since .* is not writable by ",
-        "hive.metastore.authorization.storage.checks",
-        "2.3.10",
-    ),
-    Denial(
-        r"Database not dropped since .* is not writable by ",
-        "hive.metastore.authorization.storage.checks",
-        "2.3.10, 4.2.0",
-    ),
-    Denial(r"Permission denied: user \[", "Apache Ranger", "not measured"),
+_DATABASE_FAILURES = (
+    r"\bjavax?\.sql\b|\bSQL|jdo\b|datanucleus|hikari|jdbc|derby|postgres|mysql|mariadb|oracle|FATAL:|ERROR:|ORA-\d",
+    r"transaction|savepoint|commit|roll(ed)?[ -]?back|deadlock|constraint|serializ|database system",
+    r"connect|socket|network|communications|broken pipe|timed? ?-?out|timeout|deadline|interrupt|closed|reset|retry",
+    r"\b(no space|disk|quota|memory|resource|i/?o (error|exception)|IOException)\b",
 )
-"""The denials by a check that precedes the server's transaction. Other denials are reported like other failures."""
-
-_DENIAL = re.compile(f"(?s:{'|'.join(denial.pattern for denial in DENIALS)})")
+"""Words in the errors with which databases, their drivers, DataNucleus and the server's threads fail."""
 
 _OPERATIONS: Mapping[str, str] = {
     "create_table": "create",
@@ -125,15 +97,20 @@ def proves_unchanged(error: BaseException) -> bool:
     return pattern is not None and re.match(pattern, getattr(error, "message", None) or "") is not None
 
 
-def is_denial(error: BaseException) -> bool:
-    """Return whether the server denied a request because the user lacks the permission for it."""
-    is_declared = isinstance(error, (MetaException, InvalidOperationException))
-    return is_declared and _DENIAL.match(getattr(error, "message", None) or "") is not None
+def may_be_check(rejection: Rejection) -> bool:
+    """Return whether a rejection without proof may come from a check, and not from a failure of the server's database.
+
+    Exceptions of listeners, of all types, arrive as MetaException (measured on 2.3.10, 3.1.3 and 4.2.0).
+    """
+    is_unproven = isinstance(rejection, MetaException) and not proves_unchanged(rejection)
+    message = getattr(rejection, "message", None) or ""
+    return is_unproven and message != "" and re.search("|".join(_DATABASE_FAILURES), message, re.IGNORECASE) is None
 
 
 def denial_error(method: str, name: str, denial: Rejection, operation: str | None = None) -> PermissionDeniedError:
     """Return the error for a denied change that was not carried out; `operation` is by default that of the method."""
-    return PermissionDeniedError(method, name, operation or _OPERATIONS[method], rejection_message(denial))
+    reason = rejection_message(denial)
+    return PermissionDeniedError(method, name, operation or _OPERATIONS[method], reason, user=denied_user(denial))
 
 
 def rejection_error(

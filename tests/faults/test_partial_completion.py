@@ -20,7 +20,7 @@ from tests.faults.operations import CHANGES, Operation, World
 from tests.faults.reporting import ALL_CASES
 from tests.proxy import ANY, DropRequest, ThriftProxy
 
-STATES_NO_CHANGE = {ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.CONFLICT, ExitCode.UNREACHABLE}
+STATES_NO_CHANGE = {ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.CONFLICT, ExitCode.UNREACHABLE, ExitCode.DENIED}
 IMPATIENT = {"hive-views.settle-timeout-ms": "0", "iceberg.hive.lock-timeout-ms": "500"}
 
 

@@ -7,7 +7,8 @@ request without a reply may still arrive at any later time (Iceberg #14096). If 
 lock is not released but left to its time-out, even after a success.
 
 A failure of the server is an answer, but does not prove that nothing was changed: its database may still carry out the
-change. `proves_unchanged` decides which errors are a proof.
+change. `proves_unchanged` decides which errors are a proof. The text of a check that a site has added, such as an
+authorizer, is not known: such a request is sent again, and the same refusal of both requests is a proof as well.
 """
 
 from __future__ import annotations
@@ -30,8 +31,14 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
+from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
-from hive_views.metastore.rejections import denial_error, is_cas_rejection, is_denial, proves_unchanged
+from hive_views.metastore.rejections import (
+    denial_error,
+    is_cas_rejection,
+    may_be_check,
+    proves_unchanged,
+)
 from hive_views.metastore.row_codec import Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
@@ -146,17 +153,13 @@ class ChangeRequest:
     ) -> Rejection | None:
         """Send the request until the server answers it; return its rejection, or None if it was applied.
 
-        `repeat` sends it again, if that differs from the first time. Without `may_repeat` it is sent once, and a lost
-        reply raises a MetastoreConnectionLostError.
+        A refusal that may come from a check is confirmed by sending the request again. `repeat` sends it again, if that
+        differs from the first time. Without `may_repeat` it is sent once, and a lost reply raises a
+        MetastoreConnectionLostError.
         """
         self._is_sent = True
         if self._lock is None and len(self._client.uris) > 1:
             self._server, _ = self._client.current_server()
-        try:
-            return self._send_to_verified_server(call)
-        except MetastoreConnectionLostError:
-            if not may_repeat:
-                raise
 
         def send_again() -> Rejection | None:
             if not self._is_late_request_rejected():
@@ -164,11 +167,32 @@ class ChangeRequest:
             return self._send_to_verified_server(repeat or call)
 
         try:
+            rejection = self._send_to_verified_server(call)
+            return self.confirm(rejection, send_again) if may_repeat else rejection
+        except MetastoreConnectionLostError:
+            if not may_repeat:
+                raise
+        try:
             return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(send_again)
         except (MetastoreConnectionLostError, MetastoreUnavailableError) as error:
             raise self.outcome_unknown(str(self.lost_reply or error)) from error
         except LockError as error:
             raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
+
+    def confirm(self, rejection: Rejection | None, send_again: Callable[[], Rejection | None]) -> Rejection | None:
+        """Send a request again that a check of the server may have refused; return the last answer.
+
+        The same refusal of both requests shows that it comes from a check, not from a failure (`may_be_check`).
+        """
+        if rejection is None or not may_be_check(rejection):
+            return rejection
+        try:
+            again = send_again()
+        except (MetastoreUnavailableError, LockError):
+            return rejection
+        if again == rejection:
+            self._has_failed = False
+        return again
 
     def send_once(self, call: Callable[[], None]) -> Rejection | None:
         """Send the request once; return its rejection, or None if it was applied."""

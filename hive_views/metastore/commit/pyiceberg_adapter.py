@@ -28,8 +28,9 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
+from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
-from hive_views.metastore.rejections import denial_error, is_cas_rejection, is_denial, proves_unchanged
+from hive_views.metastore.rejections import denial_error, is_cas_rejection, proves_unchanged
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
@@ -146,7 +147,7 @@ class PyIcebergClient:
                         raise MetastoreConnectionLostError("drop_table", f"{dbname}.{name} is gone now")
                     return True
 
-                self._resolve("drop_table", error, is_dropped)
+                self._resolve("drop_table", error, is_dropped, is_proof=proves_unchanged(error))
 
     def get_all_databases(self) -> list[str]:
         """Return the names of all databases."""
@@ -176,33 +177,47 @@ class PyIcebergClient:
                     ) from None
                 send()
 
-        self._change("alter_table", name, send_to_verified_server, read_outcome)
+        may_repeat = EXPECTED_PARAMETER_KEY in context
+        self._change("alter_table", name, send_to_verified_server, read_outcome, may_repeat=may_repeat)
 
     def _change(
-        self, method: str, name: ViewName, call: Callable[[], None], read_outcome: Callable[[], bool | None]
+        self,
+        method: str,
+        name: ViewName,
+        call: Callable[[], None],
+        read_outcome: Callable[[], bool | None],
+        *,
+        may_repeat: bool = False,
     ) -> None:
-        """Send a change once, under the lock of its commit if there is one, and determine its outcome."""
+        """Send a change, under the lock of its commit if there is one, and determine its outcome.
+
+        With `may_repeat`, a refusal is confirmed; otherwise the change is sent once.
+        """
         lock = next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
         request = ChangeRequest(self._client, self._config, name, lock=lock)
         request.ensure_locked()
+        failure: Exception | None
         try:
-            failure: Exception | None = request.send_once(call)
+            rejection = request.send_once(call)
+            failure = request.confirm(rejection, lambda: request.send_once(call)) if may_repeat else rejection
         except MetastoreConnectionLostError as error:
             failure = error
         if failure is not None:
             try:
-                self._resolve(method, failure, read_outcome)
+                self._resolve(method, failure, read_outcome, is_proof=not request.may_be_applied)
             except MetastoreConnectionLostError:
                 request.abandon_lock_if_pending()
                 raise
             request.mark_applied()
         request.verify_lock_held()
 
-    def _resolve(self, method: str, failure: Exception, read_outcome: Callable[[], bool | None]) -> None:
+    def _resolve(
+        self, method: str, failure: Exception, read_outcome: Callable[[], bool | None], *, is_proof: bool
+    ) -> None:
         """After a rejection or a lost reply: return if the change was applied, raise otherwise.
 
-        Raises a MetastoreConnectionLostError, which callers report as an unknown outcome, unless the rejection proves
-        that nothing was changed.
+        Raises a MetastoreConnectionLostError, which callers report as an unknown outcome, unless the rejection is a
+        proof that nothing was changed.
         """
         try:
             is_applied = read_outcome()
@@ -211,7 +226,7 @@ class PyIcebergClient:
         if is_applied:
             return
         is_contradicted = is_applied is False and is_cas_rejection(failure)
-        if isinstance(failure, MetastoreConnectionLostError) or (proves_unchanged(failure) and not is_contradicted):
+        if isinstance(failure, MetastoreConnectionLostError) or (is_proof and not is_contradicted):
             raise failure
         reason = failure.reason if isinstance(failure, MetastoreError) else _message(failure)
         state = (
@@ -297,17 +312,20 @@ class _TranslatedErrors:
     ) -> None:
         if isinstance(error, (ttypes.MetaException, ttypes.InvalidOperationException)) and is_denial(error):
             denied = denial_error(self._method, str(self._name), error, self._operation)
-            if self._table is not None:
-                denied.rejected_location = self._table.parameters.get(METADATA_LOCATION)
-            raise denied from error
+            raise self._refusal(denied) from error
         if error is not None and is_cas_rejection(error):
             raise CommitFailedException(_message(error)) from error
         if isinstance(error, self._refused):
-            raise MetastoreRefusedError(self._method, _message(error)) from error
+            raise self._refusal(MetastoreRefusedError(self._method, _message(error))) from error
         if type(error).__module__ == ttypes.__name__:
             translated = getattr(pyiceberg_types, type(error).__name__, None)
             if translated is not None:
                 raise translated(getattr(error, "message", None)) from error
+
+    def _refusal(self, error: MetastoreRefusedError) -> MetastoreRefusedError:
+        if self._table is not None:
+            error.rejected_location = (self._table.parameters or {}).get(METADATA_LOCATION)
+        return error
 
 
 def _message(error: BaseException) -> str:

@@ -46,9 +46,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
 from hive_views.metastore.commit.verification import is_commit_applied
 from hive_views.metastore.commit.view_properties import check_location
+from hive_views.metastore.denials import is_denial
 from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.partitions import check_partition_keys_unchanged
-from hive_views.metastore.rejections import is_denial
 from hive_views.metastore.row_codec import (
     METADATA_LOCATION,
     UUID,
@@ -225,14 +225,14 @@ def _rename_and_drop(store: MetastoreStore, row: Row, hidden: ViewName) -> None:
         remark = f"{error.reason}. A drop without locks first renames the view: look for {hidden}, too"
         raise CommitStateUnknownError(str(name), None, remark) from error
     except PermissionDeniedError as error:
-        raise PermissionDeniedError(error.method, str(name), "drop", error.reason) from error
+        raise PermissionDeniedError(error.method, str(name), "drop", error.reason, user=error.user) from error
     try:
         _send_view_drop(store, renamed, ChangeRequest(store.client, store.config, hidden, is_conditional=False))
     except HiveViewsError as error:
         if error.may_take_effect or not _is_renamed_back(store, renamed, name):
             error.add_completed_steps(f"{name} was renamed to {hidden}; drop that view, or rename it back")
         elif isinstance(error, PermissionDeniedError):
-            raise PermissionDeniedError(error.method, str(name), "drop", error.reason) from error
+            raise PermissionDeniedError(error.method, str(name), "drop", error.reason, user=error.user) from error
         raise
 
 
@@ -442,8 +442,8 @@ def send_drop(
         raise NoSuchViewError(str(name), "dropped meanwhile")
     if request.read_back(is_there):
         raise request.rejection_error("drop_table", rejection)
-    if is_denial(rejection) and not request.may_be_applied:
-        # Another client dropped or renamed it, or a listener of the server denied what the server had carried out.
+    if not request.may_be_applied:
+        # Another client dropped or renamed it, or a listener of the server refused what the server had carried out.
         raise request.outcome_unknown(f"{request.cause(rejection)}; the view is gone now")
     if request.lost_reply is not None and not request.read_back(request.is_read_current):
         raise request.outcome_unknown(f"{request.lost_reply}; the metastore that answers now may lag behind")

@@ -31,8 +31,10 @@ from hive_views.errors import (
     MetastoreTimeoutError,
     MetastoreUnavailableError,
     NoSuchNamespaceError,
+    PermissionDeniedError,
 )
 from hive_views.metastore._thrift.hive_metastore import ttypes
+from hive_views.metastore.denials import denied_user, is_denial
 from hive_views.metastore.transport.connection import Connection, NoThriftAnswerError
 from hive_views.metastore.transport.failures import HttpRejection, is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
@@ -517,6 +519,11 @@ class MetastoreClient:
                     continue
                 if repeat and isinstance(error, _FAILED_READS):
                     message = error.message or type(error).__name__
+                    if is_denial(error):
+                        user = denied_user(error)
+                        raise PermissionDeniedError(
+                            method, subject or "the metastore", "read", message, user=user
+                        ) from error
                     raise MetastoreRefusedError(method, f"{subject}: {message}" if subject else message) from error
                 raise
             except UnknownMethodError as error:

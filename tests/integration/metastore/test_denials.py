@@ -295,7 +295,7 @@ def test_denied_change_is_permission_error(denied: Denied, realm: Realm) -> None
     assert error.operation == denied.operation
     assert "Permission denied: user=alice" in error.reason
     assert "Nothing was changed" in str(error)
-    assert exit_code(error) is ExitCode.FAILED
+    assert exit_code(error) is ExitCode.DENIED
     assert not error.may_take_effect
     assert realm.state() == before
 
@@ -335,7 +335,7 @@ def test_exit_code_of_denied_command(arguments: list[str], operation: str, realm
     before = realm.state()
     words = [word.format(database=realm.database) for word in arguments]
     done = CliRunner().invoke(app, ["--uri", realm.metastore.uri, "--property", "ugi=alice", *words])
-    assert done.exit_code == ExitCode.FAILED
+    assert done.exit_code == ExitCode.DENIED
     assert f"Permission denied to {operation} {realm.database}.v" in done.stderr
     assert realm.state() == before
 
