@@ -32,6 +32,13 @@ from hive_views.metastore.transport.methods import UnknownMethodError
 _ALWAYS_PROOF = (AlreadyExistsException, InvalidObjectException, NoSuchObjectException)
 """Declared errors that only checks raise."""
 
+INCOMPATIBLE_COLUMNS = "The following columns have types incompatible with the existing columns"
+"""The beginning of the message about changed column types of a table (2.3 to 4.1)."""
+
+UNREADABLE_COLUMNS = r"java\.lang\.IllegalArgumentException: Error: .*\bexpected at the (position|end)\b"
+"""The message about a column type that the server cannot parse, which it does for each change of a table: a field named
+`my-f` or `a:b` of a struct (2.3.10; 3.1.3 and 4.2.0 accept them)."""
+
 _INVALID_OPERATIONS = (
     r"new table \S+ already exists",  # a rename; 2.3.10, 4.2.0
     r".* table not found$",  # 2.3.10, 4.2.0
@@ -39,12 +46,13 @@ _INVALID_OPERATIONS = (
     # A rename into an unknown database; 2.3.10 ("Database … doesn't exist."), 4.2.0 ("database hive.…").
     r"Unable to change partition or table\..*\bdatabase\b",
     r".* is not a valid object name$",  # 2.3.10, 4.2.0
-    r"The following columns have types incompatible with the existing columns",  # 2.3.10, 4.2.0
+    INCOMPATIBLE_COLUMNS,  # 2.3.10, 4.2.0
     r"Database \S+ is not empty",  # 2.3.10, 4.2.0
 )
 
 _META_EXCEPTIONS = (
     re.escape(CAS_REJECTED),  # compare-and-swap; 2.3.10, 4.0.1, 4.2.0
+    UNREADABLE_COLUMNS,
     # A CachedStore; 4.2.0.
     r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
@@ -134,6 +142,17 @@ def rejection_error(
     return CommitStateUnknownError(
         name, None, f"{method} failed ({text}), and the metastore's database may still carry it out"
     )
+
+
+def are_columns_incompatible(error: BaseException) -> bool:
+    """Return whether the server rejected a change of a table because its columns have other types than before."""
+    return isinstance(error, InvalidOperationException) and (error.message or "").startswith(INCOMPATIBLE_COLUMNS)
+
+
+def are_columns_unreadable(error: BaseException) -> bool:
+    """Return whether the server rejected a change of a table because it cannot parse the type of a column."""
+    is_declared = isinstance(error, MetaException)
+    return is_declared and re.match(UNREADABLE_COLUMNS, error.message or "", re.DOTALL) is not None
 
 
 def is_cas_rejection(error: BaseException) -> bool:

@@ -30,12 +30,15 @@ from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
-from hive_views.metastore.rejections import denial_error, is_cas_rejection, proves_unchanged
+from hive_views.metastore.rejections import (
+    are_columns_incompatible,
+    are_columns_unreadable,
+    denial_error,
+    is_cas_rejection,
+    proves_unchanged,
+)
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
-
-_INCOMPATIBLE_COLUMNS = "types incompatible with the existing columns"
-"""Part of the server's message when it rejects changed column types (2.3 to 4.1)."""
 
 _NO_LOCK_ID = 0
 """The id that stands for no lock; the server's ids begin at 1."""
@@ -101,8 +104,8 @@ class PyIcebergClient:
         """Change a row; a table commit becomes a compare-and-swap with the previous metadata location in the new row.
 
         A server compares columns by position and rejects other types (hive.metastore.disallow.incompatible.col.type.
-        changes, on by default). A table whose columns may be replaced has its columns removed from the row first. The
-        row's columns are for Hive's own readers; Iceberg's read the metadata file.
+        changes, on by default), and Hive 2.3 rejects types that it cannot parse. Then the columns are removed from the
+        row first (`_may_remove_columns`). They are for Hive's own readers; Iceberg's read the metadata file.
         """
         # Fields that PyIceberg's stubs do not have are copied from the row that PyIceberg received.
         origin: Any = getattr(new_tbl, "hive_views_origin", None)
@@ -119,9 +122,12 @@ class PyIcebergClient:
                 return
             try:
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
-            except ttypes.InvalidOperationException as error:
-                is_incompatible = _INCOMPATIBLE_COLUMNS in (error.message or "") and EXPECTED_PARAMETER_KEY in context
-                if not is_incompatible or origin is None or not self._may_replace_columns(origin.parameters or {}):
+            except (ttypes.InvalidOperationException, ttypes.MetaException) as error:
+                if (
+                    origin is None
+                    or not self._may_remove_columns(error, origin)
+                    or EXPECTED_PARAMETER_KEY not in context
+                ):
                     raise
                 without_columns = copy.copy(origin)
                 without_columns.sd = copy.copy(origin.sd)
@@ -129,6 +135,11 @@ class PyIcebergClient:
                 # This change keeps the metadata location, so the row does not show whether a lost request was applied.
                 self._alter(name, without_columns, context, lambda: False)
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
+
+    def _may_remove_columns(self, error: Exception, row: Any) -> bool:
+        # Hive 2.3 reads no row whose types it cannot parse, so its readers lose nothing.
+        is_replaceable = are_columns_incompatible(error) and self._may_replace_columns(row.parameters or {})
+        return is_replaceable or are_columns_unreadable(error)
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
         """Remove a row; the server never deletes data."""
@@ -323,7 +334,8 @@ class _TranslatedErrors:
                 raise translated(getattr(error, "message", None)) from error
 
     def _refusal(self, error: MetastoreRefusedError) -> MetastoreRefusedError:
-        if self._table is not None:
+        # The metadata file of a rename is the current one.
+        if self._table is not None and self._operation is None:
             error.rejected_location = (self._table.parameters or {}).get(METADATA_LOCATION)
         return error
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StructType
 
 from hive_views import HiveViewCatalog
-from hive_views.errors import EngineRequirementError, UnreadableColumnWarning
+from hive_views.errors import EngineRequirementError, MetastoreRefusedError, UnreadableColumnWarning
+from hive_views.local_metastore.embedded import EMBEDDED_VERSION
+from tests.conftest import SERVER
+from tests.integration.materialized.duck_engine import DuckEngine
 
 NAMES = ("my-f", "a b", "a.b", "a:b", "a,b", "a<b", "a>b", "a(b", "a`b", "1", "é", "select", "Ab", "`")
 READ_BY_SPARK = {name for name in NAMES if not {*":,<`"} & {*name}}
@@ -56,3 +60,44 @@ def test_engines_that_cannot_read_a_name_are_reported(name: str, catalog: HiveVi
     if name not in READ_BY_SPARK:
         with pytest.raises(EngineRequirementError, match="the type of column s"):
             catalog.execute(required)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_with_fields_of_any_name_are_committed(name: str, catalog: HiveViewCatalog, database: str) -> None:
+    """Hive 2.3 parses the types of the row before and after a change of a table, and rejects some names."""
+    schema = Schema(NestedField(1, "s", StructType(NestedField(2, name, IntegerType()))))
+    catalog.create_table((database, "t"), schema)
+    for color in ("blue", "red"):
+        with catalog.load_table((database, "t")).transaction() as transaction:
+            transaction.set_properties(color=color)
+        assert catalog.load_table((database, "t")).properties["color"] == color
+    [column] = catalog.store.client.get_table(database, "t").sd.cols
+    assert (column.name, column.type) == ("s", f"struct<{name}:int>")
+
+
+@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("name", ["my-f", "a:b"])
+@pytest.mark.filterwarnings("ignore::hive_views.errors.UnreadableColumnWarning")
+def test_materialized_views_with_fields_of_any_name_are_refreshed(
+    name: str, layout: str, catalog: HiveViewCatalog, database: str
+) -> None:
+    table = catalog.create_table((database, "t"), Schema(NestedField(1, "id", IntegerType())))
+    query = f"SELECT named_struct('{name}', id) AS s FROM {database}.t"
+    catalog.materialized.create((database, "mv"), query, layout=layout)
+    for value in (1, 2):
+        table.append(pa.table({"id": pa.array([value], pa.int32())}))
+        catalog.materialized.refresh((database, "mv"), DuckEngine(catalog))
+    stored = catalog.materialized.load((database, "mv")).storage.scan().to_arrow().to_pylist()
+    assert sorted(row["s"][name] for row in stored) == [1, 2]
+
+
+def test_rename_of_table_with_unparsable_type_is_certainly_rejected(catalog: HiveViewCatalog, database: str) -> None:
+    schema = Schema(NestedField(1, "s", StructType(NestedField(2, "my-f", IntegerType()))))
+    catalog.create_table((database, "t"), schema)
+    if SERVER.startswith(EMBEDDED_VERSION):
+        with pytest.raises(MetastoreRefusedError, match="struct<my-f:int>"):
+            catalog.rename_table((database, "t"), (database, "u"))
+        assert catalog.list_tables(database) == [(database, "t")]
+    else:
+        catalog.rename_table((database, "t"), (database, "u"))
+        assert catalog.list_tables(database) == [(database, "u")]
