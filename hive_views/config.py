@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hive_views.errors import InvalidPropertyError
+from hive_views.kerberos_names import Rule, parse_rules
 
 URI = "uri"
 """The metastores: `thrift://host:port`, or `http://host:port/path` (`https` with TLS) for those that use HTTP;
@@ -44,6 +45,11 @@ KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
 KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
 KERBEROS_SERVICE_NAME_DEFAULT = "hive"
 """The first part of the metastore's principal, `hive` of `hive/host@REALM`."""
+
+AUTH_TO_LOCAL = "hadoop.security.auth_to_local"
+AUTH_TO_LOCAL_DEFAULT = "DEFAULT"
+"""The metastore's rules that make a user's name from a Kerberos principal, in Hadoop's form; new rows have that owner.
+`DEFAULT` takes the first part of the principals of the default realm."""
 
 USER = "hive-views.user"
 """The user for `plain`; by default the user of this process."""
@@ -217,6 +223,8 @@ class Credentials:
     user: str = ""
     secret: str = field(default="", repr=False)
     """The password or token."""
+    name_rules: tuple[Rule, ...] = ()
+    """The rules in `AUTH_TO_LOCAL`."""
 
 
 class TlsConfig(NamedTuple):
@@ -421,7 +429,7 @@ def split_uri(uri: str) -> tuple[str, str, str, str]:
 
 @cache
 def current_user() -> str:
-    """Return the user of this process, or `unknown` if it has no name; the owner of new objects."""
+    """Return the user of this process, or `unknown` if it has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -453,11 +461,16 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> Credentials | No
         raise InvalidPropertyError(AUTHENTICATION, kind, f"it is not supported over HTTP. Use one of {choices}")
     if kind == "none":
         return None
+    try:
+        name_rules = parse_rules(properties.get(AUTH_TO_LOCAL) or AUTH_TO_LOCAL_DEFAULT)
+    except ValueError as error:
+        raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
     if kind == "kerberos":
         service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
-        return Credentials(kind, service=service)
+        return Credentials(kind, service=service, name_rules=name_rules)
     if kind in ("token", "jwt"):
-        return Credentials(kind, secret=_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE))
+        secret = _secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
+        return Credentials(kind, secret=secret, name_rules=name_rules)
     secret = _secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
     return Credentials(kind, user=properties.get(USER) or current_user(), secret=secret)
 

@@ -595,14 +595,15 @@ class PermissionDeniedError(MetastoreRefusedError):
     """The metastore denied a change because the user lacks the permission for it; nothing was changed.
 
     `identifier` is the object, and `operation` the denied change, e.g. `drop`, or `read`; `reason` is the server's
-    message, and `user` the user whom it names, None if it names none.
+    message, and `user` the user whom it names, or else the one whom the metastore knows.
     """
 
     def __init__(self, method: str, identifier: str, operation: str, reason: str, *, user: str | None = None) -> None:
+        who = f" as {user}" if user else ""
         super().__init__(
             method,
-            f"Permission denied to {operation} {identifier}: {reason}. Nothing was changed. Get the permission, or "
-            "connect as a user who has it",
+            f"Permission denied to {operation} {identifier}{who}: {reason}. Nothing was changed. Get the permission, "
+            "or connect as a user who has it",
         )
         self.identifier = identifier
         self.operation = operation

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import PropertiesUpdateSummary
-from pyiceberg.catalog.hive import HiveCatalog
+from pyiceberg.catalog.hive import OWNER, HiveCatalog
 from pyiceberg.io import FileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
@@ -47,7 +47,7 @@ from hive_views.metastore.databases import create_database, database_properties,
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import read_rows, table_names, warn_of_refused
-from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row, RowKind, row_as_json, row_kind
+from hive_views.metastore.row_codec import METADATA_LOCATION, OWNER_PROPERTY, UUID, Row, RowKind, row_as_json, row_kind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind
@@ -297,7 +297,7 @@ class TableCatalog(HiveCatalog):
             if row.kind is RowKind.HIVE_TABLE:
                 # As for plain Hive views: no file keeps it, and a caller that is killed afterwards does not report it.
                 logger.warning("Dropping the Hive table %s: %s", name, json.dumps(row_as_json(row)))
-            self._drop_row(name)
+            self._drop_row(row)
             return DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
 
         return self._drop_table(name, self._behavior(restrict, cascade), drop_current)
@@ -351,7 +351,7 @@ class TableCatalog(HiveCatalog):
                     expected=table.metadata_location,
                     found=row.metadata_location,
                 )
-            self._drop_row(name)
+            self._drop_row(row)
             return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
 
         report = self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
@@ -379,8 +379,7 @@ class TableCatalog(HiveCatalog):
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._table_name(identifier)
-        self._require_table(name)
-        self._drop_row(name)
+        self._drop_row(self._require_table(name))
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         """Rename a table; see PyIceberg.
@@ -458,6 +457,9 @@ class TableCatalog(HiveCatalog):
         converted = super()._convert_iceberg_into_hive(table)
         # As Iceberg's Java catalog does. Lineage finds a renamed table by its UUID.
         converted.parameters.setdefault(UUID, str(table.metadata.table_uuid))
+        properties = table.metadata.properties
+        owner = properties.get(OWNER_PROPERTY) or properties.get(OWNER)
+        converted.owner = owner or self.store.client.authenticated_user()
         return converted
 
     def _create_hive_table(self, open_client: Any, hive_table: Any) -> None:
@@ -492,12 +494,9 @@ class TableCatalog(HiveCatalog):
 
         return drop_object(self._lineages, name, behavior, remove_table)
 
-    def _drop_row(self, name: ViewName) -> None:
-        try:
-            with _OutcomeGuard(name):
-                super().drop_table(name.identifier)
-        except iceberg.NoSuchTableError as error:
-            raise NoSuchTableError(str(name), "dropped concurrently") from error
+    def _drop_row(self, row: Row) -> None:
+        with _OutcomeGuard(row.name), self._client as client:
+            client.drop_row(row.table)
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 

@@ -267,7 +267,9 @@ def convert(
     if in_place:
         converted = row_after_import(store, row, metadata, metadata_file, keeps_encoding=keeps_encoding)
     else:
-        converted = read_row(new_row(target_name, metadata, metadata_file, store.config, now_s=int(time.time())))
+        owner = store.client.authenticated_user()
+        table = new_row(target_name, metadata, metadata_file, store.config, owner=owner, now_s=int(time.time()))
+        converted = read_row(table)
     try:
         check_required_engines(store, target_name, metadata, is_encoded=keeps_encoding)
     except EngineRequirementError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from hive_views.errors import (
     CommitStateUnknownError,
@@ -23,7 +24,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.rejections import proves_unchanged, rejection_error
+from hive_views.metastore.rejections import proves_unchanged, resolve_rejection
 from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
@@ -47,7 +48,8 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
         if not _is_stored(client, database):
             raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
-        raise rejection_error("create_database", name, error, lambda: _read(client, name) is None) from error
+        create_again = partial(client.create_database, database)
+        resolve_rejection(client, "create_database", name, error, create_again, lambda: _read(client, name) is None)
 
 
 def _read(client: MetastoreClient, name: str) -> Database | None:
@@ -85,7 +87,8 @@ def drop_database(client: MetastoreClient, name: str) -> None:
             raise NoSuchNamespaceError(name) from None
         if isinstance(error, InvalidOperationException) and proves_unchanged(error):
             raise NamespaceNotEmptyError(name) from error
-        raise rejection_error("drop_database", name, error, lambda: _read(client, name) is not None) from error
+        drop_again = partial(client.drop_database, name)
+        resolve_rejection(client, "drop_database", name, error, drop_again, lambda: _read(client, name) is not None)
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
@@ -113,12 +116,13 @@ def update_database(
     database.parameters = parameters
     if COMMENT in removed:
         database.description = ""
+    alter = partial(client.alter_database, name, _with_properties(database, updates))
     try:
-        client.alter_database(name, _with_properties(database, updates))
+        alter()
     except (NoSuchObjectException, MetaException, MetastoreRefusedError) as error:
         if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
             raise NoSuchNamespaceError(name) from None
-        raise rejection_error("alter_database", name, error, lambda: _read(client, name) == before) from error
+        resolve_rejection(client, "alter_database", name, error, alter, lambda: _read(client, name) == before)
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed
 

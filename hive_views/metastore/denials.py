@@ -62,12 +62,29 @@ DENIALS = (
     ),
     Denial(r"Permission denied: user \[([^\]]+)\]", "Apache Ranger", "not measured"),
 )
-"""The denials by a check that precedes the server's transaction. Texts of other authorizers are not recognized."""
+"""The denials by a check that precedes the server's transaction. For other authorizers see `_PERMISSIONS`."""
+
+_PERMISSIONS = (
+    r"(permission|access) (is )?denied|not authori[sz]ed|unauthori[sz]ed|AccessControlException|SecurityException",
+    r"\b(not have|lacks?|no|without|missing|insufficient) (\S+ ){0,3}(privilege|permission)",
+)
+"""Words with which authorizers that are not in `DENIALS` deny a request, if the text is not about a database."""
+
+_DATABASE_FAILURES = (
+    r"\bjavax?\.sql\b|\bSQL|jdo\b|datanucleus|hikari|jdbc|derby|postgres|mysql|mariadb|oracle|FATAL:|ERROR:|ORA-\d",
+    r"transaction|savepoint|commit|roll(ed)?[ -]?back|deadlock|constraint|serializ|database system|request failed",
+    r"connect|socket|network|communications|broken pipe|timed? ?-?out|timeout|deadline|interrupt|closed|reset|retry",
+    r"\b(no space|disk|quota|memory|resource|i/?o (error|exception)|IOException|NullPointer\w*|IllegalState\w*)\b",
+)
+"""Words in the errors with which databases, their drivers, DataNucleus and the server's threads fail."""
 
 
 def is_denial(error: BaseException) -> bool:
     """Return whether the server denied a request because the user lacks the permission for it."""
-    return _match(error) is not None
+    if _match(error) is not None:
+        return True
+    message = _message(error)
+    return re.search("|".join(_PERMISSIONS), message, re.IGNORECASE) is not None and not names_database_failure(message)
 
 
 def denied_user(error: BaseException) -> str | None:
@@ -76,8 +93,15 @@ def denied_user(error: BaseException) -> str | None:
     return None if match is None else next(filter(None, match.groups()), None)
 
 
+def names_database_failure(message: str) -> bool:
+    """Return whether an error's text may be about a failure of the server's database."""
+    return re.search("|".join(_DATABASE_FAILURES), message, re.IGNORECASE) is not None
+
+
 def _match(error: BaseException) -> re.Match[str] | None:
-    if not isinstance(error, (MetaException, InvalidOperationException)):
-        return None
-    message = error.message or ""
+    message = _message(error)
     return next(filter(None, (re.match(denial.pattern, message, re.DOTALL) for denial in DENIALS)), None)
+
+
+def _message(error: BaseException) -> str:
+    return (error.message or "") if isinstance(error, (MetaException, InvalidOperationException)) else ""

@@ -24,8 +24,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.denials import denied_user, is_denial
-from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
+from hive_views.metastore.denials import denied_user, is_denial, names_database_failure
+from hive_views.metastore.store import CAS_REJECTED, DECLARED_REJECTIONS, Rejection, rejection_message
+from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.metastore.transport.failures import is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError
 
@@ -65,15 +66,6 @@ _META_EXCEPTIONS = (
     r".*Could not send query: query size is >= to max_allowed_packet",  # MariaDB; 4.2.0
 )
 
-
-_DATABASE_FAILURES = (
-    r"\bjavax?\.sql\b|\bSQL|jdo\b|datanucleus|hikari|jdbc|derby|postgres|mysql|mariadb|oracle|FATAL:|ERROR:|ORA-\d",
-    r"transaction|savepoint|commit|roll(ed)?[ -]?back|deadlock|constraint|serializ|database system",
-    r"connect|socket|network|communications|broken pipe|timed? ?-?out|timeout|deadline|interrupt|closed|reset|retry",
-    r"\b(no space|disk|quota|memory|resource|i/?o (error|exception)|IOException)\b",
-)
-"""Words in the errors with which databases, their drivers, DataNucleus and the server's threads fail."""
-
 _OPERATIONS: Mapping[str, str] = {
     "create_table": "create",
     "alter_table": "change",
@@ -110,38 +102,56 @@ def may_be_check(rejection: Rejection) -> bool:
 
     Exceptions of listeners, of all types, arrive as MetaException (measured on 2.3.10, 3.1.3 and 4.2.0).
     """
-    is_unproven = isinstance(rejection, MetaException) and not proves_unchanged(rejection)
     message = getattr(rejection, "message", None) or ""
-    return is_unproven and message != "" and re.search("|".join(_DATABASE_FAILURES), message, re.IGNORECASE) is None
+    is_unproven = isinstance(rejection, MetaException) and not proves_unchanged(rejection)
+    return is_unproven and message != "" and not names_database_failure(message)
 
 
-def denial_error(method: str, name: str, denial: Rejection, operation: str | None = None) -> PermissionDeniedError:
+def denial_error(
+    client: MetastoreClient, method: str, name: str, denial: Rejection, operation: str | None = None
+) -> PermissionDeniedError:
     """Return the error for a denied change that was not carried out; `operation` is by default that of the method."""
-    reason = rejection_message(denial)
-    return PermissionDeniedError(method, name, operation or _OPERATIONS[method], reason, user=denied_user(denial))
+    user = denied_user(denial) or client.authenticated_user()
+    return PermissionDeniedError(method, name, operation or _OPERATIONS[method], rejection_message(denial), user=user)
 
 
-def rejection_error(
-    method: str, name: str, rejection: Rejection, is_unchanged: Callable[[], bool]
-) -> MetastoreRefusedError | CommitStateUnknownError:
-    """Return the error for a change of a database or partition that the server did not confirm.
+def resolve_rejection(
+    client: MetastoreClient,
+    method: str,
+    name: str,
+    rejection: Rejection,
+    send_again: Callable[[], object],
+    is_unchanged: Callable[[], bool],
+) -> None:
+    """Raise the error for a rejected change of a database or partition, unless it is applied when it is sent again.
 
-    `is_unchanged` reads whether the object has the state from before the change; it is called after a denial.
+    `send_again` sends the request again, which must not do harm if it was applied before. `is_unchanged` reads whether
+    the object has the state from before the change; it is called after a refusal by a check.
     """
     text = rejection_message(rejection)
-    if is_denial(rejection):
+    is_refused = is_denial(rejection)
+    if may_be_check(rejection):
         try:
-            if is_unchanged():
-                return denial_error(method, name, rejection)
-            reason = f"{method} was denied ({text}), but {name} is not in its previous state"
+            send_again()
+            return
+        except DECLARED_REJECTIONS as again:
+            is_refused = again == rejection
         except MetastoreError as error:
-            reason = f"{method} was denied ({text}); then: {error}"
-        return CommitStateUnknownError(name, None, reason)
-    if proves_unchanged(rejection):
-        return MetastoreRefusedError(method, f"{name}: {text}")
-    return CommitStateUnknownError(
-        name, None, f"{method} failed ({text}), and the metastore's database may still carry it out"
-    )
+            text = f"{text}; then: {error}"
+    if proves_unchanged(rejection) and not is_refused:
+        raise MetastoreRefusedError(method, f"{name}: {text}") from rejection
+    if not is_refused:
+        reason = f"{method} failed ({text}), and the metastore's database may still carry it out"
+        raise CommitStateUnknownError(name, None, reason) from rejection
+    try:
+        if not is_unchanged():
+            reason = f"{method} was refused ({text}), but {name} is not in its previous state"
+            raise CommitStateUnknownError(name, None, reason) from rejection
+    except MetastoreError as error:
+        raise CommitStateUnknownError(name, None, f"{method} was refused ({text}); then: {error}") from rejection
+    if is_denial(rejection):
+        raise denial_error(client, method, name, rejection) from rejection
+    raise MetastoreRefusedError(method, f"{name} was not changed: {text}") from rejection
 
 
 def are_columns_incompatible(error: BaseException) -> bool:
@@ -151,8 +161,7 @@ def are_columns_incompatible(error: BaseException) -> bool:
 
 def are_columns_unreadable(error: BaseException) -> bool:
     """Return whether the server rejected a change of a table because it cannot parse the type of a column."""
-    is_declared = isinstance(error, MetaException)
-    return is_declared and re.match(UNREADABLE_COLUMNS, error.message or "", re.DOTALL) is not None
+    return isinstance(error, MetaException) and bool(re.match(UNREADABLE_COLUMNS, error.message or "", re.DOTALL))
 
 
 def is_cas_rejection(error: BaseException) -> bool:

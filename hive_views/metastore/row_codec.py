@@ -20,7 +20,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hive_views.config import CatalogConfig, current_user
+from hive_views.config import CatalogConfig
 from hive_views.errors import (
     InvalidPropertyError,
     InvalidViewError,
@@ -336,12 +336,20 @@ def _is_written_by_create_view(table: Table) -> bool:
     )
 
 
-def new_row(name: ViewName, metadata: ViewMetadata, location: str, config: CatalogConfig, *, now_s: int) -> Table:
-    """Return the row of a new view."""
+def new_row(
+    name: ViewName,
+    metadata: ViewMetadata,
+    location: str,
+    config: CatalogConfig,
+    *,
+    now_s: int,
+    owner: str | None = None,
+) -> Table:
+    """Return the row of a new view; the property `OWNER_PROPERTY` overrides `owner`."""
     table = Table(
         tableName=name.name,
         dbName=name.database,
-        owner=_owner(metadata.properties) or current_user(),
+        owner=_owner(metadata.properties) or owner,
         createTime=now_s,
         lastAccessTime=now_s,
         retention=_RETENTION,

@@ -161,33 +161,36 @@ class ChangeRequest:
         if self._lock is None and len(self._client.uris) > 1:
             self._server, _ = self._client.current_server()
 
-        def send_again() -> Rejection | None:
+        def call_again() -> None:
             if not self._is_late_request_rejected():
                 self.ensure_locked()
-            return self._send_to_verified_server(repeat or call)
+            (repeat or call)()
 
         try:
             rejection = self._send_to_verified_server(call)
-            return self.confirm(rejection, send_again) if may_repeat else rejection
+            return self.confirm(rejection, call_again if may_repeat else None)
         except MetastoreConnectionLostError:
             if not may_repeat:
                 raise
         try:
-            return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(send_again)
+            return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(
+                lambda: self._send_to_verified_server(call_again)
+            )
         except (MetastoreConnectionLostError, MetastoreUnavailableError) as error:
             raise self.outcome_unknown(str(self.lost_reply or error)) from error
         except LockError as error:
             raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
 
-    def confirm(self, rejection: Rejection | None, send_again: Callable[[], Rejection | None]) -> Rejection | None:
+    def confirm(self, rejection: Rejection | None, repeat: Callable[[], None] | None) -> Rejection | None:
         """Send a request again that a check of the server may have refused; return the last answer.
 
         The same refusal of both requests shows that it comes from a check, not from a failure (`may_be_check`).
+        Without `repeat`, the request cannot be sent again.
         """
-        if rejection is None or not may_be_check(rejection):
+        if rejection is None or repeat is None or not may_be_check(rejection):
             return rejection
         try:
-            again = send_again()
+            again = self.send_once(repeat)
         except (MetastoreUnavailableError, LockError):
             return rejection
         if again == rejection:
@@ -206,7 +209,7 @@ class ChangeRequest:
         except MetastoreRefusedError as error:
             self._has_failed = self._has_failed or not proves_unchanged(error)
             rejection = error
-        except MetastoreUnavailableError:
+        except (MetastoreUnavailableError, LockError):
             self._pending -= 1
             raise
         except MetastoreConnectionLostError as error:
@@ -274,7 +277,7 @@ class ChangeRequest:
         names, by default that of the method.
         """
         if is_denial(rejection) and not self.may_be_applied:
-            return denial_error(method, str(self._name), rejection, operation)
+            return denial_error(self._client, method, str(self._name), rejection, operation)
         text = rejection_message(rejection).rstrip(". ")
         if long_values:
             fields = ", ".join(long_values[:_MAX_LONG_VALUES])

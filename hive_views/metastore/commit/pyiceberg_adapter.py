@@ -23,22 +23,25 @@ from hive_views.errors import (
     MetastoreError,
     MetastoreRefusedError,
     MetastoreUnavailableError,
+    NoSuchTableError,
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
-from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
+from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock, hold_lock
 from hive_views.metastore.rejections import (
     are_columns_incompatible,
     are_columns_unreadable,
     denial_error,
     is_cas_rejection,
-    proves_unchanged,
 )
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
+
+_CONFIRMATION_LOCK_TIMEOUT_MS = 5_000
+"""How long a request that was refused waits for a lock before it is sent again; otherwise its outcome is unknown."""
 
 _NO_LOCK_ID = 0
 """The id that stands for no lock; the server's ids begin at 1."""
@@ -72,7 +75,7 @@ class PyIcebergClient:
 
     def get_table(self, dbname: str, tbl_name: str) -> Any:
         """Return the row of a table."""
-        with _TranslatedErrors("get_table", ViewName(dbname, tbl_name)):
+        with _TranslatedErrors(self._client, "get_table", ViewName(dbname, tbl_name)):
             table = self._client.get_table(dbname, tbl_name)
         if table is None:
             raise pyiceberg_types.NoSuchObjectException(f"{dbname}.{tbl_name} table not found")
@@ -84,13 +87,20 @@ class PyIcebergClient:
         """Add a row."""
         table = _translate(tbl, ttypes)
         name = ViewName(table.dbName, table.tableName)
-        with _TranslatedErrors("create_table", name, table):
+
+        def create_again() -> None:
+            if self._client.get_table(*name.identifier) is not None:
+                raise ttypes.AlreadyExistsException(f"{name} was created by now")
+            self._client.create_table(table)
+
+        with _TranslatedErrors(self._client, "create_table", name, table):
             try:
                 self._change(
                     "create_table",
                     name,
                     lambda: self._client.create_table(table),
                     lambda: self._is_applied(table, None),
+                    self._under_lock(name, create_again),
                 )
             except ttypes.AlreadyExistsException as error:
                 # The server may have retried internally, and others may have renamed the row of the first attempt.
@@ -116,9 +126,9 @@ class PyIcebergClient:
         is_rename = name != old_name
         if previous and not is_rename:
             context.update({EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: previous})
-        with _TranslatedErrors("alter_table", old_name, table, is_rename=is_rename):
+        with _TranslatedErrors(self._client, "alter_table", old_name, table, is_rename=is_rename):
             if is_rename:
-                self._alter(old_name, table, context, lambda: self._is_renamed(old_name, table))
+                self._rename(old_name, table, context)
                 return
             try:
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
@@ -141,24 +151,41 @@ class PyIcebergClient:
         is_replaceable = are_columns_incompatible(error) and self._may_replace_columns(row.parameters or {})
         return is_replaceable or are_columns_unreadable(error)
 
-    def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: N803 -- PyIceberg's keyword
-        """Remove a row; the server never deletes data."""
-        with _TranslatedErrors("drop_table", ViewName(dbname, name)):
-            try:
-                self._client.drop_table(dbname, name)
-            except (ttypes.MetaException, ttypes.InvalidOperationException, MetastoreRefusedError) as error:
+    def drop_row(self, row: ttypes.Table) -> None:
+        """Remove a row that was read just now; the server never deletes data.
+
+        PyIceberg's `drop_table` does not know the row, and could not send a refused request again.
+        """
+        name = ViewName(row.dbName, row.tableName)
+
+        def drop() -> None:
+            self._client.drop_table(*name.identifier)
+
+        def drop_again() -> None:
+            if self._client.get_table(*name.identifier) != row:
+                raise ttypes.NoSuchObjectException(f"{name} was changed by now")
+            drop()
+
+        with _TranslatedErrors(self._client, "drop_table", name):
+            request = ChangeRequest(self._client, self._config, name, is_conditional=False)
+            rejection = request.send_once(drop)
+            rejection = request.confirm(rejection, drop_again)
+            if rejection is None:
+                return
+            if isinstance(rejection, ttypes.NoSuchObjectException) and not request.may_be_applied:
+                raise NoSuchTableError(str(name), "dropped concurrently") from rejection
+            is_refused = not request.may_be_applied
+
+            def is_dropped() -> bool:
                 # Not after a lost connection: a missing row may have been renamed, and the request may still arrive.
-                is_denied = is_denial(error)
+                if self._client.get_table(*name.identifier) is not None:
+                    return False
+                # Another client dropped or renamed it, or a listener refused what the server had carried out.
+                if is_refused:
+                    raise MetastoreConnectionLostError("drop_table", f"{name} is gone now")
+                return True
 
-                def is_dropped() -> bool:
-                    if self._client.get_table(dbname, name) is not None:
-                        return False
-                    # Another client dropped or renamed it, or a listener denied what the server had carried out.
-                    if is_denied:
-                        raise MetastoreConnectionLostError("drop_table", f"{dbname}.{name} is gone now")
-                    return True
-
-                self._resolve("drop_table", error, is_dropped, is_proof=proves_unchanged(error))
+            self._resolve("drop_table", rejection, is_dropped, is_proof=is_refused)
 
     def get_all_databases(self) -> list[str]:
         """Return the names of all databases."""
@@ -188,8 +215,37 @@ class PyIcebergClient:
                     ) from None
                 send()
 
-        may_repeat = EXPECTED_PARAMETER_KEY in context
-        self._change("alter_table", name, send_to_verified_server, read_outcome, may_repeat=may_repeat)
+        self._change("alter_table", name, send_to_verified_server, read_outcome, send_to_verified_server)
+
+    def _rename(self, name: ViewName, table: Any, context: dict[str, str]) -> None:
+        def send(context: dict[str, str] = context) -> None:
+            self._client.alter_table(*name.identifier, table, context)
+
+        def send_again() -> None:
+            row = self._client.get_table(*name.identifier)
+            location = table.parameters[METADATA_LOCATION]
+            if row is None or (row.parameters or {}).get(METADATA_LOCATION) != location:
+                raise ttypes.InvalidOperationException(f"{name} was changed by now")
+            send({**context, EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: location})
+
+        self._change("alter_table", name, send, lambda: self._is_renamed(name, table), send_again)
+
+    def _under_lock(self, name: ViewName, send_again: Callable[[], None]) -> Callable[[], None] | None:
+        """Return a function that sends a request without an expectation again; None if the catalog disables locks."""
+        if self._held_lock(name) is not None:
+            return send_again
+        if not self._config.lock.enabled:
+            return None
+
+        def send_under_lock() -> None:
+            timeout_ms = min(self._config.lock.timeout_ms, _CONFIRMATION_LOCK_TIMEOUT_MS)
+            with hold_lock(self._client, self._config.lock._replace(timeout_ms=timeout_ms), name):
+                send_again()
+
+        return send_under_lock
+
+    def _held_lock(self, name: ViewName) -> MetastoreLock | None:
+        return next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
 
     def _change(
         self,
@@ -197,20 +253,17 @@ class PyIcebergClient:
         name: ViewName,
         call: Callable[[], None],
         read_outcome: Callable[[], bool | None],
-        *,
-        may_repeat: bool = False,
+        repeat: Callable[[], None] | None,
     ) -> None:
         """Send a change, under the lock of its commit if there is one, and determine its outcome.
 
-        With `may_repeat`, a refusal is confirmed; otherwise the change is sent once.
+        `repeat` sends it again, to confirm a refusal.
         """
-        lock = next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
-        request = ChangeRequest(self._client, self._config, name, lock=lock)
+        request = ChangeRequest(self._client, self._config, name, lock=self._held_lock(name))
         request.ensure_locked()
         failure: Exception | None
         try:
-            rejection = request.send_once(call)
-            failure = request.confirm(rejection, lambda: request.send_once(call)) if may_repeat else rejection
+            failure = request.confirm(request.send_once(call), repeat)
         except MetastoreConnectionLostError as error:
             failure = error
         if failure is not None:
@@ -303,11 +356,20 @@ class _TranslatedErrors:
     Other exceptions become errors of this package, so that callers need not know two sets of stubs.
     """
 
-    def __init__(self, method: str, name: ViewName, table: Any = None, *, is_rename: bool | None = None) -> None:
+    def __init__(
+        self,
+        client: MetastoreClient,
+        method: str,
+        name: ViewName,
+        table: Any = None,
+        *,
+        is_rename: bool | None = None,
+    ) -> None:
         """Prepare for a call on a table; PyIceberg catches InvalidOperationException around a rename and a drop.
 
         `table` is the row of the request. `is_rename` is None for other calls than alter_table.
         """
+        self._client = client
         self._method = method
         self._name = name
         self._table = table
@@ -322,7 +384,7 @@ class _TranslatedErrors:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, (ttypes.MetaException, ttypes.InvalidOperationException)) and is_denial(error):
-            denied = denial_error(self._method, str(self._name), error, self._operation)
+            denied = denial_error(self._client, self._method, str(self._name), error, self._operation)
             raise self._refusal(denied) from error
         if error is not None and is_cas_rejection(error):
             raise CommitFailedException(_message(error)) from error

@@ -117,7 +117,8 @@ def commit(
             current = store.get_row(name)
             if base is None:
                 _check_name_free(name, current)
-                table = new_row(name, metadata, location, store.config, now_s=int(time.time()))
+                owner = store.client.authenticated_user()
+                table = new_row(name, metadata, location, store.config, owner=owner, now_s=int(time.time()))
                 request.ensure_locked()
                 _send_create(store, name, table, request, is_new_uuid=registered_location is None)
             else:

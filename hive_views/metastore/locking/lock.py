@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 
 from thrift.Thrift import TException
 
-from hive_views.config import LOCK_ENABLED, LockConfig, current_user
+from hive_views.config import LOCK_ENABLED, LockConfig
 from hive_views.errors import (
     LockError,
     LockTimeoutError,
@@ -151,7 +151,7 @@ def acquire_lock(
         **dict.fromkeys(shared_names, LockType.SHARED_READ),
         **dict.fromkeys((name, *additional_names), LockType.EXCLUSIVE),
     }
-    acquisition = _Acquisition(client, config, name, user or client.user or current_user(), components)
+    acquisition = _Acquisition(client, config, name, user, components)
     try:
         _release_leftovers(client, name)
         acquisition.obtain(deadline)
@@ -219,7 +219,7 @@ class _Acquisition:
         client: MetastoreClient,
         config: LockConfig,
         name: ViewName,
-        user: str,
+        user: str | None,
         components: Mapping[ViewName, int],
     ) -> None:
         self.client = client
@@ -285,6 +285,7 @@ class _Acquisition:
             self._may_have_unknown_locks = True
             self.confirmed_at = clock()
             try:
+                request.user = request.user or self.client.authenticated_user()
                 response = self.client.lock(request)
             except MetastoreUnavailableError as error:
                 self._may_have_unknown_locks = not all_answered

@@ -23,7 +23,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, ConnectionConfig
+from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, ConnectionConfig, current_user
 from hive_views.errors import (
     MetastoreAuthenticationError,
     MetastoreConnectionLostError,
@@ -134,11 +134,6 @@ class MetastoreClient:
     def uris(self) -> tuple[str, ...]:
         """The URIs of the metastores, as configured."""
         return self._config.uris
-
-    @property
-    def user(self) -> str | None:
-        """The user name sent to the metastore on connecting (set_ugi); None if none is sent."""
-        return self._config.user
 
     # -- Tables and views: read ---------------------------------------------------------------------------------------
 
@@ -439,6 +434,10 @@ class MetastoreClient:
         """
         return self._exchange("connect", lambda connection: (connection.uri, connection.capabilities), repeat=True)
 
+    def authenticated_user(self) -> str:
+        """Return the user whom the server sees: the owner of new rows. Without one, the user of this process."""
+        return self._exchange("connect", lambda connection: connection.user, repeat=True) or current_user()
+
     def for_server(self, uri: str) -> MetastoreClient:
         """Return a client for only one of the metastores, to be closed after use."""
         return MetastoreClient(self._config._replace(uris=(uri,)))
@@ -520,7 +519,7 @@ class MetastoreClient:
                 if repeat and isinstance(error, _FAILED_READS):
                     message = error.message or type(error).__name__
                     if is_denial(error):
-                        user = denied_user(error)
+                        user = denied_user(error) or connection.user or current_user()
                         raise PermissionDeniedError(
                             method, subject or "the metastore", "read", message, user=user
                         ) from error

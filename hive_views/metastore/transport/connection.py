@@ -22,6 +22,7 @@ from thrift.transport.TTransport import CReadableTransport
 
 from hive_views.config import ConnectionConfig, split_uri
 from hive_views.metastore.transport.failures import SecurityFailure
+from hive_views.metastore.transport.principals import jwt_subject
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ class Connection:
         self.uri = uri
         self.client: Client = Client(NumberedProtocol(transport))
         self.transport = transport
+        self.user: str | None = None
+        """The user whom the server sees; None if the client sends none."""
         self.idle_since: float | None = None
         """When the connection was last returned to the pool (monotonic seconds); None before that."""
         self.capabilities: dict[str, bool] = {}
@@ -264,10 +267,14 @@ class Connection:
                 from hive_views.metastore.transport.http_layer import http_layer
 
                 connection.transport.use_http(http_layer(host, port, path, config))
+                connection.user = _user_of_requests(config)
             elif config.credentials is not None:
                 sasl_mechanism = mechanism(config.credentials, host)
                 with _handshake_errors(f"authenticate ({sasl_mechanism.name})", _AUTHENTICATION_HINT, config):
                     connection.transport.authenticate(sasl_mechanism, max(deadline - monotonic(), 0.001))
+                connection.user = sasl_mechanism.user
+            else:
+                connection.user = config.user
             if config.user is not None and not config.is_http:
                 connection.client.set_ugi(config.user, list(config.groups))
         except BaseException:
@@ -288,6 +295,13 @@ class Connection:
     def close(self) -> None:
         """Close the connection; closing twice does nothing."""
         self.transport.close()
+
+
+def _user_of_requests(config: ConnectionConfig) -> str | None:
+    """Return the user in the headers of HTTP requests."""
+    if config.credentials is None:
+        return config.user
+    return jwt_subject(config.credentials.secret) if config.credentials.kind == "jwt" else config.credentials.user
 
 
 _AUTHENTICATION_HINT = "Perhaps it waits for its directory (LDAP) or KDC; see its log"

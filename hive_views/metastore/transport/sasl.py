@@ -18,7 +18,9 @@ from time import monotonic
 from typing import Any, Protocol
 
 from hive_views.config import Credentials
+from hive_views.kerberos_names import Rule, short_name
 from hive_views.metastore.transport.failures import SecurityFailure
+from hive_views.metastore.transport.principals import token_owner
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 """States of the negotiation (Thrift, TSaslTransport.NegotiationStatus)."""
@@ -42,6 +44,10 @@ class Mechanism(Protocol):
     name: str
     """The mechanism's name, as SASL registers it."""
 
+    @property
+    def user(self) -> str | None:
+        """The user whom the server sees, after the negotiation; None if that is unknown."""
+
     def respond(self, challenge: bytes) -> bytes:
         """Return the next message for a challenge; the first one for an empty challenge."""
 
@@ -58,6 +64,7 @@ class Plain:
     name = "PLAIN"
 
     def __init__(self, user: str, password: str) -> None:
+        self.user: str | None = user
         self._message = f"\0{user}\0{password}".encode()
 
     def respond(self, challenge: bytes) -> bytes:
@@ -77,8 +84,11 @@ class Token(Plain):
     # Hadoop's bridge builds this from a missing protocol and its default server name.
     _uri = "null/default"
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, rules: tuple[Rule, ...]) -> None:
         identifier, password = parse_token(token)
+        owner = token_owner(identifier)
+        # The realm is that of the server, which made the token from the principal of its user.
+        self.user = None if owner is None else short_name(owner, rules, owner.rpartition("@")[2])
         self._user = base64.b64encode(identifier).decode()
         self._password = base64.b64encode(password).decode()
         self._expected = ""
@@ -126,7 +136,7 @@ class Kerberos:
 
     name = "GSSAPI"
 
-    def __init__(self, service: str, host: str) -> None:
+    def __init__(self, service: str, host: str, rules: tuple[Rule, ...]) -> None:
         try:
             import gssapi
         except ImportError as error:
@@ -136,6 +146,7 @@ class Kerberos:
         library: Any = gssapi
         self._gssapi = library
         self._service = f"{service}/{host}"
+        self._rules = rules
         self._limit = 0
         self._level = _AUTH
         self._is_agreed = False
@@ -152,6 +163,14 @@ class Kerberos:
                 flags.out_of_sequence_detection,
             ],
         )
+
+    @property
+    def user(self) -> str | None:
+        principal = str(self._context.initiator_name)
+        kerberos = self._gssapi.MechType.kerberos
+        # The name without a realm gets the default realm of krb5.conf.
+        default = self._gssapi.Name("x", self._gssapi.NameType.user).canonicalize(kerberos)
+        return short_name(principal, self._rules, str(default).partition("@")[2])
 
     def respond(self, challenge: bytes) -> bytes:
         try:
@@ -206,9 +225,9 @@ class Kerberos:
 def mechanism(credentials: Credentials, host: str) -> Mechanism:
     """Return the mechanism for the credentials of a catalog."""
     if credentials.kind == "kerberos":
-        return Kerberos(credentials.service, host)
+        return Kerberos(credentials.service, host, credentials.name_rules)
     if credentials.kind == "token":
-        return Token(credentials.secret)
+        return Token(credentials.secret, credentials.name_rules)
     return Plain(credentials.user, credentials.secret)
 
 

@@ -18,7 +18,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import MetastoreAuthenticationError, MetastoreError
 from tests.conftest import CACHE
 from tests.integration.metastore.http_server import Gateway, HttpMetastore
-from tests.integration.metastore.test_security import PASSWORD, USER, certificates, refused, use
+from tests.integration.metastore.test_security import PASSWORD, USER, certificates, owners, refused, use
 
 __all__ = ["certificates"]
 
@@ -94,6 +94,7 @@ def behind(gateway: Gateway) -> dict[str, str]:
 def test_views_over_http(http_metastore: HttpMetastore) -> None:
     catalog = use(http_metastore, "http", uri=http_metastore.uri, ugi=USER)
     assert catalog.load_view("http.v").metadata.properties["text"]
+    assert owners(catalog, "http") == {USER}
     assert len(catalog.store.client._pool._idle) == 1  # the connection is kept
     assert use(http_metastore, "short_uri", uri=http_metastore.uri.removesuffix("/metastore"))
 
@@ -101,11 +102,15 @@ def test_views_over_http(http_metastore: HttpMetastore) -> None:
 def test_token_over_https(jwt_metastore: HttpMetastore, certificates: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(token())
-    use(jwt_metastore, "https", **secured(jwt_metastore, certificates), **{"hive-views.token-file": str(file)})
+    catalog = use(
+        jwt_metastore, "https", **secured(jwt_metastore, certificates), **{"hive-views.token-file": str(file)}
+    )
+    assert owners(catalog, "https") == {USER}
 
 
 def test_password_at_a_gateway(http_metastore: HttpMetastore, gateway: Gateway) -> None:
-    use(http_metastore, "gateway", **behind(gateway))
+    catalog = use(http_metastore, "gateway", **behind(gateway))
+    assert owners(catalog, "gateway") == {USER}
     error = refused(gateway.uri, **{**behind(gateway), "hive-views.password": "wr0ng-of-ann"})
     assert error.step == "authenticate (Basic)"
     assert "401 Unauthorized (who are you?)" in str(error)

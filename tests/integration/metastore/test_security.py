@@ -17,7 +17,7 @@ from threading import Thread
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.config import CatalogConfig
+from hive_views.config import CatalogConfig, LockConfig
 from hive_views.errors import (
     CommitStateUnknownError,
     HiveViewsError,
@@ -26,9 +26,12 @@ from hive_views.errors import (
     MetastoreError,
     NoSuchViewError,
 )
+from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.standalone import StandaloneMetastore
+from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.transport.client import MetastoreClient
+from tests.integration.catalog.samples import SCHEMA
 from tests.integration.metastore import directory, kerberos
 from tests.proxy import CuttingProxy
 
@@ -165,6 +168,19 @@ def use(metastore: StandaloneMetastore, database: str, **properties: str) -> Hiv
     return catalog
 
 
+def owners(catalog: HiveViewCatalog, database: str) -> set[str | None]:
+    """Return the owners of a new view and a new table, and the user of a lock."""
+    catalog.execute(f"CREATE VIEW {database}.owned AS SELECT 1 AS a")
+    catalog.create_table((database, "owned_table"), SCHEMA)
+    name = ViewName(database, "owned")
+    with hold_lock(catalog.store.client, LockConfig(), name):
+        [lock] = catalog.store.client.show_locks(*name.identifier)
+    rows = [catalog.store.client.get_table(database, table) for table in ("owned", "owned_table")]
+    catalog.drop_view(name.identifier)
+    catalog.drop_table((database, "owned_table"))
+    return {lock.user, *(row and row.owner for row in rows)}
+
+
 def service_properties(request: pytest.FixtureRequest) -> dict[str, str]:
     """The properties of a catalog for `kerberized`."""
     service = "sealed" if "privacy" in request.node.name else "hive"
@@ -194,7 +210,8 @@ def credentials(tmp_path: Path, **more: str) -> dict[str, str]:
 
 def test_tls_with_user_and_password(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
-    use(guarded, "tls", **credentials(tmp_path), **tls)
+    catalog = use(guarded, "tls", **credentials(tmp_path), **tls)
+    assert owners(catalog, "tls") == {USER}
 
 
 CUTS = 8
@@ -405,7 +422,11 @@ def test_kerberos_and_a_token(
     sealed = "privacy" in request.node.name
     service = service_properties(request)
     user = f"{USER}-{'sealed' if sealed else 'hive'}"
-    use(kerberized, "kerberos", **service)
+    catalog = use(kerberized, "kerberos", **service)
+    assert owners(catalog, "kerberos") == {user}
+    rules = {"hadoop.security.auth_to_local": "RULE:[1:$1](ann-.*)s/-.*// DEFAULT"}
+    with HiveViewCatalog("rules", uri=uri(kerberized), warehouse=kerberized.warehouse, **service, **rules) as ruled:
+        assert owners(ruled, "kerberos") == {USER}
     config = CatalogConfig.from_properties({"uri": uri(kerberized), **service})
     with MetastoreClient(config.connection) as client:
         token = client.get_delegation_token(user, user)
@@ -418,7 +439,9 @@ def test_kerberos_and_a_token(
         error = refused(uri(kerberized), **by_token)
         assert error.step == "agree on protection"
     else:
-        assert HiveViewCatalog("token", uri=uri(kerberized), **by_token).list_views("kerberos") == [("kerberos", "v")]
+        with HiveViewCatalog("token", uri=uri(kerberized), warehouse=kerberized.warehouse, **by_token) as tokened:
+            assert tokened.list_views("kerberos") == [("kerberos", "v")]
+            assert owners(tokened, "kerberos") == {user}
         other = token[:60] + ("B" if token[60] == "A" else "A") + token[61:]
         error = refused(
             uri(kerberized), **{**by_token, "hive-views.token": other}

@@ -432,7 +432,7 @@ def test_repr_shows_uris_without_secrets() -> None:
 def test_expired_kerberos_ticket_breaks_the_connection() -> None:
     """As with an expired ticket: the next connection reports the reason. Here the context is never established."""
     pytest.importorskip("gssapi")
-    ours = Kerberos("hive", "localhost")
+    ours = Kerberos("hive", "localhost", ())
     ours._level, ours._limit = 4, 100
     with pytest.raises(ConnectionError, match="cannot be encrypted"):
         ours.wrap(b"request")
