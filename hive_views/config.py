@@ -46,6 +46,14 @@ KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
 KERBEROS_SERVICE_NAME_DEFAULT = "hive"
 """The first part of the metastore's principal, `hive` of `hive/host@REALM`."""
 
+SERVICE_PRINCIPAL = "hive.metastore.kerberos.principal"
+"""The metastore's principal, if it is not the service name with the host of the URI; `_HOST` stands for that host. The
+key is that of Hive's clients."""
+
+KEYTAB_FILE = "hive-views.keytab-file"
+KEYTAB_PRINCIPAL = "hive-views.keytab-principal"
+"""A keytab, and the principal in it to connect as. Without them the tickets of `kinit` are used."""
+
 AUTH_TO_LOCAL = "hadoop.security.auth_to_local"
 AUTH_TO_LOCAL_DEFAULT = "DEFAULT"
 """The metastore's rules that make a user's name from a Kerberos principal, in Hadoop's form; new rows have that owner.
@@ -214,15 +222,53 @@ def similar_key(key: str, keys: Collection[str], *, cutoff: float = 0.6) -> str 
 
 
 @dataclass(frozen=True)
-class Credentials:
-    """How to authenticate."""
+class Secret:
+    """A password or token."""
+
+    text: str = field(repr=False)
+    file: Path | None = None
+    """The file that it was read from."""
+
+    def current(self) -> str:
+        """Return the secret; its file is read again, because other programs renew tokens there."""
+        if self.file is None:
+            return self.text
+        try:
+            return _read_secret(self.file)
+        except (OSError, UnicodeDecodeError):
+            return self.text  # for example while the file is replaced
+
+
+@dataclass(frozen=True)
+class SecretCredentials:
+    """Authentication by a password or token."""
 
     kind: str
-    """`kerberos`, `token`, `plain` or `jwt`."""
-    service: str = KERBEROS_SERVICE_NAME_DEFAULT
+    """`token`, `plain` or `jwt`."""
+    secret: Secret
     user: str = ""
-    secret: str = field(default="", repr=False)
-    """The password or token."""
+    """The user for `plain`."""
+    name_rules: tuple[Rule, ...] = ()
+    """The rules in `AUTH_TO_LOCAL`, for `token`."""
+
+
+@dataclass(frozen=True)
+class Keytab:
+    """The key of a principal in a file."""
+
+    file: str
+    principal: str
+
+
+@dataclass(frozen=True)
+class KerberosCredentials:
+    """Authentication by Kerberos."""
+
+    service: str = KERBEROS_SERVICE_NAME_DEFAULT
+    service_principal: str | None = None
+    """See `SERVICE_PRINCIPAL`."""
+    keytab: Keytab | None = None
+    """None takes the tickets of `kinit`."""
     name_rules: tuple[Rule, ...] = ()
     """The rules in `AUTH_TO_LOCAL`."""
 
@@ -248,7 +294,7 @@ class ConnectionConfig(NamedTuple):
     """The user for set_ugi; None does not call it. Over HTTP, the user of each request."""
     groups: tuple[str, ...] = ()
     """The groups for set_ugi."""
-    credentials: Credentials | None = None
+    credentials: SecretCredentials | KerberosCredentials | None = None
     """See `AUTHENTICATION`; None does not authenticate."""
     tls: TlsConfig | None = None
     """See `TLS`; None connects without."""
@@ -450,7 +496,7 @@ def _ugi(value: str | None, scheme: str) -> tuple[str | None, tuple[str, ...]]:
 _AUTHENTICATION_OVER_HTTP = ("none", "plain", "jwt")
 
 
-def _credentials(properties: Mapping[str, str], scheme: str) -> Credentials | None:
+def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredentials | KerberosCredentials | None:
     kind = _choice(properties, AUTHENTICATION, AUTHENTICATION_DEFAULT, ("none", "kerberos", "token", "plain", "jwt"))
     if kind == "none" and _boolean(properties, KERBEROS_AUTHENTICATION, False):
         kind = "kerberos"
@@ -467,26 +513,47 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> Credentials | No
         raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
     if kind == "kerberos":
         service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
-        return Credentials(kind, service=service, name_rules=name_rules)
+        principal = properties.get(SERVICE_PRINCIPAL) or None
+        return KerberosCredentials(service, principal, _keytab(properties), name_rules)
     if kind in ("token", "jwt"):
         secret = _secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
-        return Credentials(kind, secret=secret, name_rules=name_rules)
+        return SecretCredentials(kind, secret, name_rules=name_rules)
     secret = _secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
-    return Credentials(kind, user=properties.get(USER) or current_user(), secret=secret)
+    return SecretCredentials(kind, secret, properties.get(USER) or current_user())
 
 
-def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> str:
+def _keytab(properties: Mapping[str, str]) -> Keytab | None:
+    file, principal = properties.get(KEYTAB_FILE), properties.get(KEYTAB_PRINCIPAL)
+    if not file and not principal:
+        return None
+    if not file or not principal:
+        missing, given = (KEYTAB_PRINCIPAL, KEYTAB_FILE) if file else (KEYTAB_FILE, KEYTAB_PRINCIPAL)
+        raise InvalidPropertyError(missing, None, f"{given} needs it")
+    path = Path(file).expanduser()
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise InvalidPropertyError(KEYTAB_FILE, file, f"the file cannot be read: {error}") from None
+    return Keytab(str(path), principal)
+
+
+def _read_secret(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> Secret:
     """Return a secret from the properties, a file, or the environment; errors do not contain it."""
     if properties.get(key):
-        return properties[key]
+        return Secret(properties[key])
     path = properties.get(file_key)
     if path:
+        file = Path(path).expanduser()
         try:
-            return Path(path).expanduser().read_text(encoding="utf-8").strip()
+            return Secret(_read_secret(file), file)
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidPropertyError(file_key, path, f"the file cannot be read: {error}") from None
     if os.environ.get(variable):
-        return os.environ[variable]
+        return Secret(os.environ[variable])
     raise InvalidPropertyError(file_key, None, f"name a file with the secret, or set {variable} or {key}")
 
 

@@ -20,7 +20,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
-from hive_views.config import ConnectionConfig, split_uri
+from hive_views.config import ConnectionConfig, SecretCredentials, split_uri
 from hive_views.metastore.transport.failures import SecurityFailure
 from hive_views.metastore.transport.principals import jwt_subject
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
@@ -299,9 +299,10 @@ class Connection:
 
 def _user_of_requests(config: ConnectionConfig) -> str | None:
     """Return the user in the headers of HTTP requests."""
-    if config.credentials is None:
+    credentials = config.credentials
+    if not isinstance(credentials, SecretCredentials):
         return config.user
-    return jwt_subject(config.credentials.secret) if config.credentials.kind == "jwt" else config.credentials.user
+    return jwt_subject(credentials.secret.current()) if credentials.kind == "jwt" else credentials.user
 
 
 _AUTHENTICATION_HINT = "Perhaps it waits for its directory (LDAP) or KDC; see its log"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import cast
 
-from hive_views.config import ConnectionConfig, Credentials
+from hive_views.config import ConnectionConfig, SecretCredentials
 from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 
 DEFAULT_PATH = "/metastore"
@@ -30,15 +30,18 @@ _MECHANISMS = {"jwt": "JWT", "plain": "Basic"}
 class HttpLayer:
     """Wraps each request into a POST and unwraps its response; see `Layer`."""
 
-    def __init__(self, head: str, mechanism: str) -> None:
-        """Create a layer from the request line with the headers, and the name of the authentication for messages."""
+    def __init__(self, head: Callable[[], str], mechanism: str) -> None:
+        """Create a layer.
+
+        `head` returns the request line with the headers, `mechanism` is the name of the authentication for messages.
+        """
         self._head = head
         self._mechanism = mechanism
         self.is_reusable = True
         """Whether the server keeps the connection for another request."""
 
     def outgoing(self, data: bytes) -> bytes:
-        return f"{self._head}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
+        return f"{self._head()}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
 
     def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
         """Receive a whole response, since it may end after the Thrift message; see `Layer`."""
@@ -123,16 +126,23 @@ def http_layer(host: str, port: str, path: str, config: ConnectionConfig) -> Htt
     ]
     if config.user is not None:
         lines.append(f"x-actor-username: {_header_value(config.user)}")
-    if config.credentials is not None:
-        lines.append(f"Authorization: {_authorization(config.credentials)}")
-    mechanism = "user name" if config.credentials is None else _MECHANISMS[config.credentials.kind]
-    return HttpLayer("\r\n".join(lines) + "\r\n", mechanism)
+    credentials = config.credentials
+    if not isinstance(credentials, SecretCredentials):
+        return HttpLayer(lambda: "".join(f"{line}\r\n" for line in lines), "user name")
+
+    def head() -> str:
+        # A token is read for each request, because it may be renewed while the connection is kept.
+        return "".join(f"{line}\r\n" for line in (*lines, f"Authorization: {_authorization(credentials)}"))
+
+    head()  # an invalid token is an error now
+    return HttpLayer(head, _MECHANISMS[credentials.kind])
 
 
-def _authorization(credentials: Credentials) -> str:
+def _authorization(credentials: SecretCredentials) -> str:
+    secret = credentials.secret.current()
     if credentials.kind == "jwt":
-        return f"Bearer {_header_value(credentials.secret)}"
-    pair = f"{credentials.user}:{credentials.secret}".encode()
+        return f"Bearer {_header_value(secret)}"
+    pair = f"{credentials.user}:{secret}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"
 
 

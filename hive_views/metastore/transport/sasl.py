@@ -17,7 +17,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
-from hive_views.config import Credentials
+from hive_views.config import KEYTAB_FILE, KEYTAB_PRINCIPAL, KerberosCredentials, Keytab, SecretCredentials
 from hive_views.kerberos_names import Rule, short_name
 from hive_views.metastore.transport.failures import SecurityFailure
 from hive_views.metastore.transport.principals import token_owner
@@ -131,12 +131,12 @@ class Token(Plain):
 class Kerberos:
     """Kerberos tickets (GSSAPI, RFC 4752), with the package `gssapi` and MIT's library.
 
-    The metastore's principal is `service/host`, with the host of its URI.
+    The metastore's principal is by default `service/host`, with the host of its URI.
     """
 
     name = "GSSAPI"
 
-    def __init__(self, service: str, host: str, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, credentials: KerberosCredentials, host: str) -> None:
         try:
             import gssapi
         except ImportError as error:
@@ -145,17 +145,21 @@ class Kerberos:
             ) from error
         library: Any = gssapi
         self._gssapi = library
-        self._service = f"{service}/{host}"
-        self._rules = rules
+        self._service = f"{credentials.service}/{host}"
+        target = library.Name(f"{credentials.service}@{host}", library.NameType.hostbased_service)
+        if credentials.service_principal is not None:
+            self._service = credentials.service_principal.replace("_HOST", host.lower())
+            target = library.Name(self._service, library.NameType.kerberos_principal)
+        self._rules = credentials.name_rules
         self._limit = 0
         self._level = _AUTH
         self._is_agreed = False
-        target = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
         flags = library.RequirementFlag
         self._context = library.SecurityContext(
             name=target,
             usage="initiate",
             mech=library.MechType.kerberos,
+            creds=None if credentials.keytab is None else _from_keytab(library, credentials.keytab),
             flags=[
                 flags.mutual_authentication,
                 flags.integrity,
@@ -181,8 +185,7 @@ class Kerberos:
             step = "agree on protection"
             return b"" if self._is_agreed else self._agree(self._context.unwrap(challenge).message)
         except self._gssapi.exceptions.GSSError as error:
-            reason = " ".join(str(error).split())
-            raise SecurityFailure(step, f"{reason}. `klist` shows your tickets, `kinit` gets one") from error
+            raise SecurityFailure(step, _explain(error)) from error
 
     def _agree(self, offer: bytes) -> bytes:
         """Choose the strongest protection that the server offers (RFC 4752, section 3.1)."""
@@ -222,13 +225,42 @@ class Kerberos:
         return data
 
 
-def mechanism(credentials: Credentials, host: str) -> Mechanism:
+_EXPIRED = 2529638944
+"""The minor code of an expired ticket (MIT's KRB5KRB_AP_ERR_TKT_EXPIRED)."""
+
+
+def _explain(error: Any) -> str:
+    reason = " ".join(str(error).split())
+    if error.min_code == _EXPIRED:
+        return (
+            f"the ticket has expired ({reason}). `kinit` gets a new one, `kinit -R` renews one; programs that run "
+            f"longer than a ticket lasts connect with a keytab ({KEYTAB_FILE}, {KEYTAB_PRINCIPAL})"
+        )
+    return f"{reason}. `klist` shows your tickets, `kinit` gets one"
+
+
+def _from_keytab(library: Any, keytab: Keytab) -> Any:
+    """Return credentials whose tickets the library gets and renews by a keytab, in a cache of this process."""
+    cache = hashlib.sha256(f"{keytab.principal} {keytab.file}".encode()).hexdigest()[:16]
+    store = {"client_keytab": keytab.file, "ccache": f"MEMORY:hive_views_{cache}"}
+    try:
+        name = library.Name(keytab.principal, library.NameType.kerberos_principal)
+        return library.Credentials(usage="initiate", name=name, store=store)
+    except library.exceptions.GSSError as error:
+        reason = " ".join(str(error).split())
+        raise SecurityFailure(
+            f"get a ticket for {keytab.principal} with its keytab",
+            f"{reason}. `klist -k {keytab.file}` shows the principals in the keytab",
+        ) from error
+
+
+def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -> Mechanism:
     """Return the mechanism for the credentials of a catalog."""
-    if credentials.kind == "kerberos":
-        return Kerberos(credentials.service, host, credentials.name_rules)
+    if isinstance(credentials, KerberosCredentials):
+        return Kerberos(credentials, host)
     if credentials.kind == "token":
-        return Token(credentials.secret, credentials.name_rules)
-    return Plain(credentials.user, credentials.secret)
+        return Token(credentials.secret.current(), credentials.name_rules)
+    return Plain(credentials.user, credentials.secret.current())
 
 
 def parse_token(text: str) -> tuple[bytes, bytes]:

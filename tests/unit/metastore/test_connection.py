@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from thrift.protocol.TProtocol import TProtocolException
 
-from hive_views.config import ConnectionConfig, Credentials, TlsConfig
+from hive_views.config import ConnectionConfig, KerberosCredentials, Secret, SecretCredentials, TlsConfig
 from hive_views.errors import (
     MetastoreAuthenticationError,
     MetastoreConnectionLostError,
@@ -330,7 +330,7 @@ def test_metastore_that_does_not_accept_times_out() -> None:
     ("more", "step"),
     [
         ({"tls": TlsConfig()}, "agree on TLS"),
-        ({"credentials": Credentials("plain", user="ann", secret="s3cret")}, "authenticate (PLAIN)"),
+        ({"credentials": SecretCredentials("plain", Secret("s3cret"), "ann")}, "authenticate (PLAIN)"),
     ],
     ids=["TLS", "SASL"],
 )
@@ -432,7 +432,7 @@ def test_repr_shows_uris_without_secrets() -> None:
 def test_expired_kerberos_ticket_breaks_the_connection() -> None:
     """As with an expired ticket: the next connection reports the reason. Here the context is never established."""
     pytest.importorskip("gssapi")
-    ours = Kerberos("hive", "localhost", ())
+    ours = Kerberos(KerberosCredentials(), "localhost")
     ours._level, ours._limit = 4, 100
     with pytest.raises(ConnectionError, match="cannot be encrypted"):
         ours.wrap(b"request")
