@@ -85,9 +85,9 @@ class Kdc:
         self.run("kadmin.local", "-q", f"ktadd -k {path} {principal}@{REALM}")
         return path
 
-    def log_in(self, keytab: Path, principal: str) -> None:
+    def log_in(self, keytab: Path, principal: str, *, lifetime: str = "1h") -> None:
         """Get a ticket into the cache named by `environment`."""
-        self.run("kinit", "-k", "-t", str(keytab), f"{principal}@{REALM}")
+        self.run("kinit", "-k", "-t", str(keytab), "-l", lifetime, f"{principal}@{REALM}")
 
     def log_out(self) -> None:
         """Destroy the tickets."""

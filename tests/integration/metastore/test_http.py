@@ -17,6 +17,7 @@ from joserfc.jwk import KeySet, RSAKey
 from hive_views import HiveViewCatalog
 from hive_views.errors import MetastoreAuthenticationError, MetastoreError
 from tests.conftest import CACHE
+from tests.faults.observer import until
 from tests.integration.metastore.http_server import Gateway, HttpMetastore
 from tests.integration.metastore.test_security import PASSWORD, USER, certificates, owners, refused, use
 
@@ -106,6 +107,30 @@ def test_token_over_https(jwt_metastore: HttpMetastore, certificates: Path, tmp_
         jwt_metastore, "https", **secured(jwt_metastore, certificates), **{"hive-views.token-file": str(file)}
     )
     assert owners(catalog, "https") == {USER}
+
+
+def test_renewed_token_is_read_again(jwt_metastore: HttpMetastore, certificates: Path, tmp_path: Path) -> None:
+    """The connection is kept while another program writes a new token to the file."""
+    file = tmp_path / "token"
+    file.write_text(token(valid_s=8))
+    properties = {**secured(jwt_metastore, certificates), "hive-views.token-file": str(file)}
+    with HiveViewCatalog("renewed", warehouse=jwt_metastore.warehouse, **properties) as catalog:
+        catalog.list_namespaces()
+        assert len(catalog.store.client._pool._idle) == 1
+        until(lambda: is_refused(catalog))
+        file.write_text(token())
+        assert catalog.list_namespaces()
+        file.unlink()
+        with pytest.raises(MetastoreAuthenticationError):
+            catalog.list_namespaces()  # with the token that was read first
+
+
+def is_refused(catalog: HiveViewCatalog) -> bool:
+    try:
+        catalog.list_namespaces()
+    except MetastoreAuthenticationError:
+        return True
+    return False
 
 
 def test_password_at_a_gateway(http_metastore: HttpMetastore, gateway: Gateway) -> None:

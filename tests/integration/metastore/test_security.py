@@ -8,6 +8,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
@@ -447,6 +448,51 @@ def test_kerberos_and_a_token(
             uri(kerberized), **{**by_token, "hive-views.token": other}
         )  # the delegation token is searched for
         assert other not in str(error)
+
+
+def test_kerberos_with_keytab_and_service_principal(
+    kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """No ticket of `kinit`, and a URI whose host is not that of the metastore's principal."""
+    service = service_properties(request)["hive.kerberos-service-name"]
+    kdc.log_out()
+    keytab = kdc.keytab(f"batch-{service}")
+    properties = {
+        "hive-views.authentication": "kerberos",
+        "hive-views.keytab-file": str(keytab),
+        "hive-views.keytab-principal": f"batch-{service}@{kerberos.REALM}",
+    }
+    at_alias = f"thrift://127.0.0.1:{kerberized.port}"
+    by_host = {"hive.metastore.kerberos.principal": f"{service}/_HOST@{kerberos.REALM}"}
+    by_name = {"hive.metastore.kerberos.principal": f"{service}/localhost@{kerberos.REALM}"}
+    catalog = use(kerberized, "keytab", **properties, **by_host)
+    assert owners(catalog, "keytab") == {f"batch-{service}"}
+    with HiveViewCatalog("alias", uri=at_alias, **properties, **by_name) as alias:
+        assert alias.list_views("keytab") == [("keytab", "v")]
+    error = refused(at_alias, **properties, **by_host)
+    assert error.step == f"get a ticket for {service}/127.0.0.1@{kerberos.REALM}"
+    error = refused(uri(kerberized), **{**properties, **by_host, "hive-views.keytab-principal": "nobody"})
+    assert error.step == "get a ticket for nobody with its keytab"
+    for keys in ({"hive-views.keytab-file"}, {"hive-views.keytab-principal"}):
+        with pytest.raises(InvalidPropertyError, match="needs it"):
+            CatalogConfig.from_properties(
+                {"uri": at_alias, **{key: value for key, value in properties.items() if key not in keys}}
+            )
+    with pytest.raises(InvalidPropertyError, match="cannot be read"):
+        CatalogConfig.from_properties(
+            {"uri": at_alias, **properties, "hive-views.keytab-file": str(tmp_path / "missing")}
+        )
+
+
+def test_expired_ticket_says_so(
+    kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest
+) -> None:
+    service = service_properties(request)["hive.kerberos-service-name"]
+    kdc.log_in(kdc.keytab(f"short-{service}"), f"short-{service}", lifetime="2s")
+    time.sleep(3)
+    error = refused(uri(kerberized), **service_properties(request))
+    assert "the ticket has expired" in str(error)
+    assert "hive-views.keytab-file" in str(error)
 
 
 def test_invalid_security_properties() -> None:
