@@ -28,7 +28,7 @@ DENIALS = (
     Denial(
         r"java\.security\.AccessControlException: Permission denied: user=([^,]+)",
         "storage based authorization (StorageBasedAuthorizationProvider)",
-        "2.3.10, 4.2.0",
+        "2.3.10, 3.1.3, 4.2.0",
     ),
     Denial(
         r"java\.io\.IOException: Permission Denied: User (\S+) can't delete .* because sticky bit is set",
@@ -48,7 +48,7 @@ DENIALS = (
     Denial(
         r"No privilege '\w+' found for (?:inputs|outputs) \{",
         "grants of Hive (DefaultHiveMetastoreAuthorizationProvider)",
-        "2.3.10, 4.2.0",
+        "2.3.10, 3.1.3, 4.2.0",
     ),
     Denial(
         r"Permission denied: Principal \[name=([^,]+), type=\w+\] does not have following privileges for operation ",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,20 @@ from tests.faults.observer import Observer
 from tests.integration.catalog.samples import SCHEMA, path, version
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.metastore.rpc import connect
+
+STORAGE_BASED = {
+    "hive.metastore.pre.event.listeners": (
+        "org.apache.hadoop.hive.ql.security.authorization.AuthorizationPreEventListener"
+    ),
+    "hive.security.metastore.authorization.manager": (
+        "org.apache.hadoop.hive.ql.security.authorization.StorageBasedAuthorizationProvider"
+    ),
+    "hive.security.metastore.authenticator.manager": (
+        "org.apache.hadoop.hive.ql.security.HadoopDefaultMetastoreAuthenticator"
+    ),
+    "hive.metastore.execute.setugi": "true",
+}
+"""Storage based authorization: whoever may write to the directory of an object may change its row."""
 
 QUERY = "SELECT id, data FROM t"
 PARTITIONED, LEGACY, REGISTERED, MATERIALIZED = "p", "legacy", "registered", "mv"
@@ -45,6 +60,12 @@ class Realm(Observer):
         self.directory.chmod(0o755)
         with connect(metastore.port) as client:
             client.create_database(Database(name=self.database, locationUri=self.location))
+
+    def served_by(self, metastore: MetastoreProcess) -> Realm:
+        """Return this database behind another metastore in the same directory."""
+        realm = copy.copy(self)
+        realm.metastore = realm._metastore = metastore
+        return realm
 
     def catalog(self, more: dict[str, str] | None = None) -> HiveViewCatalog:
         """Open a catalog."""

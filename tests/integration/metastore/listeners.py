@@ -54,24 +54,38 @@ def start_refusing(version: str, directory: Path) -> Iterator[RefusingMetastore]
         if version == EMBEDDED_VERSION
         else StandaloneMetastore(directory / "hms", version=version, properties=properties, cache=CACHE)
     )
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{_compile(directory / 'listener')}")
-        metastore.start()
+    start_with_agent(metastore, build_agent(directory / "listener"))
     try:
         yield RefusingMetastore(metastore, refusals)
     finally:
         metastore.stop()
 
 
-def _compile(directory: Path) -> Path:
-    """Compile the listeners to an agent: its jar is on the class path."""
+def start_with_agent(metastore: MetastoreProcess, agent: Path) -> None:
+    """Start a metastore with the jar of an agent, and the jars that it names, on its class path."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("JAVA_TOOL_OPTIONS", f"-javaagent:{agent}")
+        metastore.start()
+
+
+def build_agent(directory: Path, *class_path: Path) -> Path:
+    """Compile the listeners to an agent that has other jars on its class path."""
     directory.mkdir()
     jars = find_jars("the tests")
     command = ["javac", "-nowarn", "--release", "8", "-cp", f"{jars}{os.sep}*", "-d", str(directory), str(_SOURCE)]
     subprocess.run(command, check=True, capture_output=True)
+    lines = ["Manifest-Version: 1.0", "Premain-Class: RefusingListener"]
+    if class_path:
+        lines.append(f"Class-Path: {' '.join(jar.as_uri() for jar in class_path)}")
     jar = directory / "listener.jar"
     with ZipFile(jar, "w") as archive:
-        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nPremain-Class: RefusingListener\n")
+        # A line of a manifest has at most 72 bytes; it is continued after a space.
+        archive.writestr("META-INF/MANIFEST.MF", "".join("\n ".join(wrap(line, 70)) + "\n" for line in lines))
         for file in directory.glob("*.class"):
             archive.write(file, file.name)
     return jar
+
+
+def wrap(text: str, length: int) -> list[str]:
+    """Divide a text into parts of equal length."""
+    return [text[start : start + length] for start in range(0, len(text), length)]

@@ -21,24 +21,10 @@ from hive_views.local_metastore.standalone import StandaloneMetastore
 from tests.conftest import CACHE
 from tests.faults.conftest import LOCK_FREE
 from tests.faults.view_changes import ALTER_TABLE, DROP_TABLE
-from tests.integration.metastore.denied_changes import OPERATIONS, Denied, Realm
+from tests.integration.metastore.denied_changes import OPERATIONS, STORAGE_BASED, Denied, Realm
 from tests.integration.metastore.rpc import connect
 from tests.proxy import ANY, DropRequest, Hold, ThriftProxy
 from tests.suites import extended
-
-LISTENERS = {
-    "hive.metastore.pre.event.listeners": (
-        "org.apache.hadoop.hive.ql.security.authorization.AuthorizationPreEventListener"
-    ),
-    "hive.security.metastore.authorization.manager": (
-        "org.apache.hadoop.hive.ql.security.authorization.StorageBasedAuthorizationProvider"
-    ),
-    "hive.security.metastore.authenticator.manager": (
-        "org.apache.hadoop.hive.ql.security.HadoopDefaultMetastoreAuthenticator"
-    ),
-    "hive.metastore.execute.setugi": "true",
-}
-"""Storage based authorization: whoever may write to the directory of an object may change its row."""
 
 ALICE = {"ugi": "alice"}
 
@@ -48,9 +34,9 @@ def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """A metastore with storage based authorization."""
     directory = tmp_path_factory.mktemp("denials")
     running: MetastoreProcess = (
-        EmbeddedMetastore(directory, properties=LISTENERS)
+        EmbeddedMetastore(directory, properties=STORAGE_BASED)
         if request.param == EMBEDDED_VERSION
-        else StandaloneMetastore(directory, version=request.param, properties=LISTENERS, cache=CACHE)
+        else StandaloneMetastore(directory, version=request.param, properties=STORAGE_BASED, cache=CACHE)
     )
     with running:
         yield running
