@@ -326,10 +326,10 @@ class InvalidMetadataError(MetadataFileError):
 
 
 class MetadataWriteError(HiveViewsError):
-    """A metadata file that could not be written; the metastore was not changed."""
+    """A metadata file of a view or table that could not be written; the metastore was not changed."""
 
-    def __init__(self, location: str, reason: str) -> None:
-        super().__init__(f"Cannot write the view metadata file {location}: {reason}. The metastore was not changed")
+    def __init__(self, location: str, reason: str, *, kind: str = "view") -> None:
+        super().__init__(f"Cannot write the {kind} metadata file {location}: {reason}. The metastore was not changed")
         self.location = location
         self.reason = reason
 

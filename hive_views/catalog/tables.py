@@ -31,6 +31,7 @@ from hive_views.errors import (
     CommitFailedError,
     CommitStateUnknownError,
     InvalidIdentifierError,
+    MetadataWriteError,
     MetastoreConnectionLostError,
     MetastoreError,
     MetastoreRefusedError,
@@ -435,6 +436,13 @@ class TableCatalog(HiveCatalog):
         # Properties from a table's metadata file choose neither the FileIO class nor, e.g. by `s3.endpoint`, the server
         # that gets the catalog's credentials and data. Iceberg's Java catalog does not read them either.
         return self.store.files.io(location) if location is not None else super()._load_file_io()
+
+    @staticmethod
+    def _write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
+        try:
+            HiveCatalog._write_metadata(metadata, io, metadata_path)
+        except OSError as error:
+            raise MetadataWriteError(metadata_path, str(error), kind="table") from error
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         kind = row_kind(table)

@@ -58,6 +58,8 @@ _META_EXCEPTIONS = (
     r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
     r"Failed to create external path ",  # the directory of a database; 4.2.0
+    r"Unable to create database path ",  # 2.3.10, 3.1.3
+    r".* is not a directory or unable to create one$",  # the directory of a table; 2.3.10, 3.1.3, 4.2.0
     r"Can not drop default database",  # 2.3.10, 4.1.0
     # DataNucleus compares lengths before it sends a statement; 2.3.10, 4.2.0.
     r'(\w+: )?Attempt to store value ".*" in column ".*" that has maximum length of \d+',

@@ -11,7 +11,7 @@ from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata
 
-from hive_views.errors import InvalidRefreshStateError, UnsupportedMaterializedViewError
+from hive_views.errors import InvalidRefreshStateError, MetadataWriteError, UnsupportedMaterializedViewError
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.materialized.state.refresh_state import parse_name, parse_object, required
@@ -78,7 +78,10 @@ def write_table_metadata(files: MetadataFiles, metadata: TableMetadata, number: 
     """Write a storage table's metadata to a new file."""
     provider = load_location_provider(metadata.location, metadata.properties)
     location = provider.new_table_metadata_file_location(number)
-    ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
+    try:
+        ToOutputFile.table_metadata(metadata, files.io(location).new_output(location), overwrite=False)
+    except OSError as error:
+        raise MetadataWriteError(location, str(error), kind="table") from error
     return location
 
 

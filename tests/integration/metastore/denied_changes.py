@@ -51,10 +51,10 @@ class State:
 class Realm(Observer):
     """A database whose directory only its owner may write to, with one object of each kind."""
 
-    def __init__(self, metastore: MetastoreProcess) -> None:
+    def __init__(self, metastore: MetastoreProcess, parent: str | None = None) -> None:
         super().__init__(metastore, f"db_{uuid4().hex[:12]}")
         self.metastore = metastore
-        self.location = f"{metastore.warehouse}/{self.database}.db"
+        self.location = f"{parent or metastore.warehouse}/{self.database}.db"
         self.directory = path(self.location)
         self.directory.mkdir(parents=True)
         self.directory.chmod(0o755)
