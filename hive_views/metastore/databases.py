@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from hive_views.errors import (
     CommitStateUnknownError,
@@ -24,7 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.rejections import proves_unchanged, resolve_rejection
+from hive_views.metastore.rejections import proves_unchanged, rejection_error
 from hive_views.metastore.transport.client import MetastoreClient
 
 LOCATION = "location"
@@ -48,8 +47,7 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
         if not _is_stored(client, database):
             raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
-        create_again = partial(client.create_database, database)
-        resolve_rejection(client, "create_database", name, error, create_again, lambda: _read(client, name) is None)
+        raise rejection_error(client, "create_database", name, error, lambda: _read(client, name) is None) from error
 
 
 def _read(client: MetastoreClient, name: str) -> Database | None:
@@ -87,8 +85,7 @@ def drop_database(client: MetastoreClient, name: str) -> None:
             raise NoSuchNamespaceError(name) from None
         if isinstance(error, InvalidOperationException) and proves_unchanged(error):
             raise NamespaceNotEmptyError(name) from error
-        drop_again = partial(client.drop_database, name)
-        resolve_rejection(client, "drop_database", name, error, drop_again, lambda: _read(client, name) is not None)
+        raise rejection_error(client, "drop_database", name, error, lambda: _read(client, name) is not None) from error
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
@@ -116,13 +113,12 @@ def update_database(
     database.parameters = parameters
     if COMMENT in removed:
         database.description = ""
-    alter = partial(client.alter_database, name, _with_properties(database, updates))
     try:
-        alter()
+        client.alter_database(name, _with_properties(database, updates))
     except (NoSuchObjectException, MetaException, MetastoreRefusedError) as error:
         if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
             raise NoSuchNamespaceError(name) from None
-        resolve_rejection(client, "alter_database", name, error, alter, lambda: _read(client, name) == before)
+        raise rejection_error(client, "alter_database", name, error, lambda: _read(client, name) == before) from error
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed
 

@@ -72,6 +72,7 @@ _PERMISSIONS = (
 
 _DATABASE_FAILURES = (
     r"\bjavax?\.sql\b|\bSQL|jdo\b|datanucleus|hikari|jdbc|derby|postgres|mysql|mariadb|oracle|FATAL:|ERROR:|ORA-\d",
+    r"\bdatabase (is|was|has|server|error|failure|failed)\b|persist|datastore|statement|instances",
     r"transaction|savepoint|commit|roll(ed)?[ -]?back|deadlock|constraint|serializ|database system|request failed",
     r"connect|socket|network|communications|broken pipe|timed? ?-?out|timeout|deadline|interrupt|closed|reset|retry",
     r"\b(no space|disk|quota|memory|resource|i/?o (error|exception)|IOException|NullPointer\w*|IllegalState\w*)\b",

@@ -25,7 +25,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Partition,
     Table,
 )
-from hive_views.metastore.rejections import resolve_rejection
+from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.row_codec import CHANGE_TIME, Row
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.whole_numbers import whole_number
@@ -147,9 +147,8 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
             except AlreadyExistsException:
                 continue
             except (MetaException, InvalidObjectException, NoSuchObjectException, MetastoreRefusedError) as error:
-                add_again = partial(client.add_partition, partition)
                 is_missing = partial(_is_missing, client, row, values)
-                resolve_rejection(client, "add_partition", str(row.name), error, add_again, is_missing)
+                raise rejection_error(client, "add_partition", str(row.name), error, is_missing) from error
         added.append(values)
     return added
 
@@ -164,9 +163,8 @@ def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Valu
             except NoSuchObjectException:
                 continue
             except (MetaException, MetastoreRefusedError) as error:
-                drop_again = partial(client.drop_partition, row.name.database, row.name.name, values)
                 is_stored = partial(_is_stored, client, row, values)
-                resolve_rejection(client, "drop_partition", str(row.name), error, drop_again, is_stored)
+                raise rejection_error(client, "drop_partition", str(row.name), error, is_stored) from error
         dropped.append(values)
     return dropped
 

@@ -7,8 +7,8 @@ server makes before its transaction, such as a denial (`denials`), and errors ab
 store, because each attempt fails in the same way. An error about a missing object is not a proof if it reports a
 failure of the server's database (`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
 
-The texts of checks that a site has added are unknown (`may_be_check`). The same refusal of two requests, without a word
-about a database, is a proof, too: a database that fails during a COMMIT does not answer the next request in this way.
+The texts of checks that a site has added are unknown (`may_be_check`). A change of a table that a server refuses with
+such a text is followed by a request that only checks can answer in this way (`ChangeRequest.confirm`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.denials import denied_user, is_denial, names_database_failure
-from hive_views.metastore.store import CAS_REJECTED, DECLARED_REJECTIONS, Rejection, rejection_message
+from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.metastore.transport.failures import is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError
@@ -117,43 +117,27 @@ def denial_error(
     return PermissionDeniedError(method, name, operation or _OPERATIONS[method], rejection_message(denial), user=user)
 
 
-def resolve_rejection(
-    client: MetastoreClient,
-    method: str,
-    name: str,
-    rejection: Rejection,
-    send_again: Callable[[], object],
-    is_unchanged: Callable[[], bool],
-) -> None:
-    """Raise the error for a rejected change of a database or partition, unless it is applied when it is sent again.
+def rejection_error(
+    client: MetastoreClient, method: str, name: str, rejection: Rejection, is_unchanged: Callable[[], bool]
+) -> MetastoreRefusedError | CommitStateUnknownError:
+    """Return the error for a change of a database or partition that the server did not confirm.
 
-    `send_again` sends the request again, which must not do harm if it was applied before. `is_unchanged` reads whether
-    the object has the state from before the change; it is called after a refusal by a check.
+    `is_unchanged` reads whether the object has the state from before the change; it is called after a denial.
     """
     text = rejection_message(rejection)
-    is_refused = is_denial(rejection)
-    if may_be_check(rejection):
-        try:
-            send_again()
-            return
-        except DECLARED_REJECTIONS as again:
-            is_refused = again == rejection
-        except MetastoreError as error:
-            text = f"{text}; then: {error}"
-    if proves_unchanged(rejection) and not is_refused:
-        raise MetastoreRefusedError(method, f"{name}: {text}") from rejection
-    if not is_refused:
-        reason = f"{method} failed ({text}), and the metastore's database may still carry it out"
-        raise CommitStateUnknownError(name, None, reason) from rejection
-    try:
-        if not is_unchanged():
-            reason = f"{method} was refused ({text}), but {name} is not in its previous state"
-            raise CommitStateUnknownError(name, None, reason) from rejection
-    except MetastoreError as error:
-        raise CommitStateUnknownError(name, None, f"{method} was refused ({text}); then: {error}") from rejection
     if is_denial(rejection):
-        raise denial_error(client, method, name, rejection) from rejection
-    raise MetastoreRefusedError(method, f"{name} was not changed: {text}") from rejection
+        try:
+            if is_unchanged():
+                return denial_error(client, method, name, rejection)
+            reason = f"{method} was denied ({text}), but {name} is not in its previous state"
+        except MetastoreError as error:
+            reason = f"{method} was denied ({text}); then: {error}"
+        return CommitStateUnknownError(name, None, reason)
+    if proves_unchanged(rejection):
+        return MetastoreRefusedError(method, f"{name}: {text}")
+    return CommitStateUnknownError(
+        name, None, f"{method} failed ({text}), and the metastore's database may still carry it out"
+    )
 
 
 def are_columns_incompatible(error: BaseException) -> bool:

@@ -73,7 +73,7 @@ def swap_row(
                 time.sleep(pause)
                 current = _check_unchanged(store, expected)
             request.ensure_locked()
-            rejection = request.send(lambda: _alter(store, current, new))
+            rejection = request.send(lambda: _alter(store, current, new), checked=new.table)
             if rejection is not None:
                 _resolve_swap(store, current, new, rejection, request)
             request.verify_lock_held()

@@ -8,11 +8,12 @@ lock is not released but left to its time-out, even after a success.
 
 A failure of the server is an answer, but does not prove that nothing was changed: its database may still carry out the
 change. `proves_unchanged` decides which errors are a proof. The text of a check that a site has added, such as an
-authorizer, is not known: such a request is sent again, and the same refusal of both requests is a proof as well.
+authorizer, is not known: `ChangeRequest.confirm` finds out whether an error comes from a check.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -30,6 +31,7 @@ from hive_views.errors import (
     MetastoreUnavailableError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
@@ -39,12 +41,14 @@ from hive_views.metastore.rejections import (
     may_be_check,
     proves_unchanged,
 )
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.row_codec import METADATA_LOCATION, Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
-from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _T = TypeVar("_T")
 _MAX_LONG_VALUES = 3
+_INVALID_NAME = "\n"
+"""A name that no release accepts."""
 
 
 class CommitPrecondition(NamedTuple):
@@ -93,6 +97,8 @@ class ChangeRequest:
         self._must_keep_file = False
         self._server: str | None = None
         self._rejection: Rejection | None = None
+        self.is_refused_by_check = False
+        """Whether `confirm` has shown that a check of the server rejected the request."""
         self.lost_reply: MetastoreError | None = None
         """The error of the last request that got no reply; None if every request was answered."""
 
@@ -149,53 +155,63 @@ class ChangeRequest:
             self._lock.ensure_active()
 
     def send(
-        self, call: Callable[[], None], repeat: Callable[[], None] | None = None, *, may_repeat: bool = True
+        self,
+        call: Callable[[], None],
+        repeat: Callable[[], None] | None = None,
+        *,
+        may_repeat: bool = True,
+        checked: Table | None = None,
     ) -> Rejection | None:
         """Send the request until the server answers it; return its rejection, or None if it was applied.
 
-        A refusal that may come from a check is confirmed by sending the request again. `repeat` sends it again, if that
-        differs from the first time. Without `may_repeat` it is sent once, and a lost reply raises a
-        MetastoreConnectionLostError.
+        `repeat` sends it again, if that differs from the first time. Without `may_repeat` it is sent once, and a lost
+        reply raises a MetastoreConnectionLostError. `checked` is a row for `confirm`.
         """
         self._is_sent = True
         if self._lock is None and len(self._client.uris) > 1:
             self._server, _ = self._client.current_server()
-
-        def call_again() -> None:
-            if not self._is_late_request_rejected():
-                self.ensure_locked()
-            (repeat or call)()
-
         try:
             rejection = self._send_to_verified_server(call)
-            return self.confirm(rejection, call_again if may_repeat else None)
+            self.confirm(rejection, checked)
+            return rejection
         except MetastoreConnectionLostError:
             if not may_repeat:
                 raise
+
+        def send_again() -> Rejection | None:
+            if not self._is_late_request_rejected():
+                self.ensure_locked()
+            return self._send_to_verified_server(repeat or call)
+
         try:
-            return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(
-                lambda: self._send_to_verified_server(call_again)
-            )
+            return self._retrying(MetastoreConnectionLostError, MetastoreUnavailableError)(send_again)
         except (MetastoreConnectionLostError, MetastoreUnavailableError) as error:
             raise self.outcome_unknown(str(self.lost_reply or error)) from error
         except LockError as error:
             raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
 
-    def confirm(self, rejection: Rejection | None, repeat: Callable[[], None] | None) -> Rejection | None:
-        """Send a request again that a check of the server may have refused; return the last answer.
+    def confirm(self, rejection: Rejection | None, checked: Table | None) -> None:
+        """Determine whether a check of the server, in front of its transaction, rejected the only request.
 
-        The same refusal of both requests shows that it comes from a check, not from a failure (`may_be_check`).
-        Without `repeat`, the request cannot be sent again.
+        The row `checked` is sent as a rename to an invalid name. A server calls its pre-event listeners, then rejects
+        the name, and only then begins a transaction (2.3.10, 3.1.3, 4.2.0). So if it answers as before, the answer
+        comes from a listener. A repetition of the request would not show that: while a COMMIT is delayed, Hive 4.2.0
+        fails each time with "One or more instances could not be made persistent".
         """
-        if rejection is None or repeat is None or not may_be_check(rejection):
-            return rejection
+        if rejection is None or checked is None or not may_be_check(rejection):
+            return
+        invalid = copy.copy(checked)
+        invalid.tableName = _INVALID_NAME
+        # A server that accepted the name would still reject the change, by the location that the row does not have.
+        context = {EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: _INVALID_NAME}
         try:
-            again = self.send_once(repeat)
-        except (MetastoreUnavailableError, LockError):
-            return rejection
-        if again == rejection:
-            self._has_failed = False
-        return again
+            self._client.alter_table(*self._name.identifier, invalid, context)
+        except DECLARED_REJECTIONS as answer:
+            if answer == rejection:
+                self._has_failed = False
+                self.is_refused_by_check = True
+        except MetastoreError:
+            return
 
     def send_once(self, call: Callable[[], None]) -> Rejection | None:
         """Send the request once; return its rejection, or None if it was applied."""
@@ -209,7 +225,7 @@ class ChangeRequest:
         except MetastoreRefusedError as error:
             self._has_failed = self._has_failed or not proves_unchanged(error)
             rejection = error
-        except (MetastoreUnavailableError, LockError):
+        except MetastoreUnavailableError:
             self._pending -= 1
             raise
         except MetastoreConnectionLostError as error:

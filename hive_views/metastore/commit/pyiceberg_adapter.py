@@ -30,7 +30,7 @@ from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
-from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock, hold_lock
+from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
 from hive_views.metastore.rejections import (
     are_columns_incompatible,
     are_columns_unreadable,
@@ -39,9 +39,6 @@ from hive_views.metastore.rejections import (
 )
 from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
-
-_CONFIRMATION_LOCK_TIMEOUT_MS = 5_000
-"""How long a request that was refused waits for a lock before it is sent again; otherwise its outcome is unknown."""
 
 _NO_LOCK_ID = 0
 """The id that stands for no lock; the server's ids begin at 1."""
@@ -87,12 +84,6 @@ class PyIcebergClient:
         """Add a row."""
         table = _translate(tbl, ttypes)
         name = ViewName(table.dbName, table.tableName)
-
-        def create_again() -> None:
-            if self._client.get_table(*name.identifier) is not None:
-                raise ttypes.AlreadyExistsException(f"{name} was created by now")
-            self._client.create_table(table)
-
         with _TranslatedErrors(self._client, "create_table", name, table):
             try:
                 self._change(
@@ -100,7 +91,6 @@ class PyIcebergClient:
                     name,
                     lambda: self._client.create_table(table),
                     lambda: self._is_applied(table, None),
-                    self._under_lock(name, create_again),
                 )
             except ttypes.AlreadyExistsException as error:
                 # The server may have retried internally, and others may have renamed the row of the first attempt.
@@ -128,7 +118,7 @@ class PyIcebergClient:
             context.update({EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: previous})
         with _TranslatedErrors(self._client, "alter_table", old_name, table, is_rename=is_rename):
             if is_rename:
-                self._rename(old_name, table, context)
+                self._alter(old_name, table, context, lambda: self._is_renamed(old_name, table))
                 return
             try:
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
@@ -154,27 +144,18 @@ class PyIcebergClient:
     def drop_row(self, row: ttypes.Table) -> None:
         """Remove a row that was read just now; the server never deletes data.
 
-        PyIceberg's `drop_table` does not know the row, and could not send a refused request again.
+        PyIceberg's `drop_table` does not know the row, by which a refusal is confirmed.
         """
         name = ViewName(row.dbName, row.tableName)
-
-        def drop() -> None:
-            self._client.drop_table(*name.identifier)
-
-        def drop_again() -> None:
-            if self._client.get_table(*name.identifier) != row:
-                raise ttypes.NoSuchObjectException(f"{name} was changed by now")
-            drop()
-
         with _TranslatedErrors(self._client, "drop_table", name):
             request = ChangeRequest(self._client, self._config, name, is_conditional=False)
-            rejection = request.send_once(drop)
-            rejection = request.confirm(rejection, drop_again)
+            rejection = request.send_once(lambda: self._client.drop_table(*name.identifier))
+            request.confirm(rejection, row)
             if rejection is None:
                 return
             if isinstance(rejection, ttypes.NoSuchObjectException) and not request.may_be_applied:
                 raise NoSuchTableError(str(name), "dropped concurrently") from rejection
-            is_refused = not request.may_be_applied
+            is_refused = is_denial(rejection) or request.is_refused_by_check
 
             def is_dropped() -> bool:
                 # Not after a lost connection: a missing row may have been renamed, and the request may still arrive.
@@ -185,7 +166,7 @@ class PyIcebergClient:
                     raise MetastoreConnectionLostError("drop_table", f"{name} is gone now")
                 return True
 
-            self._resolve("drop_table", rejection, is_dropped, is_proof=is_refused)
+            self._resolve("drop_table", rejection, is_dropped, is_proof=not request.may_be_applied)
 
     def get_all_databases(self) -> list[str]:
         """Return the names of all databases."""
@@ -215,37 +196,7 @@ class PyIcebergClient:
                     ) from None
                 send()
 
-        self._change("alter_table", name, send_to_verified_server, read_outcome, send_to_verified_server)
-
-    def _rename(self, name: ViewName, table: Any, context: dict[str, str]) -> None:
-        def send(context: dict[str, str] = context) -> None:
-            self._client.alter_table(*name.identifier, table, context)
-
-        def send_again() -> None:
-            row = self._client.get_table(*name.identifier)
-            location = table.parameters[METADATA_LOCATION]
-            if row is None or (row.parameters or {}).get(METADATA_LOCATION) != location:
-                raise ttypes.InvalidOperationException(f"{name} was changed by now")
-            send({**context, EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: location})
-
-        self._change("alter_table", name, send, lambda: self._is_renamed(name, table), send_again)
-
-    def _under_lock(self, name: ViewName, send_again: Callable[[], None]) -> Callable[[], None] | None:
-        """Return a function that sends a request without an expectation again; None if the catalog disables locks."""
-        if self._held_lock(name) is not None:
-            return send_again
-        if not self._config.lock.enabled:
-            return None
-
-        def send_under_lock() -> None:
-            timeout_ms = min(self._config.lock.timeout_ms, _CONFIRMATION_LOCK_TIMEOUT_MS)
-            with hold_lock(self._client, self._config.lock._replace(timeout_ms=timeout_ms), name):
-                send_again()
-
-        return send_under_lock
-
-    def _held_lock(self, name: ViewName) -> MetastoreLock | None:
-        return next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
+        self._change("alter_table", name, send_to_verified_server, read_outcome, checked=table)
 
     def _change(
         self,
@@ -253,17 +204,20 @@ class PyIcebergClient:
         name: ViewName,
         call: Callable[[], None],
         read_outcome: Callable[[], bool | None],
-        repeat: Callable[[], None] | None,
+        *,
+        checked: Any = None,
     ) -> None:
-        """Send a change, under the lock of its commit if there is one, and determine its outcome.
+        """Send a change once, under the lock of its commit if there is one, and determine its outcome.
 
-        `repeat` sends it again, to confirm a refusal.
+        `checked` is a row for `ChangeRequest.confirm`.
         """
-        request = ChangeRequest(self._client, self._config, name, lock=self._held_lock(name))
+        lock = next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
+        request = ChangeRequest(self._client, self._config, name, lock=lock)
         request.ensure_locked()
         failure: Exception | None
         try:
-            failure = request.confirm(request.send_once(call), repeat)
+            failure = request.send_once(call)
+            request.confirm(failure, checked)
         except MetastoreConnectionLostError as error:
             failure = error
         if failure is not None:

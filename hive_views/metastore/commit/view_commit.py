@@ -249,7 +249,7 @@ def _is_renamed_back(store: MetastoreStore, renamed: Row, name: ViewName) -> boo
 def _send_rename(store: MetastoreStore, current: Row, target: ViewName, request: ChangeRequest) -> Row:
     table = renamed_row(current, target)
     request.ensure_locked()
-    rejection = request.send(lambda: _alter(store, current, table))
+    rejection = request.send(lambda: _alter(store, current, table), checked=table)
     if rejection is not None:
         _resolve_rename(store, current, target, rejection, request)
     request.verify_lock_held()
@@ -351,7 +351,7 @@ def _send_swap(
 ) -> None:
     """Swap the metadata location in the row."""
     name = base.row.name
-    rejection = request.send(lambda: _alter(store, base.row, table))
+    rejection = request.send(lambda: _alter(store, base.row, table), checked=table)
     if rejection is None:
         return
     # The server may have applied the request in its first attempt and rejected its own retry (Iceberg #17074).
@@ -431,19 +431,22 @@ def send_drop(
         current = store.get_row(name)
         return current is not None and is_same(current)
 
+    def drop() -> None:
+        store.client.drop_table(name.database, name.name)
+
     def drop_again() -> None:
         if not is_there():
             raise NoSuchObjectException(f"{name} is gone")
-        store.client.drop_table(name.database, name.name)
+        drop()
 
-    rejection = request.send(lambda: store.client.drop_table(name.database, name.name), drop_again)
+    rejection = request.send(drop, drop_again, checked=row.table)
     if rejection is None:
         return
     if isinstance(rejection, NoSuchObjectException) and not request.may_be_applied:
         raise NoSuchViewError(str(name), "dropped meanwhile")
     if request.read_back(is_there):
         raise request.rejection_error("drop_table", rejection)
-    if not request.may_be_applied:
+    if (is_denial(rejection) or request.is_refused_by_check) and not request.may_be_applied:
         # Another client dropped or renamed it, or a listener of the server refused what the server had carried out.
         raise request.outcome_unknown(f"{request.cause(rejection)}; the view is gone now")
     if request.lost_reply is not None and not request.read_back(request.is_read_current):
