@@ -28,8 +28,9 @@ WAREHOUSE = "warehouse"
 """Parent directory of the views of databases without a location: a URI such as `s3://bucket/warehouse`."""
 
 METASTORE_CATALOG = "metastore.catalog.default"
-METASTORE_CATALOG_DEFAULT = "hive"
-"""The metastore's catalog (Hive 3 and later) that contains the databases. The key is Hive's."""
+HIVE_CATALOG = "hive"
+"""The metastore's catalog (Hive 3 and later) that contains the databases; by default the one that the server's
+configuration names, which is `hive` unless an administrator changed it. The key is Hive's."""
 
 UGI = "ugi"
 """User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent. Over HTTP, the user
@@ -298,8 +299,8 @@ class ConnectionConfig(NamedTuple):
     """See `AUTHENTICATION`; None does not authenticate."""
     tls: TlsConfig | None = None
     """See `TLS`; None connects without."""
-    catalog: str = METASTORE_CATALOG_DEFAULT
-    """See `METASTORE_CATALOG`; in lower case."""
+    catalog: str | None = None
+    """See `METASTORE_CATALOG`; in lower case. None for the server's default."""
 
     @property
     def is_http(self) -> bool:
@@ -401,8 +402,11 @@ class CatalogConfig(NamedTuple):
         )
 
 
-def _metastore_catalog(properties: Mapping[str, str]) -> str:
-    name = properties.get(METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT).lower()
+def _metastore_catalog(properties: Mapping[str, str]) -> str | None:
+    value = properties.get(METASTORE_CATALOG)
+    if value is None:
+        return None
+    name = value.lower()
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise InvalidPropertyError(METASTORE_CATALOG, name, "it must consist of letters, digits and '_'")
     return name

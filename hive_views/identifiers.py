@@ -52,6 +52,7 @@ class ViewName(NamedTuple):
             )
         if not all(isinstance(part, str) and part for part in parts):
             raise InvalidIdentifierError(identifier, "a level of the name is empty")
+        _reject_catalog_prefix(parts[0], identifier)
         return cls(parts[0].lower(), parts[1].lower())
 
     @classmethod
@@ -104,7 +105,15 @@ def parse_namespace(namespace: str | Sequence[str], *, catalog: str | None = Non
         parts = parts[1:]
     if len(parts) != 1 or not isinstance(parts[0], str) or not parts[0]:
         raise InvalidIdentifierError(namespace, "a Hive Metastore's namespaces have exactly one level: the database")
+    _reject_catalog_prefix(parts[0], namespace)
     return parts[0].lower()
+
+
+def _reject_catalog_prefix(database: str, identifier: str | Sequence[str]) -> None:
+    """Reject `@catalog#database`, which some requests of the metastore read as a database of another catalog."""
+    if re.match("@[^#]*#", database):
+        reason = "a name cannot contain a catalog of the metastore; the property metastore.catalog.default names it"
+        raise InvalidIdentifierError(identifier, reason)
 
 
 def components(sources: Mapping[ViewName, Sequence[ViewName]]) -> list[tuple[ViewName, ...]]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hive_views.catalog.hive_properties import with_own_names
 from hive_views.config import URI
 from hive_views.errors import CatalogConfigurationError
 
@@ -57,11 +58,16 @@ def configured_catalog(name: str | None, *, any_type: bool = False) -> tuple[str
 
 
 def with_configuration(name: str, properties: dict[str, str]) -> dict[str, str]:
-    """Add the configured properties of a catalog that is opened by its name alone."""
+    """Return properties under this package's names, with the configured ones of a catalog opened by its name alone.
+
+    Raises:
+        InvalidPropertyError: If a property of Hive or Spark has no equivalent; see `with_own_names`.
+    """
+    properties = with_own_names(properties)
     if properties.get(URI):
         return properties
     try:
-        return {**configured_catalog(name)[1], **properties}
+        return {**with_own_names(configured_catalog(name)[1]), **properties}
     except CatalogConfigurationError as error:
         if not error.is_missing:
             raise

@@ -69,9 +69,10 @@ class SharingRow:
 def iterate_catalogs(store: MetastoreStore) -> Iterator[tuple[str | None, MetastoreStore]]:
     """Yield a store for each catalog of the metastore (Hive 3 and later have several), the given store first."""
     yield None, store
-    own_catalog = store.config.connection.catalog
-    for name in store.client.get_catalogs():
-        if name.lower() != own_catalog:
+    names = store.client.get_catalogs()
+    own_catalog = store.client.own_catalog() if len(names) > 1 else None
+    for name in names:
+        if own_catalog is not None and name.lower() != own_catalog:
             with MetastoreClient(store.config.connection._replace(catalog=name.lower())) as client:
                 yield name, replace(store, client=client)
 

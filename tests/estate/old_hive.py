@@ -141,7 +141,7 @@ def driver(release: str, running: MetastoreProcess, directory: Path) -> Iterator
         "spark.hadoop.hive.exec.local.scratchdir": str(directory / "local"),
         "spark.hadoop.hive.execution.engine": "mr",
         "spark.hadoop.mapreduce.framework.name": "local",
-        **_jars(release),
+        **metastore_jars(release),
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -172,8 +172,8 @@ def driver(release: str, running: MetastoreProcess, directory: Path) -> Iterator
         spark.stop()
 
 
-def _jars(release: str) -> dict[str, str]:
-    """Return the settings with the JARs of a release."""
+def metastore_jars(release: str) -> dict[str, str]:
+    """Return Spark's settings with the Hive client of a release."""
     if release == BUILT_IN:
         names = ("hive-llap-common", "hive-llap-client")
         paths = fetch([Artifact("org.apache.hive", name, release) for name in names], CACHE)

@@ -40,6 +40,12 @@ def test_new_name_with_unsupported_characters_is_rejected(name):
         ViewName("sales", name).check_writable()
 
 
+def test_catalog_of_the_metastore_is_no_part_of_a_name():
+    for parse in (ViewName.parse, parse_namespace):
+        with pytest.raises(InvalidIdentifierError, match=r"the property metastore\.catalog\.default names it"):
+            parse(("@spark#sales", "v") if parse == ViewName.parse else "@spark#sales")
+
+
 def test_view_can_be_created_in_database_with_any_name():
     name = ViewName("to-p", "v")
     assert name.check_writable() is name

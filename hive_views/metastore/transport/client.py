@@ -23,7 +23,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from hive_views.config import METASTORE_CATALOG, METASTORE_CATALOG_DEFAULT, ConnectionConfig, current_user
+from hive_views.config import HIVE_CATALOG, METASTORE_CATALOG, ConnectionConfig, current_user
 from hive_views.errors import (
     MetastoreAuthenticationError,
     MetastoreConnectionLostError,
@@ -141,7 +141,11 @@ class MetastoreClient:
         """Return the row of a table or view, or None if there is none."""
         try:
             return self._call(
-                "get_table", _GET_TABLE, (self._catalog, database, name), subject=f"{database}.{name}", repeat=True
+                "get_table",
+                _GET_TABLE,
+                (self._named_catalog(), database, name),
+                subject=f"{database}.{name}",
+                repeat=True,
             )
         except ttypes.NoSuchObjectException:
             return None
@@ -160,7 +164,7 @@ class MetastoreClient:
         """
 
         def read(batch: list[str]) -> list[ttypes.Table]:
-            arguments = (self._catalog, database, batch)
+            arguments = (self._named_catalog(), database, batch)
             return self._call("get_tables", _GET_TABLES, arguments, subject=database, repeat=True)
 
         return self._read_batches(database, names, read, on_refused)
@@ -175,7 +179,7 @@ class MetastoreClient:
         """
         request = ttypes.GetTablesRequest(
             dbName=database,
-            catName=self._catalog,
+            catName=self._named_catalog(),
             capabilities=_CLIENT_CAPABILITIES,
             projectionSpec=ttypes.GetProjectionsSpec(_TEXT_FIELDS),
         )
@@ -225,7 +229,7 @@ class MetastoreClient:
 
         The list is empty if the database does not exist, as in the other methods that return names.
         """
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         with suppress(ttypes.UnknownDBException):
             return self._read(
                 "get_table_names_by_filter",
@@ -236,14 +240,14 @@ class MetastoreClient:
 
     def get_table_names_by_type(self, database: str, table_type: str) -> list[str]:
         """Return the names of the tables or views of one tableType."""
-        arguments = (self._catalog, database, table_type)
+        arguments = (self._named_catalog(), database, table_type)
         with suppress(ttypes.UnknownDBException):
             return self._call("get_tables_by_type", _NAMES_BY_TYPE, arguments, subject=database, repeat=True)
         return []
 
     def get_all_tables(self, database: str) -> list[str]:
         """Return the names of all tables and views of a database, in no particular order."""
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         with suppress(ttypes.UnknownDBException):
             return self._read(
                 "get_all_tables", lambda client: client.get_all_tables(qualified_database), subject=database
@@ -252,7 +256,7 @@ class MetastoreClient:
 
     def has_function(self, database: str, name: str) -> bool:
         """Return whether a database has a permanent function."""
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         try:
             self._read(
                 "get_function",
@@ -269,20 +273,28 @@ class MetastoreClient:
 
     def get_all_databases(self) -> list[str]:
         """Return the names of all databases, in no particular order."""
-        if self._catalog == METASTORE_CATALOG_DEFAULT:
+        pattern = self._qualified("")
+        if not pattern:
             return self._read("get_all_databases", lambda client: client.get_all_databases())
-        pattern = _qualified(self._catalog, "")
         return self._read("get_databases", lambda client: client.get_databases(pattern))
 
     def get_catalogs(self) -> list[str]:
-        """Return the names of the metastore's catalogs; for Hive 2, which has no catalogs, only the default catalog."""
+        """Return the names of the metastore's catalogs; for Hive 2, which has no catalogs, only `hive`."""
         if not self.supports("get_catalogs"):
-            return [METASTORE_CATALOG_DEFAULT]
+            return [HIVE_CATALOG]
         return list(self._read("get_catalogs", lambda client: client.get_catalogs()).names or ())
+
+    def own_catalog(self) -> str:
+        """Return the catalog with this client's databases: the configured one, else the server's default."""
+        return self._catalog or self.default_catalog()
+
+    def default_catalog(self) -> str:
+        """Return the catalog of requests that name none, from the server's configuration; `hive` for Hive 2."""
+        return self._read("get_config_value", _default_catalog)
 
     def get_database(self, name: str) -> ttypes.Database:
         """Return a database."""
-        qualified_database = _qualified(self._catalog, name)
+        qualified_database = self._qualified(name)
         try:
             return self._read("get_database", lambda client: client.get_database(qualified_database), subject=name)
         except ttypes.NoSuchObjectException as error:
@@ -297,12 +309,12 @@ class MetastoreClient:
 
     def alter_database(self, name: str, database: ttypes.Database) -> None:
         """Replace a database's properties, owner and description."""
-        qualified_database = _qualified(self._catalog, name)
+        qualified_database = self._qualified(name)
         self._write("alter_database", lambda client: client.alter_database(qualified_database, database))
 
     def drop_database(self, name: str, cascade: bool = False) -> None:
         """Drop a database but not its files; `cascade` drops its tables and views as well."""
-        qualified_database = _qualified(self._catalog, name)
+        qualified_database = self._qualified(name)
         self._write("drop_database", lambda client: client.drop_database(qualified_database, False, cascade))
 
     # -- Tables and views: write --------------------------------------------------------------------------------------
@@ -330,20 +342,20 @@ class MetastoreClient:
         self._call(
             "alter_table",
             _ALTER_TABLE,
-            (self._catalog, database, name, qualified, dict(context)),
+            (self._named_catalog(), database, name, qualified, dict(context)),
             repeat=False,
             only_verified_cas=only_verified_cas,
         )
 
     def drop_table(self, database: str, name: str) -> None:
         """Drop a table or view but not its files."""
-        self._call("drop_table", _DROP_TABLE, (self._catalog, database, name), repeat=False)
+        self._call("drop_table", _DROP_TABLE, (self._named_catalog(), database, name), repeat=False)
 
     # -- Partitions -------------------------------------------------------------------------------------------------
 
     def get_partition_names(self, database: str, name: str) -> list[str]:
         """Return the names of all partitions, e.g. `ds=2026-01-01/hr=7`, escaped as in paths, in no defined order."""
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         return self._read(
             "get_partition_names",
             lambda client: client.get_partition_names(qualified_database, name, -1),
@@ -352,7 +364,7 @@ class MetastoreClient:
 
     def get_partitions(self, database: str, name: str, names: Sequence[str]) -> list[ttypes.Partition]:
         """Return partitions of a table or view, read in batches; missing partitions are omitted."""
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         partitions: list[ttypes.Partition] = []
         for batch in _batches(names, BATCH_SIZE):
             partitions += self._read(
@@ -373,7 +385,7 @@ class MetastoreClient:
 
     def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
         """Drop a partition but not its files."""
-        qualified_database = _qualified(self._catalog, database)
+        qualified_database = self._qualified(database)
         self._write(
             "drop_partition", lambda client: client.drop_partition(qualified_database, name, list(values), False)
         )
@@ -444,22 +456,44 @@ class MetastoreClient:
 
     # -- Making a call -------------------------------------------------------------------------------------------
 
+    def _named_catalog(self) -> str | None:
+        """Return the catalog that requests name; without one, the server takes its own default.
+
+        Hive 2 has no catalogs, and takes `@hive#` for a part of the database's name.
+        """
+        return None if self._catalog == HIVE_CATALOG and not self.supports("get_catalogs") else self._catalog
+
+    def _qualified(self, database: str) -> str:
+        """Return a database's name for calls without a catalog field (`MetaStoreUtils.prependCatalogToDbName`)."""
+        return _qualified(self._named_catalog(), database)
+
     def _in_catalog(self, value: T, field: str) -> T:
-        """Return a struct that names its catalog, unless that is the default one."""
-        if self._catalog == METASTORE_CATALOG_DEFAULT or getattr(value, field):
+        """Return a struct that names its catalog, unless none is configured."""
+        catalog = self._named_catalog()
+        if catalog is None or getattr(value, field):
             return value
         qualified = copy.copy(value)
-        setattr(qualified, field, self._catalog)
+        setattr(qualified, field, catalog)
         return qualified
 
     def _check_catalog(self, connection: Connection) -> None:
-        """Reject servers of Hive 2: they ignore the catalog, or treat it as a part of the database's name."""
-        if self._catalog == METASTORE_CATALOG_DEFAULT:
+        """Reject servers without the configured catalog: they list nothing, or another catalog's databases."""
+        catalog = self._catalog
+        has_catalog = f"catalog {catalog}"
+        if catalog is None or connection.capabilities.get(has_catalog):
             return
-        if not supports_method(connection, "get_catalogs"):
+        if supports_method(connection, "get_catalogs"):
+            names = connection.client.get_catalogs().names or []
+            if catalog not in map(str.lower, names):
+                raise UnknownMethodError(
+                    f"the server has no catalog {catalog}, or hides it; it has {', '.join(sorted(names))}. The catalog "
+                    f"property {METASTORE_CATALOG} names it"
+                )
+        elif catalog != HIVE_CATALOG:
             raise UnknownMethodError(
-                f"the server has no catalogs (Hive 3 and later have them), and {METASTORE_CATALOG} is {self._catalog}"
+                f"the server has no catalogs (Hive 3 and later have them), and {METASTORE_CATALOG} is {catalog}"
             )
+        connection.capabilities[has_catalog] = True
         connection.transport.request_left = False
 
     def _read(self, method: str, invoke: Callable[[Client], T], *, subject: str = "") -> T:
@@ -602,9 +636,15 @@ def _reads_from_cache(connection: Connection) -> bool:
     return connection.capabilities[_READS_FROM_CACHE]
 
 
-def _qualified(catalog: str, database: str) -> str:
-    """Return a database's name for calls without a catalog field (Hive's `MetaStoreUtils.prependCatalogToDbName`)."""
-    return database if catalog == METASTORE_CATALOG_DEFAULT else f"@{catalog}#{database}"
+def _qualified(catalog: str | None, database: str) -> str:
+    return database if catalog is None else f"@{catalog}#{database}"
+
+
+def _default_catalog(client: Client) -> str:
+    try:
+        return str(client.get_config_value(METASTORE_CATALOG, HIVE_CATALOG)).lower()
+    except TApplicationException:  # Hive 2 refuses to return such a setting
+        return HIVE_CATALOG
 
 
 def _batches(names: Sequence[str], size: int) -> Iterator[list[str]]:
@@ -620,47 +660,47 @@ def _partitions_by_names(database: str, name: str, names: list[str]) -> Callable
 # forms of get_table and get_table_objects_by_name; alter_table_req exists since Hive 4.
 
 
-def _get_table_req(client: Client, catalog: str, database: str, name: str) -> ttypes.Table:
+def _get_table_req(client: Client, catalog: str | None, database: str, name: str) -> ttypes.Table:
     request = ttypes.GetTableRequest(dbName=database, tblName=name, catName=catalog, capabilities=_CLIENT_CAPABILITIES)
     return client.get_table_req(request).table
 
 
-def _get_table(client: Client, catalog: str, database: str, name: str) -> ttypes.Table:
+def _get_table(client: Client, catalog: str | None, database: str, name: str) -> ttypes.Table:
     return client.get_table(_qualified(catalog, database), name)
 
 
-def _get_tables_req(client: Client, catalog: str, database: str, names: list[str]) -> list[ttypes.Table]:
+def _get_tables_req(client: Client, catalog: str | None, database: str, names: list[str]) -> list[ttypes.Table]:
     request = ttypes.GetTablesRequest(
         dbName=database, tblNames=names, catName=catalog, capabilities=_CLIENT_CAPABILITIES
     )
     return list(client.get_table_objects_by_name_req(request).tables)
 
 
-def _get_tables(client: Client, catalog: str, database: str, names: list[str]) -> list[ttypes.Table]:
+def _get_tables(client: Client, catalog: str | None, database: str, names: list[str]) -> list[ttypes.Table]:
     return list(client.get_table_objects_by_name(_qualified(catalog, database), names))
 
 
-def _names_by_type(client: Client, catalog: str, database: str, table_type: str) -> list[str]:
+def _names_by_type(client: Client, catalog: str | None, database: str, table_type: str) -> list[str]:
     return list(client.get_tables_by_type(_qualified(catalog, database), "*", table_type))
 
 
-def _names_by_meta(client: Client, catalog: str, database: str, table_type: str) -> list[str]:
+def _names_by_meta(client: Client, catalog: str | None, database: str, table_type: str) -> list[str]:
     metas = client.get_table_meta(_qualified(catalog, database), "*", [table_type])
     return [meta.tableName for meta in metas]
 
 
 def _alter_table(
-    client: Client, catalog: str, database: str, name: str, table: ttypes.Table, context: dict[str, str]
+    client: Client, catalog: str | None, database: str, name: str, table: ttypes.Table, context: dict[str, str]
 ) -> None:
     environment = ttypes.EnvironmentContext(properties=context)
     client.alter_table_with_environment_context(_qualified(catalog, database), name, table, environment)
 
 
 def _alter_table_req(
-    client: Client, catalog: str, database: str, name: str, table: ttypes.Table, context: dict[str, str]
+    client: Client, catalog: str | None, database: str, name: str, table: ttypes.Table, context: dict[str, str]
 ) -> None:
     request = ttypes.AlterTableRequest(
-        catName=catalog,
+        catName=catalog or _default_catalog(client),
         dbName=database,
         tableName=name,
         table=table,
@@ -671,13 +711,15 @@ def _alter_table_req(
     client.alter_table_req(request)
 
 
-def _drop_table(client: Client, catalog: str, database: str, name: str) -> None:
+def _drop_table(client: Client, catalog: str | None, database: str, name: str) -> None:
     client.drop_table(_qualified(catalog, database), name, False)
 
 
-def _drop_table_req(client: Client, catalog: str, database: str, name: str) -> None:
+def _drop_table_req(client: Client, catalog: str | None, database: str, name: str) -> None:
     client.drop_table_req(
-        ttypes.DropTableRequest(catalogName=catalog, dbName=database, tableName=name, deleteData=False)
+        ttypes.DropTableRequest(
+            catalogName=catalog or _default_catalog(client), dbName=database, tableName=name, deleteData=False
+        )
     )
 
 

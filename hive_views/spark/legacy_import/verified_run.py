@@ -25,6 +25,7 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import RunResult
 from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analysis import analyze_definitions
+from hive_views.spark.metastore_catalogs import check_metastore_catalog
 from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.spark.versions import check_session_version
@@ -338,6 +339,7 @@ def _restore(
 def check_session_metastore(spark: SparkSession, catalog: HiveViewCatalog, plan: ImportPlan) -> None:
     """Raise UsageError if the session's catalog is another metastore, in which no legacy view could be read."""
     check_session_version(spark)
+    check_metastore_catalog(spark, catalog)
     for database in dict.fromkeys(entry.name.database for entry in plan.ready):
         if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{quote_identifier(database)}"):
             return

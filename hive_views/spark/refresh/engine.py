@@ -28,6 +28,7 @@ from hive_views.materialized.refresh.stage import (
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spark.java_features import Feature, can_use
 from hive_views.spark.jvm import is_classic, java_class, scala_list
+from hive_views.spark.metastore_catalogs import check_metastore_catalog
 from hive_views.spark.refresh.file_comparison import FileComparison
 from hive_views.spark.refresh.key_conditions import KeyCondition, key_conditions
 from hive_views.spark.session.settings import TEXT_SETTINGS
@@ -249,8 +250,10 @@ class SparkEngine:
 
         Raises:
             UnsupportedSparkError: If this release does not run on that version of Spark.
+            InvalidPropertyError: If Spark reads another catalog of the metastore.
         """
         check_session_version(spark)
+        check_metastore_catalog(spark, catalog)
         self._spark = spark
         self._catalog = catalog
         self._name = name or catalog.name

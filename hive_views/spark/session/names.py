@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
+from hive_views.spark.metastore_catalogs import check_metastore_catalog
 from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions
 from hive_views.sql.text.quoting import quote_name
 
@@ -65,7 +66,8 @@ class NameResolver:
         shares_session_catalog: Whether Spark's session catalog is on that metastore.
 
     Raises:
-        InvalidPropertyError: If the Spark catalog of that name is on another metastore.
+        InvalidPropertyError: If the Spark catalog of that name is on another metastore, or Spark reads another catalog
+            of the metastore.
     """
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog) -> None:
@@ -87,6 +89,8 @@ class NameResolver:
         self.shares_session_catalog = self._optional_setting(
             "spark.sql.catalogImplementation"
         ) == "hive" and is_same_metastore(self._optional_setting(_METASTORE_URIS), uris)
+        if self.has_iceberg_catalog or self.shares_session_catalog:
+            check_metastore_catalog(spark, catalog)
         self._uris = uris
         self._loading: dict[str, bool] = {}
 

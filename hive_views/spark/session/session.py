@@ -76,7 +76,8 @@ class ViewSession:
             None opens one, which Spark Connect before 4.1 may not allow.
 
     Raises:
-        InvalidPropertyError: If Spark's catalog of that name is on another metastore.
+        InvalidPropertyError: If Spark's catalog of that name is on another metastore, or Spark reads another catalog of
+            the metastore (docs/configuration.md).
         UnsupportedSparkError: If this release does not run on that version of Spark.
     """
 

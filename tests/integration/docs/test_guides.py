@@ -24,6 +24,7 @@ from tests.conftest import CACHE
 from tests.integration.cli.test_page import commands, pattern, plain
 from tests.integration.metastore.rest_server import RestMetastore
 from tests.integration.metastore.test_http import jwks_uri, token
+from tests.integration.metastore.two_catalogs import two_catalogs
 from tests.integration.view_copy.conftest import metastore_over_rest, rest_server
 
 __all__ = ["jwks_uri", "metastore_over_rest", "rest_server"]
@@ -113,6 +114,13 @@ def hive_4(tmp_path_factory: pytest.TempPathFactory, jwks_uri: str) -> Iterator[
         yield running.rest_uri("jwt")
 
 
+@pytest.fixture
+def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
+    """A metastore with two catalogs, which are empty."""
+    with two_catalogs(tmp_path_factory.mktemp("catalogs")) as running:
+        yield running
+
+
 def create_sales(metastore: MetastoreProcess) -> HiveViewCatalog:
     catalog = HiveViewCatalog("prod", uri=metastore.uri, warehouse=metastore.warehouse)
     catalog.create_namespace("sales", {"location": f"{metastore.warehouse}/sales_{uuid4().hex[:8]}.db"})
@@ -134,6 +142,9 @@ def test_guide(
         assert [exported.problem for exported in export_rows(sales, ["sales"])] == [None, None]
     places = {"thrift://metastore.example.com:9083": metastore.uri, "s3://lake/warehouse": metastore.warehouse}
     environment = {"HIVE_VIEWS_URI": metastore.uri, "HIVE_VIEWS_WAREHOUSE": metastore.warehouse}
+    if page.stem == "metastore-catalogs":
+        several: MetastoreProcess = request.getfixturevalue("hive_3")
+        places = {"thrift://metastore.example.com:9083": several.uri, "s3://lake/warehouse": several.warehouse}
     if page.stem == "rest-catalog":
         places["https://rest.example.com"] = request.getfixturevalue("rest_server")
         places["https://views.example.com"] = request.getfixturevalue("metastore_over_rest")

@@ -31,10 +31,20 @@ class PlainReader:
         uri: The metastore.
         warehouse: Its warehouse.
         log: Where Spark's own output goes.
+        conf: More of Spark's settings.
+        properties: More properties of the catalog of its `ViewSession`.
     """
 
-    def __init__(self, uri: str, warehouse: str, log: Path) -> None:
-        self._arguments = [uri, warehouse]
+    def __init__(
+        self,
+        uri: str,
+        warehouse: str,
+        log: Path,
+        *,
+        conf: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._arguments = [uri, warehouse, json.dumps(dict(conf or {})), json.dumps(dict(properties or {}))]
         self._log = log
         self._process: subprocess.Popen[str] | None = None
 
@@ -97,12 +107,13 @@ class PlainReader:
         return dict(json.loads(line))
 
 
-def serve(uri: str, warehouse: str) -> None:
+def serve(uri: str, warehouse: str, conf: str, properties: str) -> None:
     """Answer requests from standard input until it ends."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     from hive_views import HiveViewCatalog
+    from hive_views.errors import InvalidPropertyError
     from hive_views.spark import ViewSession
     from hive_views.spark.runtime import plain_session
     from tests.integration.spark.contents import contents
@@ -111,20 +122,22 @@ def serve(uri: str, warehouse: str) -> None:
     # Spark's JVM inherits standard output: what it prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    spark = plain_session(uri, warehouse)
-    session = ViewSession(spark, HiveViewCatalog("prod", uri=uri, warehouse=warehouse))
+    spark = plain_session(uri, warehouse, conf=json.loads(conf))
+    catalog = HiveViewCatalog("prod", **{"uri": uri, "warehouse": warehouse, **json.loads(properties)})
+    session: ViewSession | None = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if "contents" in request:
                 answer: dict[str, Any] = {"contents": contents(spark.newSession(), request["contents"])}
             elif request["views"]:
+                session = session or ViewSession(spark, catalog)
                 answer = run_statement(session, request["sql"], request["args"])
             else:
                 frame = spark.sql(request["sql"])
                 answer = {"columns": frame.columns, "rows": [list(row) for row in frame.collect()]}
-        except (PySparkException, Py4JJavaError) as error:
-            # PySpark leaves some of the JVM's exceptions as they come.
+        except (PySparkException, Py4JJavaError, InvalidPropertyError) as error:
+            # PySpark leaves some of the JVM's exceptions as they come; the last is from the `ViewSession` itself.
             answer = {"error": str(error)}
         answers.write(json.dumps(answer, default=str) + "\n")
         answers.flush()
