@@ -1,8 +1,8 @@
 """Names of databases, tables and views.
 
-The Hive Metastore converts names to lower case, stores at most 256 characters, and its servers differ in the characters
-that they accept: 3.1 rejects '-' and ' ', 4.x accepts them, none accepts non-ASCII characters. Existing objects can
-have any name; new ones only characters that all servers accept: ASCII letters, digits and '_'.
+The Hive Metastore converts names to lower case and stores at most 256 characters; which characters it stores depends on
+its release (`NAME_CHARACTERS`). Existing objects can have any name. New ones can have those that the server stores,
+except `RESERVED_CHARACTERS`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,36 @@ from hive_views.errors import InvalidIdentifierError
 MAX_NAME_LENGTH = 256
 """Maximum length of a database or table name in the metastore's database (TBLS.TBL_NAME)."""
 
-_WRITABLE = re.compile(r"[a-z0-9_]+")
+_STORED_EVERYWHERE = re.compile(r"[a-z0-9_]+")
+
+
+class NameCharacters(NamedTuple):
+    """The characters that a metastore stores in names, besides ASCII letters, digits and '_'."""
+
+    servers: str
+    tables: str
+    """In names of tables and views."""
+    databases: str
+
+
+HIVE_2_AND_3 = NameCharacters("Hive 2 or 3", "/", "")
+"""Measured on 2.3.10 and 3.1.3 (tests/integration/metastore/test_names.py)."""
+
+HIVE_4 = NameCharacters("Hive 4", " !\"#$%&'()*+,-./:;<=>?@[]^`{|}~", " !\"#$%&'()*+,-./;<=>?@[]^`{|}~")
+"""Measured on 4.0.1, 4.1.0, 4.2.0 and 4.2.1 (tests/integration/metastore/test_names.py)."""
+
+RESERVED_CHARACTERS = {
+    "#?": "cuts off a location that is read as a URI",
+    "%": "starts an escaped character in a location",
+    "/:": "separates parts of a location",
+    "*[]{}": "is a pattern in Hadoop's paths",
+    ",": "separates paths in Hadoop",
+    "=": "makes a directory look like a partition",
+    ".": "separates the levels of a name",
+    "`": "cannot be part of a view's name in Spark",  # 4.1.4
+    "!@": "belongs to the metastore's form of names with a catalog, @catalog#database!",
+}
+"""Characters that no new name can have, although a server may store them: what other readers take them for."""
 
 
 class ViewName(NamedTuple):
@@ -68,30 +97,43 @@ class ViewName(NamedTuple):
         """The name as a PyIceberg identifier."""
         return (self.database, self.name)
 
-    def check_writable(self) -> ViewName:
-        """Check the name of a new object; returns the name itself.
-
-        Raises:
-            InvalidIdentifierError: If it is too long, or has characters other than ASCII letters, digits and '_'.
-        """
-        check_writable(self.name, str(self))
-        return self
-
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"
 
 
-def check_writable(part: str, identifier: str) -> None:
-    """Check a database or table name of a new object; `identifier` is the whole name, for the message."""
+def is_stored_everywhere(part: str) -> bool:
+    """Return whether every metastore stores a database or table name."""
+    return len(part) <= MAX_NAME_LENGTH and _STORED_EVERYWHERE.fullmatch(part) is not None
+
+
+def check_new_name(part: str, identifier: str, stored: str, servers: str) -> None:
+    """Check a name of a new database, table or view.
+
+    Args:
+        part: The name.
+        identifier: The whole name, for the message.
+        stored: The characters that the server stores besides ASCII letters, digits and '_'.
+        servers: The releases of such servers, for the message.
+
+    Raises:
+        InvalidIdentifierError: If the server does not store the name, or other readers would misread it.
+    """
     if len(part) > MAX_NAME_LENGTH:
         raise InvalidIdentifierError(
             identifier, f"a level has {len(part)} characters; the metastore stores at most {MAX_NAME_LENGTH}"
         )
-    if not _WRITABLE.fullmatch(part):
-        raise InvalidIdentifierError(
-            identifier,
-            f"{part!r} has characters other than ASCII letters, digits and '_', which not every metastore accepts",
-        )
+    for character in part:
+        for reserved, meaning in RESERVED_CHARACTERS.items():
+            if character in reserved:
+                raise InvalidIdentifierError(identifier, f"{part!r} has {character!r}, which {meaning}")
+        if not (is_stored_everywhere(character) or character in stored):
+            raise InvalidIdentifierError(
+                identifier,
+                f"{part!r} has {character!r}, which a metastore of {servers} does not store in such a name. All store "
+                "ASCII letters, digits and '_'",
+            )
+    if part != part.strip():
+        raise InvalidIdentifierError(identifier, f"the metastore removes the spaces at the start and end of {part!r}")
 
 
 def parse_namespace(namespace: str | Sequence[str], *, catalog: str | None = None) -> str:

@@ -46,6 +46,7 @@ EXTENDED = (
     "integration/metastore/test_embedded.py",
     "integration/metastore/test_heartbeats.py",
     "integration/metastore/test_http.py",
+    "integration/metastore/test_names.py",
     "integration/metastore/test_security.py",
     "integration/metastore/test_standalone.py",
     "integration/newest",

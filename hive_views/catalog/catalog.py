@@ -43,6 +43,7 @@ from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.metastore.commit.protocol import CommitPrecondition
 from hive_views.metastore.commit.view_commit import commit, rename
 from hive_views.metastore.commit.view_properties import check_location, configured_properties, new_view_location
+from hive_views.metastore.names import check_new_table
 from hive_views.metastore.queries import load_view, view_exists, view_names
 from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperties, create
 from hive_views.spec.file_codec import METADATA_PATH
@@ -225,7 +226,7 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.view_builder import without_given_names
         from hive_views.dependencies.view_query import ViewQuery, author_dialect, declared_columns
 
-        name = self._name(identifier).check_writable()
+        name = check_new_table(self.store.client, self._name(identifier))
         query = ViewQuery(
             sql=sql,
             dialect=author_dialect(dialect),
@@ -338,7 +339,7 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.graph import reject_cycle
         from hive_views.dependencies.unreadable_tables import warn_of_unreadable
 
-        name = self._name(identifier).check_writable()
+        name = check_new_table(self.store.client, self._name(identifier))
         metadata = create(
             uuid=str(uuid.uuid4()),
             location=new_view_location(self.store, name, location),
@@ -478,7 +479,7 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.graph import reject_cycle
         from hive_views.metastore.shared_files import files_lock_name
 
-        name = self._name(identifier).check_writable()
+        name = check_new_table(self.store.client, self._name(identifier))
         metadata = self.store.files.read(metadata_location)
         # A relative location resolves differently in each process, so every later commit would write elsewhere.
         check_location(metadata.location)
@@ -515,7 +516,7 @@ class HiveViewCatalog(TableCatalog):
         """
         from hive_views.dependencies.graph import reject_cycle
 
-        source, target = self._name(from_identifier), self._name(to_identifier).check_writable()
+        source, target = self._name(from_identifier), check_new_table(self.store.client, self._name(to_identifier))
         loaded = load_view(self.store, source)
         if target.database != source.database:
             self.store.client.get_database(target.database)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import PropertiesUpdateSummary
 from pyiceberg.catalog.hive import OWNER, HiveCatalog
-from pyiceberg.io import FileIO
+from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
@@ -41,12 +41,13 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.identifiers import ViewName, check_writable, parse_namespace
+from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
 from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
+from hive_views.metastore.names import check_new_database, check_new_table
 from hive_views.metastore.queries import read_rows, table_names, warn_of_refused
 from hive_views.metastore.row_codec import METADATA_LOCATION, OWNER_PROPERTY, UUID, Row, RowKind, row_as_json, row_kind
 from hive_views.metastore.store import MetastoreStore
@@ -120,7 +121,7 @@ class TableCatalog(HiveCatalog):
             InvalidPropertyError: If the metastore cannot store a property.
         """
         name = self._database(namespace)
-        check_writable(name, name)
+        check_new_database(self.store.client, name)
         create_database(self.store.client, name, properties)
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
@@ -397,7 +398,7 @@ class TableCatalog(HiveCatalog):
             from hive_views.dependencies.impact import reject_breaking_change  # imports sqlglot
 
             reject_breaking_change(self.store, source, "rename", None)
-        target = self._name(to_identifier).check_writable()
+        target = check_new_table(self.store.client, self._name(to_identifier))
         self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
         row = self.store.get_row(target)
         if row is not None:
@@ -435,7 +436,7 @@ class TableCatalog(HiveCatalog):
     def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
         # Properties from a table's metadata file choose neither the FileIO class nor, e.g. by `s3.endpoint`, the server
         # that gets the catalog's credentials and data. Iceberg's Java catalog does not read them either.
-        return self.store.files.io(location) if location is not None else super()._load_file_io()
+        return load_file_io(self.store.files.properties) if location is None else self.store.files.io(location)
 
     @staticmethod
     def _write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
@@ -513,7 +514,7 @@ class TableCatalog(HiveCatalog):
 
     def _name_for_table(self, identifier: str | Sequence[str]) -> ViewName:
         """Parse the name of a new table; raises if a row has it."""
-        name = self._name(identifier).check_writable()
+        name = check_new_table(self.store.client, self._name(identifier))
         row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")

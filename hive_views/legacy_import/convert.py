@@ -40,6 +40,7 @@ from hive_views.materialized.state.refresh_state import fingerprint as definitio
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
 from hive_views.metastore.identities import identify
+from hive_views.metastore.names import check_new_table
 from hive_views.metastore.queries import view_exists
 from hive_views.metastore.row_codec import (
     CURRENT_SCHEMA,
@@ -211,7 +212,7 @@ def convert(
     if any(view_exists(store, name) for name in definition.reads if name not in target_names):
         # Cycles among the import's own views are found when it is planned.
         reject_cycle(store, target_name, definition.definition.version)
-    location = target.view_location(target_name if in_place else target_name.check_writable())
+    location = target.view_location(target_name if in_place else check_new_table(store.client, target_name))
     if not in_place and target.is_taken(target_name):
         raise ConversionError(Reason.NAME_TAKEN, f"{target_name} exists already")
     # In place, the view keeps its UUID, which lineages of other views may contain.

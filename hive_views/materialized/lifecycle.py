@@ -44,6 +44,7 @@ from hive_views.materialized.properties import check_settings, split_properties
 from hive_views.materialized.storage_layout import partition_spec, sort_order
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
+from hive_views.metastore.names import check_new_table
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import AddVersion, Change, SetProperties, create
 from hive_views.spec.file_codec import new_location
@@ -78,7 +79,7 @@ class CreateRequest:
 
 def create_materialized(store: MetastoreStore, tables: TableOperations, request: CreateRequest) -> None:
     """Create a materialized view without rows."""
-    name = request.name.check_writable()
+    name = check_new_table(store.client, request.name)
     check_settings(request.properties)
     row = store.get_row(name)
     if row is not None:

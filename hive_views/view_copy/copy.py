@@ -34,6 +34,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_properties import new_view_location
+from hive_views.metastore.names import check_new_table
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.view_copy.catalogs import (
@@ -296,7 +297,7 @@ def _prepare_one(
     namespace = tuple(name.split(".")[:-1])
     try:
         if isinstance(target, HiveViewCatalog):
-            ViewName.parse(name, catalog=target.name).check_writable()
+            check_new_table(target.store.client, ViewName.parse(name, catalog=target.name))
         if not target.namespace_exists(namespace):
             return refused(f"the target has no namespace {'.'.join(namespace)}: create it first")
         metadata, notes = copy_metadata(original, _separate(_location(target, name, location), original.location))

@@ -1,10 +1,21 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from hive_views.errors import InvalidIdentifierError
-from hive_views.identifiers import MAX_NAME_LENGTH, ViewName, parse_namespace
+from hive_views.identifiers import (
+    HIVE_2_AND_3,
+    HIVE_4,
+    MAX_NAME_LENGTH,
+    NameCharacters,
+    ViewName,
+    check_new_name,
+    is_stored_everywhere,
+    parse_namespace,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,12 +43,38 @@ def test_identifier_without_two_levels_is_rejected(identifier):
     assert caught.value.identifier == identifier
 
 
+def check(part: str, server: NameCharacters) -> None:
+    check_new_name(part, f"sales.{part}", server.tables, server.servers)
+
+
 @pytest.mark.parametrize(
-    "name", ["top-10", "to p", "größe", "表", "a`b", "x" * (MAX_NAME_LENGTH + 1), "a/b", "a\n", "a%b", "a.b", " "]
+    ("name", "reason"),
+    [
+        ("größe", "'ö', which a metastore of Hive 4 does not store"),
+        ("表", "does not store"),
+        ("a\n", "does not store"),
+        ("a\\b", "does not store"),
+        ("a`b", "cannot be part of a view's name in Spark"),
+        ("a/b", "separates parts of a location"),
+        ("a%b", "escaped"),
+        ("a.b", "separates the levels of a name"),
+        ("@a#b", "belongs to the metastore's form of names"),
+        ("x" * (MAX_NAME_LENGTH + 1), "257 characters"),
+        (" a", "removes the spaces"),
+        (" ", "removes the spaces"),
+    ],
 )
-def test_new_name_with_unsupported_characters_is_rejected(name):
-    with pytest.raises(InvalidIdentifierError):
-        ViewName("sales", name).check_writable()
+def test_new_name_that_no_server_or_reader_takes_is_rejected(name, reason):
+    with pytest.raises(InvalidIdentifierError, match=re.escape(reason)) as raised:
+        check(name, HIVE_4)
+    assert raised.value.identifier == f"sales.{name}"
+
+
+@pytest.mark.parametrize("name", ["top-10", "to p", "a'b", "<b>", "r&d", "a$b"])
+def test_new_name_of_hive_4_is_rejected_before_it(name):
+    check(name, HIVE_4)
+    with pytest.raises(InvalidIdentifierError, match="which a metastore of Hive 2 or 3 does not store"):
+        check(name, HIVE_2_AND_3)
 
 
 def test_catalog_of_the_metastore_is_no_part_of_a_name():
@@ -46,20 +83,16 @@ def test_catalog_of_the_metastore_is_no_part_of_a_name():
             parse(("@spark#sales", "v") if parse == ViewName.parse else "@spark#sales")
 
 
-def test_view_can_be_created_in_database_with_any_name():
-    name = ViewName("to-p", "v")
-    assert name.check_writable() is name
-
-
-def test_longest_name_is_writable():
-    name = ViewName("d" * MAX_NAME_LENGTH, "v" * MAX_NAME_LENGTH)
-    assert name.check_writable() is name
+def test_longest_name_is_stored_everywhere():
+    assert is_stored_everywhere("v" * MAX_NAME_LENGTH)
+    assert not is_stored_everywhere("v" * (MAX_NAME_LENGTH + 1))
 
 
 @given(st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True), st.from_regex(r"[A-Za-z0-9_]{1,20}", fullmatch=True))
 def test_show_create_output_is_parsed(database, name):
     parsed = ViewName.parse(f"{database}.{name}")
-    assert ViewName.parse(str(parsed)) == parsed.check_writable()
+    assert ViewName.parse(str(parsed)) == parsed
+    assert all(map(is_stored_everywhere, parsed))
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_invalid_identifier_is_rejected(catalog: HiveViewCatalog, namespace: str
             use(namespace)
 
 
-@pytest.mark.parametrize("namespace", ["größe", "a-b", "a b", "a`b", "x" * 257])
+@pytest.mark.parametrize("namespace", ["größe", "a%b", "a/b", "a`b", "x" * 257])
 def test_name_with_unsupported_characters_is_rejected(catalog: HiveViewCatalog, namespace: str) -> None:
     assert not catalog.namespace_exists(namespace)
     with pytest.raises(InvalidIdentifierError):
