@@ -85,6 +85,14 @@ TLS_CERTIFICATE_FILE = "hive-views.tls-certificate-file"
 TLS_KEY_FILE = "hive-views.tls-key-file"
 """PEM files with a client certificate and its key, for metastores that require one."""
 
+TLS_KEY_PASSWORD = "hive-views.tls-key-password"
+TLS_KEY_PASSWORD_FILE = "hive-views.tls-key-password-file"
+TLS_KEY_PASSWORD_VARIABLE = "HIVE_VIEWS_TLS_KEY_PASSWORD"
+"""The passphrase of that key, if it has one. Prefer a file or the environment variable to the property."""
+
+SECRETS = (PASSWORD, TOKEN, TLS_KEY_PASSWORD)
+"""Properties with secrets of the metastore, which are not handed to the storage's clients."""
+
 TLS_HOST = "hive-views.tls-host"
 """The host name in the metastore's certificate, if it differs from the host of the URI."""
 
@@ -274,13 +282,16 @@ class KerberosCredentials:
     """The rules in `AUTH_TO_LOCAL`."""
 
 
-class TlsConfig(NamedTuple):
+@dataclass(frozen=True)
+class TlsConfig:
     """The certificates of a TLS connection."""
 
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
     host: str | None = None
+    key_password: Secret | None = None
+    """The passphrase of the key; None if it has none."""
 
 
 class ConnectionConfig(NamedTuple):
@@ -520,9 +531,9 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
         principal = properties.get(SERVICE_PRINCIPAL) or None
         return KerberosCredentials(service, principal, _keytab(properties), name_rules)
     if kind in ("token", "jwt"):
-        secret = _secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
+        secret = _required_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
         return SecretCredentials(kind, secret, name_rules=name_rules)
-    secret = _secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
+    secret = _required_secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
     return SecretCredentials(kind, secret, properties.get(USER) or current_user())
 
 
@@ -542,23 +553,33 @@ def _keytab(properties: Mapping[str, str]) -> Keytab | None:
 
 
 def _read_secret(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip()
+    return path.read_text(encoding="utf-8").removesuffix("\n")
 
 
-def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> Secret:
-    """Return a secret from the properties, a file, or the environment; errors do not contain it."""
+def _required_secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> Secret:
+    secret = _secret(properties, key, file_key, variable)
+    if secret is None:
+        raise InvalidPropertyError(file_key, None, f"name a file with the secret, or set {variable} or {key}")
+    return secret
+
+
+def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: str) -> Secret | None:
+    """Return a secret from the properties, a file without its last line break, or the environment.
+
+    Errors contain neither the secret nor the file's name, which may be the secret given to the wrong property.
+    """
     if properties.get(key):
         return Secret(properties[key])
     path = properties.get(file_key)
     if path:
-        file = Path(path).expanduser()
         try:
+            file = Path(path).expanduser()
             return Secret(_read_secret(file), file)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidPropertyError(file_key, path, f"the file cannot be read: {error}") from None
-    if os.environ.get(variable):
-        return Secret(os.environ[variable])
-    raise InvalidPropertyError(file_key, None, f"name a file with the secret, or set {variable} or {key}")
+        except (OSError, RuntimeError, ValueError) as error:
+            cause = getattr(error, "strerror", None) or "it is not text in UTF-8"
+            reason = f"the file that it names cannot be read ({cause}). The secret itself belongs into {key}"
+            raise InvalidPropertyError(file_key, None, reason) from None
+    return Secret(os.environ[variable]) if os.environ.get(variable) else None
 
 
 def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
@@ -568,17 +589,21 @@ def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
             raise InvalidPropertyError(TLS, properties[TLS], f"the uri says {scheme}, and https is HTTP with TLS")
         is_enabled = scheme == "https"
     if not is_enabled:
-        tls_keys = [key for key in (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST) if properties.get(key)]
+        tls_keys = [key for key in _TLS_KEYS if properties.get(key)]
         if tls_keys:
             # Ignoring a certificate would hide that the connection is not encrypted.
-            raise InvalidPropertyError(tls_keys[0], properties[tls_keys[0]], f"it has no effect without {TLS}=true")
+            raise InvalidPropertyError(tls_keys[0], None, f"it has no effect without {TLS}=true")
         return None
     return TlsConfig(
         properties.get(TLS_CA_FILE) or None,
         properties.get(TLS_CERTIFICATE_FILE) or None,
         properties.get(TLS_KEY_FILE) or None,
         properties.get(TLS_HOST) or None,
+        _secret(properties, TLS_KEY_PASSWORD, TLS_KEY_PASSWORD_FILE, TLS_KEY_PASSWORD_VARIABLE),
     )
+
+
+_TLS_KEYS = (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST, TLS_KEY_PASSWORD, TLS_KEY_PASSWORD_FILE)
 
 
 def _integer(properties: Mapping[str, str], key: str, default: int, *, least: int) -> int:

@@ -8,10 +8,11 @@ from functools import partial
 
 from hive_views.config import LOCK_HEARTBEAT_INTERVAL_MS, CatalogConfig, ConnectionConfig
 from hive_views.doctor.report import Finding, Level
-from hive_views.errors import MetastoreError
+from hive_views.errors import MetastoreError, MetastoreTimeoutError
 from hive_views.metastore.capabilities import elapsed_ms, try_connection
 from hive_views.metastore.hive_times import milliseconds
 from hive_views.metastore.transport.client import MetastoreClient
+from hive_views.metastore.transport.endpoint import examine_endpoint
 from hive_views.metastore.transport.failures import SecurityFailure
 
 PROBED_METHODS = (
@@ -52,7 +53,8 @@ def check_reachable(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
     try:
         connecting = elapsed_ms(partial(try_connection, connection_to(config, uri)))
     except SecurityFailure as error:
-        return Finding("reachable", severity, uri, f"connects, but not securely: {error}", _CONNECTION_ADVICE)
+        advice = _endpoint_advice(config, uri)
+        return Finding("reachable", severity, uri, f"connects, but not securely: {error}", advice)
     except OSError as error:
         reason = f"no connection within {limit} ms" if isinstance(error, TimeoutError) else str(error)
         advice = "Check the catalog property uri, the firewall, and that the metastore runs"
@@ -62,12 +64,20 @@ def check_reachable(config: CatalogConfig, uri: str, *, alone: bool) -> Finding:
             client.server_version()
             call = statistics.median(elapsed_ms(client.get_all_databases) for _ in range(_CALLS))
         except MetastoreError as error:
-            return Finding(
-                "reachable", severity, uri, f"connects, but does not answer: {error.reason}", _CONNECTION_ADVICE
-            )
+            # A server that hangs would let each attempt wait, too.
+            hangs = isinstance(error, MetastoreTimeoutError)
+            advice = _CONNECTION_ADVICE if hangs else _endpoint_advice(config, uri)
+            return Finding("reachable", severity, uri, f"connects, but does not answer: {error.reason}", advice)
     details = {"connect_ms": round(connecting, 1), "call_ms": round(call, 1)}
     message = f"connects in {connecting:.1f} ms, answers in {call:.1f} ms"
     return Finding("reachable", Level.OK, uri, message, None, details)
+
+
+def _endpoint_advice(config: CatalogConfig, uri: str) -> str:
+    """Return what to change in the properties, as far as the server shows it."""
+    connection = connection_to(config, uri)
+    found = None if connection.is_http else examine_endpoint(uri, connection).advice(connection)
+    return found or _CONNECTION_ADVICE
 
 
 def check_same_data(config: CatalogConfig, uris: Iterable[str]) -> Iterator[Finding]:

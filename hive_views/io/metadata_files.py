@@ -22,7 +22,7 @@ from pyiceberg.io import FileIO, InputFile, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from hive_views.config import METADATA_SCHEMES, is_local, metadata_schemes
+from hive_views.config import METADATA_SCHEMES, SECRETS, is_local, metadata_schemes
 from hive_views.errors import (
     InvalidMetadataError,
     InvalidPropertyError,
@@ -77,7 +77,8 @@ class MetadataFiles:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         """Create the object; `properties` are the catalog's properties, which configure PyIceberg's FileIO."""
-        self._properties = dict(properties)
+        # A FileIO can be a class of others (`py-io-impl`), and it is pickled: it gets no secret of the metastore.
+        self._properties = {key: value for key, value in properties.items() if key not in SECRETS}
         self._schemes = metadata_schemes(properties)
         self._local = is_local(properties)
         self._ios: dict[tuple[str, str], FileIO] = {}
@@ -88,7 +89,7 @@ class MetadataFiles:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties that configure the storage."""
+        """The properties that configure the storage, without secrets of the metastore."""
         return dict(self._properties)
 
     def io(self, location: str) -> FileIO:

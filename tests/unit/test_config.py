@@ -1,6 +1,9 @@
-import pytest
+import traceback
 
-from hive_views import config
+import pytest
+from pyiceberg.io.fsspec import FsspecFileIO
+
+from hive_views import HiveViewCatalog, config
 from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidPropertyError
 
@@ -171,3 +174,72 @@ def test_misspelled_property_is_an_error_that_names_the_similar_one(key, similar
 
 def test_properties_of_others_are_not_checked():
     CatalogConfig.from_properties({**URI, "hive.metastore.uris": "x", "view-default.hive-views.max-staleness-ms": "1"})
+
+
+PLAIN = {config.AUTHENTICATION: "plain", config.USER: "ann"}
+
+
+@pytest.mark.parametrize(
+    ("content", "password"),
+    [
+        (b" s p ace \n", " s p ace "),
+        (b"s3cret", "s3cret"),
+        (b"s3cret\r\n", "s3cret"),
+        (b"s3cret\n\n", "s3cret\n"),
+        ("schlüssel\t\n".encode(), "schlüssel\t"),
+    ],
+)
+def test_password_file_is_read_without_its_last_line_break(tmp_path, content, password):
+    file = tmp_path / "password"
+    file.write_bytes(content)
+    credentials = CatalogConfig.from_properties(
+        {**URI, **PLAIN, config.PASSWORD_FILE: str(file)}
+    ).connection.credentials
+    assert credentials.secret == password
+    token = {config.AUTHENTICATION: "token", config.TOKEN_FILE: str(file)}
+    assert CatalogConfig.from_properties({**URI, **token}).connection.credentials.secret == password.strip()
+
+
+@pytest.mark.parametrize(
+    ("authentication", "key"),
+    [
+        ({config.AUTHENTICATION: "plain"}, config.PASSWORD_FILE),
+        ({config.AUTHENTICATION: "token"}, config.TOKEN_FILE),
+        ({config.TLS: "true"}, config.TLS_KEY_PASSWORD_FILE),
+    ],
+)
+@pytest.mark.parametrize("value", ["s3cret", "/s3cret", "~s3cret", "s3cret\0", "s3cret" * 1000])
+def test_secret_given_as_file_name_is_not_shown(authentication, key, value):
+    with pytest.raises(InvalidPropertyError, match="the file that it names cannot be read") as raised:
+        CatalogConfig.from_properties({**URI, **authentication, key: value})
+    assert raised.value.key == key
+    assert "s3cret" not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
+
+
+def test_secret_that_is_no_text_is_not_shown(tmp_path):
+    (tmp_path / "binary").write_bytes(b"s3cret\xff")
+    with pytest.raises(InvalidPropertyError, match="it is not text in UTF-8"):
+        CatalogConfig.from_properties({**URI, **PLAIN, config.PASSWORD_FILE: str(tmp_path / "binary")})
+
+
+def test_passphrase_of_tls_key(monkeypatch):
+    properties = {**URI, config.TLS: "true", config.TLS_KEY_FILE: "key.pem"}
+    assert CatalogConfig.from_properties(properties).connection.tls == config.TlsConfig(key_file="key.pem")
+    monkeypatch.setenv(config.TLS_KEY_PASSWORD_VARIABLE, "s3cret")
+    tls = CatalogConfig.from_properties(properties).connection.tls
+    assert tls.key_password == "s3cret"
+    assert "s3cret" not in repr(tls)
+
+
+class CustomFileIO(FsspecFileIO):
+    """A FileIO of somebody else."""
+
+
+def test_secrets_are_not_handed_to_a_custom_file_io():
+    secrets = dict.fromkeys(config.SECRETS, "s3cret")
+    more = {config.TLS: "true", "s3.endpoint": "http://x", "py-io-impl": f"{__name__}.CustomFileIO"}
+    with HiveViewCatalog("prod", warehouse="file:/tmp", **URI, **PLAIN, **secrets, **more) as catalog:
+        io = catalog.store.files.io("file:/tmp/x")
+    assert isinstance(io, CustomFileIO)
+    assert io.properties["s3.endpoint"] == "http://x"
+    assert "s3cret" not in repr(io.properties)

@@ -141,7 +141,7 @@ def http_layer(host: str, port: str, path: str, config: ConnectionConfig) -> Htt
 def _authorization(credentials: SecretCredentials) -> str:
     secret = credentials.secret.current()
     if credentials.kind == "jwt":
-        return f"Bearer {_header_value(secret)}"
+        return f"Bearer {_header_value(secret.strip())}"
     pair = f"{credentials.user}:{secret}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"
 

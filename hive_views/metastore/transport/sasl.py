@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from hive_views.config import KEYTAB_FILE, KEYTAB_PRINCIPAL, KerberosCredentials, Keytab, SecretCredentials
 from hive_views.kerberos_names import Rule, short_name
-from hive_views.metastore.transport.failures import SecurityFailure
+from hive_views.metastore.transport.failures import TLS_ALERT, SecurityFailure
 from hive_views.metastore.transport.principals import token_owner
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
@@ -259,7 +259,7 @@ def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -
     if isinstance(credentials, KerberosCredentials):
         return Kerberos(credentials, host)
     if credentials.kind == "token":
-        return Token(credentials.secret.current(), credentials.name_rules)
+        return Token(credentials.secret.current().strip(), credentials.name_rules)
     return Plain(credentials.user, credentials.secret.current())
 
 
@@ -301,7 +301,24 @@ def negotiate(sock: socket.socket, mechanism: Mechanism, timeout: float) -> None
             return
         else:
             reason = payload.decode("utf-8", "replace").strip() or "it gave no reason"
+            if reason.startswith(_OTHER_MECHANISM):
+                reason += ". It expects another hive-views.authentication; `hive-views doctor` tries them"
             raise SecurityFailure(f"authenticate ({mechanism.name})", f"the metastore refused: {reason}")
+
+
+_OTHER_MECHANISM = "Unsupported mechanism type"
+"""How a server refuses a mechanism that it does not offer (4.0.1, 4.2.0)."""
+
+
+def offers(sock: socket.socket, name: str, timeout: float) -> bool:
+    """Return whether a server offers a mechanism, by starting it without credentials; the socket cannot be used again.
+
+    Raises SecurityFailure if the server does not speak SASL.
+    """
+    sock.settimeout(timeout)
+    sock.sendall(_message(START, name.encode()) + _message(OK, b""))
+    _, payload = _read_message(sock, name, monotonic() + timeout)
+    return not payload.decode("utf-8", "replace").startswith(_OTHER_MECHANISM)
 
 
 def _message(status: int, payload: bytes) -> bytes:
@@ -309,7 +326,10 @@ def _message(status: int, payload: bytes) -> bytes:
 
 
 def _read_message(sock: socket.socket, name: str, deadline: float) -> tuple[int, bytes]:
-    status, size = _HEADER.unpack(_read(sock, _HEADER.size, name, deadline))
+    header = _read(sock, _HEADER.size, name, deadline)
+    status, size = _HEADER.unpack(header)
+    if header.startswith(TLS_ALERT):
+        raise SecurityFailure(f"authenticate ({name})", "the server expects TLS first: set hive-views.tls=true")
     if status not in (OK, BAD, ERROR, COMPLETE) or size > MAX_MESSAGE_BYTES:
         raise SecurityFailure(f"authenticate ({name})", "the server's answer is not SASL")
     return status, _read(sock, size, name, deadline)

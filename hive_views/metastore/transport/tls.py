@@ -7,7 +7,7 @@ import ssl
 from functools import lru_cache
 from pathlib import Path
 
-from hive_views.config import TlsConfig
+from hive_views.config import TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_KEY_PASSWORD_FILE, TlsConfig
 from hive_views.metastore.transport.failures import SecurityFailure
 
 
@@ -49,10 +49,28 @@ def _context(config: TlsConfig, _modification_times: tuple[int | None, ...]) -> 
     except (OSError, ssl.SSLError) as error:
         raise SecurityFailure("read hive-views.tls-ca-file", f"{config.ca_file}: {error}") from error
     if config.certificate_file:
-        try:
-            context.load_cert_chain(config.certificate_file, config.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise SecurityFailure(
-                "read hive-views.tls-certificate-file", f"{config.certificate_file}: {error}"
-            ) from error
+        _load_certificate(context, config, config.certificate_file)
     return context
+
+
+def _load_certificate(context: ssl.SSLContext, config: TlsConfig, certificate_file: str) -> None:
+    key_file = config.key_file or certificate_file
+    requests: list[str] = []
+
+    def passphrase() -> str:
+        """Return the key's passphrase; without this function OpenSSL waits for it at the terminal."""
+        requests.append(key_file)
+        return "" if config.key_password is None else config.key_password.current()
+
+    try:
+        context.load_cert_chain(certificate_file, config.key_file, passphrase)
+    except (OSError, ssl.SSLError) as error:
+        if requests and config.key_password is None:
+            raise SecurityFailure(
+                f"read {TLS_KEY_FILE}", f"{key_file}: it has a passphrase. {TLS_KEY_PASSWORD_FILE} names a file with it"
+            ) from None
+        if requests:
+            raise SecurityFailure(
+                f"read {TLS_KEY_FILE}", f"{key_file}: the passphrase of {TLS_KEY_PASSWORD_FILE} does not decrypt it"
+            ) from None
+        raise SecurityFailure(f"read {TLS_CERTIFICATE_FILE}", f"{certificate_file}: {error}") from error

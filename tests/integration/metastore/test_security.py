@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -11,7 +13,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -19,6 +21,8 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.config import CatalogConfig, LockConfig
+from hive_views.doctor.report import Level
+from hive_views.doctor.server import check_reachable
 from hive_views.errors import (
     CommitStateUnknownError,
     HiveViewsError,
@@ -40,6 +44,8 @@ CACHE = Path(__file__).parents[3] / ".cache"
 USER, PASSWORD = "ann", "s3cret-of-ann"
 OTHER_USER, OTHER_PASSWORD = "bob", "s3cret-of-bob"
 WRONG = "wr0ng-of-ann"
+TOKEN = base64.urlsafe_b64encode(b"\x01i\x01p\x00\x00").decode()
+"""A delegation token that no server knows."""
 
 
 def openssl(directory: Path, *words: str) -> None:
@@ -283,9 +289,9 @@ def test_secrets_appear_in_no_log_or_process_list(
     assert PASSWORD not in Path(guarded.log_path).read_text()
 
 
-@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
-def test_client_certificate(certificates: Path, shown: bool) -> None:
-    """A server that requires a client certificate (OpenSSL's; Hive's servers do not) gets it, and rejects others."""
+@contextmanager
+def mutual_tls(certificates: Path) -> Iterator[tuple[str, list[str]]]:
+    """A server that requires a client certificate (OpenSSL's; Hive's servers do not): its address, and what it gets."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "other.pem"))
     context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
     context.verify_mode = ssl.CERT_REQUIRED
@@ -297,19 +303,65 @@ def test_client_certificate(certificates: Path, shown: bool) -> None:
         with suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as secured:
             given.append(ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b""))
 
-    properties = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
-    if shown:
-        properties["hive-views.tls-certificate-file"] = str(certificates / "other.pem")
-        properties["hive-views.tls-key-file"] = str(certificates / "other.key")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Thread(target=serve, daemon=True)
         server.start()
-        at = f"thrift://localhost:{listener.getsockname()[1]}"
-        with pytest.raises(MetastoreError):
-            HiveViewCatalog("mutual", uri=at, **properties).list_namespaces()
+        yield f"thrift://localhost:{listener.getsockname()[1]}", given
         server.join(30)
+
+
+def client_certificate(certificates: Path, key: str, **more: str) -> dict[str, str]:
+    return {
+        "hive-views.tls": "true",
+        "hive-views.tls-ca-file": str(certificates / "server.pem"),
+        "hive-views.tls-certificate-file": str(certificates / "other.pem"),
+        "hive-views.tls-key-file": str(certificates / key),
+        **more,
+    }
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
+def test_client_certificate(certificates: Path, shown: bool) -> None:
+    """The server gets the certificate, and rejects others."""
+    properties = client_certificate(certificates, "other.key")
+    if not shown:
+        del properties["hive-views.tls-certificate-file"], properties["hive-views.tls-key-file"]
+    with mutual_tls(certificates) as (at, given), pytest.raises(MetastoreError):
+        HiveViewCatalog("mutual", uri=at, **properties).list_namespaces()
     own = (certificates / "other.pem").read_text()
     assert [text.split() for text in given] == ([own.split()] if shown else [])
+
+
+@pytest.fixture(scope="module")
+def locked_key(certificates: Path) -> str:
+    """The name of a client's key with a passphrase."""
+    openssl(certificates, "rsa", "-aes256", "-in", "other.key", "-out", "locked.key", "-passout", f"pass:{PASSWORD}")
+    return "locked.key"
+
+
+def test_client_key_with_a_passphrase(certificates: Path, locked_key: str, tmp_path: Path) -> None:
+    (tmp_path / "passphrase").write_text(PASSWORD + "\n")
+    more = {"hive-views.tls-key-password-file": str(tmp_path / "passphrase")}
+    with mutual_tls(certificates) as (at, given), pytest.raises(MetastoreError):
+        HiveViewCatalog("mutual", uri=at, **client_certificate(certificates, locked_key, **more)).list_namespaces()
+    assert len(given) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({}, r"it has a passphrase\. hive-views\.tls-key-password-file names a file with it"),
+        ({"hive-views.tls-key-password": WRONG}, "the passphrase of .* does not decrypt it"),
+    ],
+    ids=["none", "wrong"],
+)
+def test_missing_passphrase_is_an_error(certificates: Path, locked_key: str, more: dict[str, str], reason: str) -> None:
+    """OpenSSL does not wait for one at the terminal."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        at = f"thrift://localhost:{listener.getsockname()[1]}"
+        error = refused(at, **client_certificate(certificates, locked_key, **more))
+    assert error.step == "read hive-views.tls-key-file"
+    assert re.search(rf"{locked_key}: {reason}", str(error))
 
 
 def test_invalid_certificate_files(certificates: Path, tmp_path: Path) -> None:
@@ -395,11 +447,31 @@ def test_unreachable_ldap_directory(
     assert HiveViewCatalog("after", uri=uri(guarded), **credentials(tmp_path), **tls).list_namespaces()
 
 
-def test_tls_without_required_sasl(guarded: StandaloneMetastore, certificates: Path) -> None:
+def test_client_without_required_security(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
+    """Each error names the property, and `doctor` finds what is missing by trying."""
     tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
-    catalog = HiveViewCatalog("mute", uri=uri(guarded), **{"hive-views.call-timeout-ms": "5000", **tls})
-    with pytest.raises(MetastoreError):
-        catalog.list_namespaces()
+    for properties, reason, advice in (
+        ({}, "expects TLS: set hive-views.tls=true", "hive-views.tls=true and hive-views.authentication=plain"),
+        ({"ugi": "ann"}, "expects TLS: set hive-views.tls=true", "hive-views.tls=true and hive-views.authentication="),
+        (tls, "Perhaps it expects Kerberos, a token or a password", "Set hive-views.authentication=plain: "),
+        (credentials(tmp_path), "expects TLS first: set hive-views.tls=true", "Set hive-views.tls=true: "),
+        ({**tls, "hive-views.authentication": "token", "hive-views.token": TOKEN}, "expects another", "=plain: "),
+    ):
+        given = {"uri": uri(guarded), "hive-views.call-timeout-ms": "30000", **properties}
+        with HiveViewCatalog("open", **given) as catalog, pytest.raises(MetastoreError, match=reason):
+            catalog.list_namespaces()
+        finding = check_reachable(CatalogConfig.from_properties(given), given["uri"], alone=True)
+        assert finding.level is Level.PROBLEM
+        assert advice in str(finding.advice)
+
+
+def test_client_without_required_kerberos(kerberized: StandaloneMetastore, tmp_path: Path) -> None:
+    for properties, reason in (({}, "Perhaps it expects"), (credentials(tmp_path), "expects another")):
+        given = {"uri": uri(kerberized), **properties}
+        with HiveViewCatalog("open", **given) as catalog, pytest.raises(MetastoreError, match=reason):
+            catalog.list_namespaces()
+        finding = check_reachable(CatalogConfig.from_properties(given), given["uri"], alone=True)
+        assert "Set hive-views.authentication=kerberos or token: " in str(finding.advice)
 
 
 def test_tls_with_plain_metastore(metastore: EmbeddedMetastore) -> None:

@@ -170,10 +170,22 @@ def test_announced_length_allocates_no_memory() -> None:
         assert len(accepted) == MAX_SENDS
 
 
+@pytest.mark.parametrize("rest", [b"", b"\0" * 20])
+def test_tls_alert_is_named(rest: bytes) -> None:
+    def speak(sock: socket.socket) -> None:
+        request(sock)
+        sock.sendall(b"\x15\x03\x03\x00\x02\x02\x0a" + rest)
+        sock.close()
+
+    named = pytest.raises(MetastoreUnavailableError, match=r"the server expects TLS: set hive-views\.tls=true")
+    with listening(speak) as (uri, _), client(uri) as metastore, named:
+        metastore.server_version()
+
+
 @pytest.mark.parametrize(
     "junk",
     [
-        pytest.param(b"\x15\x03\x01\x00\x02\x02\x28" + b"\0" * 20, id="a TLS alert"),
+        pytest.param(b"\x17\x03\x03\x00\x02\x02\x28" + b"\0" * 20, id="data of TLS"),
         pytest.param(string_answer(b"getVersion", b"\xff\xff\xff\xff", b"late"), id="another request's number"),
         pytest.param(string_answer(b"getVertigo", b"\0\0\0\1", b"late"), id="another method"),
     ],
