@@ -32,6 +32,21 @@ HIVE_CATALOG = "hive"
 """The metastore's catalog (Hive 3 and later) that contains the databases; by default the one that the server's
 configuration names, which is `hive` unless an administrator changed it. The key is Hive's."""
 
+DISCOVERY_MODE = "metastore.service.discovery.mode"
+"""`zookeeper`: `uri` names the servers of ZooKeeper (`host:port`, separated by commas), in which the metastores are
+registered. They are read when the catalog is created. The keys are Hive's."""
+
+ZOOKEEPER_NAMESPACE = "metastore.zookeeper.namespace"
+ZOOKEEPER_NAMESPACE_DEFAULT = "hive_metastore"
+"""The node of ZooKeeper below which the metastores are registered."""
+
+ZOOKEEPER_PORT = "metastore.zookeeper.client.port"
+ZOOKEEPER_PORT_DEFAULT = 2181
+"""The port of ZooKeeper's servers that `uri` names without one."""
+
+DISCOVERED_FROM = "metastore.discovered-from"
+"""Set by a catalog: the servers and the node of ZooKeeper that named its `uri`."""
+
 UGI = "ugi"
 """User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent. Over HTTP, the user
 of each request (`x-actor-username`), by default the user of this process; HTTP has no groups."""
@@ -312,6 +327,13 @@ class ConnectionConfig(NamedTuple):
     """See `TLS`; None connects without."""
     catalog: str | None = None
     """See `METASTORE_CATALOG`; in lower case. None for the server's default."""
+    discovered_from: str | None = None
+    """See `DISCOVERED_FROM`."""
+
+    @property
+    def address(self) -> str:
+        """What identifies the metastores, whatever their order and however many of them are registered."""
+        return self.discovered_from or ",".join(sorted(self.uris))
 
     @property
     def is_http(self) -> bool:
@@ -381,6 +403,7 @@ class CatalogConfig(NamedTuple):
                 credentials=_credentials(properties, scheme),
                 tls=_tls(properties, scheme),
                 catalog=_metastore_catalog(properties),
+                discovered_from=properties.get(DISCOVERED_FROM),
             ),
             lock=LockConfig(
                 enabled=_boolean(properties, LOCK_ENABLED, LOCK_ENABLED_DEFAULT),
@@ -466,7 +489,8 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
             raise InvalidPropertyError(
                 URI,
                 shown,
-                f"{subject} not of the form thrift://host:port, http://host:port/path or https://host:port/path",
+                f"{subject} not of the form thrift://host:port, http://host:port/path or https://host:port/path. For "
+                f"servers of ZooKeeper, set {DISCOVERY_MODE}=zookeeper",
             )
         try:
             host.encode("idna")
@@ -604,6 +628,11 @@ def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
 
 
 _TLS_KEYS = (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST, TLS_KEY_PASSWORD, TLS_KEY_PASSWORD_FILE)
+
+
+def positive_integer(properties: Mapping[str, str], key: str, default: int) -> int:
+    """Return the value of a property that is a whole number above zero."""
+    return _integer(properties, key, default, least=1)
 
 
 def _integer(properties: Mapping[str, str], key: str, default: int, *, least: int) -> int:

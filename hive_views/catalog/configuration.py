@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hive_views.catalog.discovery import with_discovered_uri
 from hive_views.catalog.hive_properties import with_own_names
 from hive_views.config import URI
 from hive_views.errors import CatalogConfigurationError
@@ -58,20 +59,24 @@ def configured_catalog(name: str | None, *, any_type: bool = False) -> tuple[str
 
 
 def with_configuration(name: str, properties: dict[str, str]) -> dict[str, str]:
-    """Return properties under this package's names, with the configured ones of a catalog opened by its name alone.
+    """Return the properties with which a catalog is created.
+
+    They have this package's names, the configured ones of a catalog that is opened by its name alone, and the URIs of
+    metastores in place of those of ZooKeeper.
 
     Raises:
         InvalidPropertyError: If a property of Hive or Spark has no equivalent; see `with_own_names`.
+        MetastoreUnavailableError: If ZooKeeper does not name the metastores; see `with_discovered_uri`.
     """
     properties = with_own_names(properties)
-    if properties.get(URI):
-        return properties
-    try:
-        return {**with_own_names(configured_catalog(name)[1]), **properties}
-    except CatalogConfigurationError as error:
-        if not error.is_missing:
-            raise
-        return properties  # the missing URI is reported
+    if not properties.get(URI):
+        try:
+            properties = {**with_own_names(configured_catalog(name)[1]), **properties}
+        except CatalogConfigurationError as error:
+            if not error.is_missing:
+                raise
+            return properties  # the missing URI is reported
+    return with_discovered_uri(properties)
 
 
 def check_readable() -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hive_views.config import (
     AUTHENTICATION,
     CALL_TIMEOUT_MS,
+    DISCOVERY_MODE,
     KERBEROS_AUTHENTICATION,
     KERBEROS_SERVICE_NAME,
     METASTORE_CATALOG,
@@ -21,6 +22,8 @@ from hive_views.config import (
     URI,
     USER,
     WAREHOUSE,
+    ZOOKEEPER_NAMESPACE,
+    ZOOKEEPER_PORT,
 )
 from hive_views.errors import InvalidPropertyError
 from hive_views.metastore.hive_times import milliseconds
@@ -93,9 +96,18 @@ _TRUST_STORE = (
     f"the file with {TLS_CA_FILE}"
 )
 
+_PLAIN_ZOOKEEPER = "connections to ZooKeeper with TLS are not supported"
+
 HIVE_PROPERTIES: Mapping[str, Converted | Unsupported] = {
     "metastore.uris": Converted(URI),
     "metastore.thrift.uris": Converted(URI),
+    "metastore.service.discovery.mode": Converted(DISCOVERY_MODE),
+    "metastore.zookeeper.namespace": Converted(ZOOKEEPER_NAMESPACE),
+    "zookeeper.namespace": Converted(ZOOKEEPER_NAMESPACE),
+    "metastore.zookeeper.client.port": Converted(ZOOKEEPER_PORT),
+    "zookeeper.client.port": Converted(ZOOKEEPER_PORT),
+    "metastore.zookeeper.ssl.client.enable": Unsupported(_PLAIN_ZOOKEEPER, ("false",)),
+    "zookeeper.ssl.client.enable": Unsupported(_PLAIN_ZOOKEEPER, ("false",)),
     "metastore.warehouse.dir": Converted(WAREHOUSE, _warehouse),
     "metastore.catalog.default": Converted(METASTORE_CATALOG),
     "metastore.use.SSL": Converted(TLS, _flag),
@@ -148,7 +160,5 @@ def with_own_names(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _find(key: str) -> Converted | Unsupported | None:
     """Return what to do with a property; None if it is neither Hive's nor Spark's name of one."""
-    if key == METASTORE_CATALOG:
-        return None
     name = next((key.removeprefix(prefix) for prefix in SPARK_PREFIXES if key.startswith(prefix)), key)
     return HIVE_PROPERTIES.get(_OTHER_NAMES.get(key) or name.removeprefix("hive."))

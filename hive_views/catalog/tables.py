@@ -70,7 +70,7 @@ class TableCatalog(HiveCatalog):
     """PyIceberg's HiveCatalog whose table methods neither read nor change views."""
 
     def __init__(self, name: str, **properties: str) -> None:
-        """Create a catalog. It connects to the metastore at the first call.
+        """Create a catalog. It connects to the metastore at the first call; to ZooKeeper, which names it, at once.
 
         Without a property `uri`, the properties of the name are read from PyIceberg's configuration (`.pyiceberg.yaml`,
         `PYICEBERG_CATALOG__NAME__URI` …), and those that are given override them.
@@ -83,6 +83,7 @@ class TableCatalog(HiveCatalog):
         Raises:
             InvalidPropertyError: If a property does not exist, or has an invalid value.
             CatalogConfigurationError: If PyIceberg's configuration is needed and cannot be read.
+            MetastoreUnavailableError: If the metastores are registered in ZooKeeper, and it cannot be reached.
         """
         properties = with_configuration(name, properties)
         self._config = CatalogConfig.from_properties(properties)

@@ -59,7 +59,7 @@ def errors_of(*catalogs: Catalog) -> Iterator[None]:
 def address_of(catalog: Catalog) -> str:
     """What identifies the server of a catalog."""
     if isinstance(catalog, HiveViewCatalog):
-        return ",".join(sorted(catalog.store.config.connection.uris))
+        return catalog.store.config.connection.address
     return " ".join(filter(None, (catalog.properties.get(URI), catalog.properties.get("warehouse"))))
 
 
